@@ -1,0 +1,3 @@
+"""Volcano in Python: a Kubernetes-native batch system, embedded on one machine or on a real cluster."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,53 @@
+"""From JSON bytes to structs, forgivingly.
+
+The API server has validated what it stores; reading must not fail because a list is null or a number came as
+a string. What cannot be read even so is `Unreadable`, and the caller sets that one object aside.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, TypeVar
+
+import msgspec
+
+from volcano.api.meta import Resource
+
+R = TypeVar("R", bound=Resource)
+
+
+class Unreadable(ValueError):
+    """An object whose fields do not have the types its kind promises; it is set aside with this reason."""
+
+
+@cache
+def _decoder(reader: type[Any]) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(reader)
+
+
+def decode(reader: type[R], raw: bytes | bytearray | memoryview) -> R:
+    """One object. Nulls count as absent where the field cannot be null."""
+    try:
+        found: R = _decoder(reader).decode(raw)
+        return found
+    except msgspec.ValidationError:
+        return decode_object(reader, msgspec.json.decode(raw))
+
+
+def decode_object(reader: type[R], value: Any) -> R:
+    """The same from an already parsed object."""
+    try:
+        return msgspec.convert(value, reader, strict=False)
+    except msgspec.ValidationError:
+        try:
+            return msgspec.convert(_without_nulls(value), reader, strict=False)
+        except msgspec.ValidationError as error:
+            raise Unreadable(str(error)) from error
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _without_nulls(v) for k, v in value.items() if v is not None}
+    if isinstance(value, list):
+        return [_without_nulls(v) for v in value if v is not None]
+    return value
