@@ -1,0 +1,1 @@
+"""VERBS: how any component reads, waits and writes."""

@@ -1,0 +1,122 @@
+"""The only module that knows the time. Everyone else is given a Clock, or a `now` value.
+
+`SystemClock` is real. `VirtualClock` belongs to a `VirtualLoop`, an event loop on which waiting takes no time: when nothing
+is ready to run, it jumps to the next timer. Simulations and system tests run on it, deterministically.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+import time
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Protocol, TypeVar
+
+T = TypeVar("T")
+
+EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
+"""When virtual time begins."""
+
+
+class Clock(Protocol):
+    """What time it is, how long things take, and waiting."""
+
+    def now(self) -> datetime:
+        """The date and time, in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds since some fixed moment; only differences mean anything."""
+        ...
+
+    async def sleep(self, pause: timedelta) -> None: ...
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Blocking or long work, off the event loop where there is a real one."""
+        ...
+
+
+class SystemClock:
+    """The real one."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, pause: timedelta) -> None:
+        await asyncio.sleep(max(0.0, pause.total_seconds()))
+
+    async def run(self, work: Callable[[], T]) -> T:
+        return await asyncio.to_thread(work)
+
+
+class VirtualClock:
+    """Time on a VirtualLoop. Work runs in line, so that the order of everything is the same each time."""
+
+    def __init__(self, start: datetime = EPOCH) -> None:
+        self._start = start
+
+    def now(self) -> datetime:
+        return self._start + timedelta(seconds=self.monotonic())
+
+    def monotonic(self) -> float:
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return 0.0
+        return loop.time()
+
+    async def sleep(self, pause: timedelta) -> None:
+        await asyncio.sleep(max(0.0, pause.total_seconds()))
+
+    async def run(self, work: Callable[[], T]) -> T:
+        await asyncio.sleep(0)
+        return work()
+
+
+class _JumpingSelector(selectors.SelectSelector):
+    """Never waits: what the loop would have waited is added to its time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elapsed = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(0)
+        if ready or timeout is None or timeout <= 0:
+            if not ready and timeout is None:
+                # Nothing is scheduled at all: only another thread can wake the loop. Wait for it, briefly and really.
+                return super().select(0.01)
+            return ready
+        self.elapsed += timeout
+        return ready
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop on which waiting takes no time."""
+
+    def __init__(self) -> None:
+        self._jumps = _JumpingSelector()
+        super().__init__(self._jumps)
+
+    def time(self) -> float:
+        return self._jumps.elapsed
+
+
+def run_virtually(main: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end on virtual time."""
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(main)
+
+
+class Stopwatch:
+    """Measures real durations for metrics; its readings never influence a decision."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+
+    def seconds(self) -> float:
+        return time.perf_counter() - self._started
