@@ -1,7 +1,7 @@
 """The only module that knows the time. Everyone else is given a Clock, or a `now` value.
 
-`SystemClock` is real. `VirtualClock` belongs to a `VirtualLoop`, an event loop on which waiting takes no time: when nothing
-is ready to run, it jumps to the next timer. Simulations and system tests run on it, deterministically.
+`SystemClock` is real. `VirtualClock` belongs to a `VirtualLoop`, an event loop on which waiting takes no time:
+when nothing is ready to run, it jumps to the next timer. Simulations and system tests run on it, deterministically.
 """
 
 from __future__ import annotations

@@ -1,0 +1,100 @@
+"""Keys waiting to be decided on: deduplicated, one worker per key at a time, with back-off and delays."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Hashable
+from datetime import timedelta
+from typing import Final
+
+from volcano.api.meta import Key
+from volcano.machinery.clock import Clock
+
+FIRST_DELAY: Final = timedelta(milliseconds=5)
+LONGEST_DELAY: Final = timedelta(seconds=60)
+
+
+class WorkQueue:
+    """A key added while it is being worked on is handed out again once that work is done."""
+
+    def __init__(self, clock: Clock, *, longest_delay: timedelta = LONGEST_DELAY) -> None:
+        self._clock = clock
+        self._longest = longest_delay
+        self._ready: deque[Key] = deque()
+        self._causes: dict[Key, dict[Hashable, None]] = {}  # waiting keys and why; a dict keeps the order
+        self._working: set[Key] = set()
+        self._failures: dict[Key, int] = {}
+        self._delayed: set[asyncio.Task[None]] = set()
+        self._wakeup = asyncio.Event()
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._causes)
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._causes and not self._working
+
+    def add(self, key: Key, cause: Hashable = None) -> None:
+        waiting = self._causes.get(key)
+        if waiting is None:
+            waiting = self._causes[key] = {}
+            if key not in self._working:
+                self._ready.append(key)
+                self._wakeup.set()
+        if cause is not None:
+            waiting[cause] = None
+
+    def add_after(self, key: Key, delay: timedelta, cause: Hashable = None) -> None:
+        if delay <= timedelta(0):
+            self.add(key, cause)
+            return
+        task = asyncio.get_running_loop().create_task(self._add_later(key, delay, cause))
+        self._delayed.add(task)
+        task.add_done_callback(self._delayed.discard)
+
+    async def _add_later(self, key: Key, delay: timedelta, cause: Hashable) -> None:
+        await self._clock.sleep(delay)
+        self.add(key, cause)
+
+    async def take(self) -> tuple[Key, tuple[Hashable, ...]] | None:
+        """The next key and what it was added for; None once the queue is closed."""
+        while not self._ready:
+            if self._closed:
+                return None
+            self._wakeup.clear()
+            await self._wakeup.wait()
+        key = self._ready.popleft()
+        self._working.add(key)
+        return key, tuple(self._causes.pop(key, ()))
+
+    def done(self, key: Key) -> None:
+        """The work on this key went well."""
+        self._failures.pop(key, None)
+        self._release(key)
+
+    def retry(self, key: Key, causes: tuple[Hashable, ...]) -> timedelta:
+        """The work failed: the same causes come again, each time after a longer pause."""
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        delay = min(FIRST_DELAY * (1 << min(failures, 20)), self._longest)
+        self._release(key)
+        for cause in causes or (None,):
+            self.add_after(key, delay, cause)
+        return delay
+
+    def _release(self, key: Key) -> None:
+        self._working.discard(key)
+        if key in self._causes:
+            self._ready.append(key)
+            self._wakeup.set()
+
+    async def close(self) -> None:
+        self._closed = True
+        self._wakeup.set()
+        for task in tuple(self._delayed):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task

@@ -1,0 +1,195 @@
+"""What a decision may read: API objects by key and by index, and the time. Read-only.
+
+`World` is the protocol that controllers and admission rules see. `Mirror` is the one implementation: informers
+keep it true to the API server; tests and replays fill it by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+import msgspec
+
+from volcano.api import batch, core, scheduling
+from volcano.api.meta import Key, Resource
+
+R = TypeVar("R", bound=Resource)
+IndexRule = Callable[[Any], Iterable[str]]
+
+
+class World(Protocol):
+    """Objects as last seen. Results are in key order, so that equal worlds give equal decisions."""
+
+    @property
+    def now(self) -> datetime: ...
+
+    def get(self, kind: type[R], key: Key) -> R | None: ...
+
+    def all(self, kind: type[R]) -> list[R]: ...
+
+    def where(self, kind: type[R], index: str, value: str) -> list[R]: ...
+
+
+class Change(msgspec.Struct, Generic[R], frozen=True):
+    """What happened to an object: `old` is None when it was added, `new` is None when it is gone."""
+
+    old: R | None
+    new: R | None
+
+    @property
+    def object(self) -> R:
+        found = self.new if self.new is not None else self.old
+        assert found is not None, "a change concerns an object"
+        return found
+
+
+def _owners(resource: Resource) -> list[str]:
+    return [owner.uid for owner in resource.metadata.owner_references]
+
+
+def _job_of(pod: core.Pod) -> list[str]:
+    name = pod.annotations.get(batch.JOB_NAME_KEY) or pod.labels.get(batch.JOB_NAME_KEY)
+    return [f"{pod.namespace}/{name}"] if name else []
+
+
+def _group_of(pod: core.Pod) -> list[str]:
+    name = pod.annotations.get(scheduling.GROUP_NAME_ANNOTATION)
+    return [f"{pod.namespace}/{name}"] if name else []
+
+
+EVERY_KIND: Final[Mapping[str, IndexRule]] = {
+    "namespace": lambda resource: [resource.namespace],
+    "owner": _owners,  # by the owner's UID
+}
+INDEXES: Final[Mapping[type[Resource], Mapping[str, IndexRule]]] = {
+    core.Pod: {
+        "node": lambda pod: [pod.spec.node_name],
+        "job": _job_of,  # "namespace/job"
+        "group": _group_of,  # "namespace/podgroup"
+    },
+    scheduling.PodGroup: {"queue": lambda group: [group.spec.queue]},
+    scheduling.Queue: {"parent": lambda queue: [queue.spec.parent or ("root" if queue.name != "root" else "")]},
+    batch.Job: {"queue": lambda job: [job.spec.queue]},
+}
+"""The named indexes of each kind; a controller may declare more (machinery.controller)."""
+
+
+class _Table:
+    """All objects of one kind, with their indexes."""
+
+    def __init__(self, rules: Mapping[str, IndexRule]) -> None:
+        self.objects: dict[Key, Resource] = {}
+        self._rules: dict[str, IndexRule] = dict(rules)
+        self._indexed: dict[str, dict[str, set[Key]]] = {name: {} for name in rules}
+
+    def add_index(self, name: str, rule: IndexRule) -> None:
+        if name in self._rules:
+            return
+        self._rules[name] = rule
+        self._indexed[name] = {}
+        for key, resource in self.objects.items():
+            for value in rule(resource):
+                self._indexed[name].setdefault(value, set()).add(key)
+
+    def put(self, resource: Resource) -> Resource | None:
+        old = self.remove(resource.key)
+        self.objects[resource.key] = resource
+        for name, rule in self._rules.items():
+            for value in rule(resource):
+                self._indexed[name].setdefault(value, set()).add(resource.key)
+        return old
+
+    def remove(self, key: Key) -> Resource | None:
+        old = self.objects.pop(key, None)
+        if old is not None:
+            for name, rule in self._rules.items():
+                for value in rule(old):
+                    keys = self._indexed[name].get(value)
+                    if keys is not None:
+                        keys.discard(key)
+                        if not keys:
+                            del self._indexed[name][value]
+        return old
+
+    def where(self, index: str, value: str) -> list[Resource]:
+        return [self.objects[key] for key in sorted(self._indexed[index].get(value, ()))]
+
+
+class Mirror:
+    """Objects kept in step with the API server, and who wants to hear of changes."""
+
+    def __init__(self, now: Callable[[], datetime] | None = None) -> None:
+        self._tables: dict[type[Resource], _Table] = {}
+        self._listeners: dict[type[Resource], list[Callable[[Change[Any]], None]]] = {}
+        self._now = now or (lambda: datetime(2026, 1, 1, tzinfo=UTC))
+
+    @property
+    def now(self) -> datetime:
+        return self._now()
+
+    def get(self, kind: type[R], key: Key) -> R | None:
+        return self._table(kind).objects.get(key)  # type: ignore[return-value]
+
+    def all(self, kind: type[R]) -> list[R]:
+        objects = self._table(kind).objects
+        return [objects[key] for key in sorted(objects)]  # type: ignore[misc]
+
+    def where(self, kind: type[R], index: str, value: str) -> list[R]:
+        return self._table(kind).where(index, value)  # type: ignore[return-value]
+
+    def keys(self, kind: type[Resource]) -> Iterator[Key]:
+        return iter(tuple(self._table(kind).objects))
+
+    def add_index(self, kind: type[Resource], name: str, rule: IndexRule) -> None:
+        self._table(kind).add_index(name, rule)
+
+    def listen(self, kind: type[R], listener: Callable[[Change[R]], None]) -> None:
+        """Be told of every later change, and of all present objects as additions, now."""
+        self._listeners.setdefault(kind, []).append(listener)
+        for resource in self.all(kind):
+            listener(Change(None, resource))
+
+    def put(self, resource: Resource) -> None:
+        """Take in a newer state; an older one than is known is ignored."""
+        kind = type(resource)
+        known = self._table(kind).objects.get(resource.key)
+        if known is not None and known.uid == resource.uid and not _is_newer(resource, known):
+            return
+        if known is not None and known.uid != resource.uid:
+            self.remove(kind, resource.key)
+        old = self._table(kind).put(resource)
+        self._tell(kind, Change(old, resource))
+
+    def remove(self, kind: type[Resource], key: Key, last: Resource | None = None) -> None:
+        """Forget an object; `last` is its final state when the server told it."""
+        old = self._table(kind).remove(key)
+        if old is not None:
+            self._tell(kind, Change(last if last is not None else old, None))
+
+    def _tell(self, kind: type[Resource], change: Change[Any]) -> None:
+        for listener in self._listeners.get(kind, ()):
+            listener(change)
+
+    def _table(self, kind: type[Resource]) -> _Table:
+        table = self._tables.get(kind)
+        if table is None:
+            table = self._tables[kind] = _Table({**EVERY_KIND, **INDEXES.get(kind, {})})
+        return table
+
+
+def _is_newer(resource: Resource, known: Resource) -> bool:
+    """Resource versions are ordered numbers on every server we know; anything else counts as newer."""
+    new, old = resource.metadata.resource_version, known.metadata.resource_version
+    if new.isdecimal() and old.isdecimal():
+        return int(new) > int(old)
+    return new != old or not new
+
+
+def frozen_world(*resources: Resource, now: datetime | None = None) -> World:
+    """A World that holds just these objects: what a decision's test starts from."""
+    mirror = Mirror((lambda: now) if now is not None else None)
+    for resource in resources:
+        mirror.put(resource)
+    return mirror
