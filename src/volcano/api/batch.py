@@ -6,9 +6,20 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Final
 
-from volcano.api.meta import JSON, Model, ObjectReference, Resource
+from volcano.api.meta import Model, ObjectReference, Resource
 from volcano.api.scheduling import NetworkTopology
-from volcano.api.schema import ClaimSpec, Count, DnsLabel, Duration, Int32, Name253, PodTemplate, Subdomain, wire
+from volcano.api.schema import (
+    ClaimSpec,
+    Count,
+    DnsLabel,
+    Duration,
+    Int32,
+    Name253,
+    PodTemplate,
+    Subdomain,
+    TemplateMetadata,
+    wire,
+)
 
 JOB_NAME_KEY: Final = "volcano.sh/job-name"
 JOB_NAMESPACE_KEY: Final = "volcano.sh/job-namespace"
@@ -84,7 +95,7 @@ class LifecyclePolicy(Model, frozen=True):
 
 
 class JobVolume(Model, frozen=True):
-    mount_path: Annotated[str, wire(minLength=1, required=True)] = ""
+    mount_path: Annotated[str, wire(minLength=1, pattern="^[^:]*$", required=True)] = ""
     volume_claim_name: Name253 = ""
     volume_claim: ClaimSpec | None = None
 
@@ -170,7 +181,7 @@ class Job(Resource, frozen=True):
 class JobTemplateObject(Model, frozen=True):
     """The template inside a CronJob: metadata of which labels and annotations are copied, and a JobSpec."""
 
-    metadata: JSON | None = None
+    metadata: TemplateMetadata | None = None
     spec: JobSpec = JobSpec()
 
 

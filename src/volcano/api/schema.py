@@ -30,4 +30,5 @@ DnsLabel: TypeAlias = Annotated[str, wire(maxLength=63, pattern=LABEL_PATTERN)]
 Name253: TypeAlias = Annotated[str, wire(maxLength=253)]
 
 PodTemplate: TypeAlias = Annotated[JSON, wire(ref="io.k8s.api.core.v1.PodTemplateSpec")]
+TemplateMetadata: TypeAlias = Annotated[JSON, wire(ref="io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")]
 ClaimSpec: TypeAlias = Annotated[JSON, wire(ref="io.k8s.api.core.v1.PersistentVolumeClaimSpec")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Final
 
 from volcano.api.meta import Condition, LabelSelector, Model, Resource
 from volcano.api.schema import SUBDOMAIN_PATTERN, Name253, wire
@@ -23,9 +23,22 @@ class MemberSelector(Model, frozen=True):
     label_match: LabelSelector | None = None
 
 
+SELECTOR_RULES: Final = (
+    {
+        "rule": "has(self.exactMatch) || has(self.regexMatch) || has(self.labelMatch)",
+        "message": "Either ExactMatch or RegexMatch or LabelMatch must be specified",
+    },
+    {
+        "rule": "(has(self.exactMatch) ? 1 : 0) + (has(self.regexMatch) ? 1 : 0) + (has(self.labelMatch) ? 1 : 0) <= 1",
+        "message": "Only one of ExactMatch, RegexMatch, or LabelMatch can be specified",
+    },
+)
+"""What the CRD demands of a member's selector; the API server also knows these two without a CEL evaluator."""
+
+
 class Member(Model, frozen=True):
     type: Annotated[str, wire(enum=("Node", "HyperNode"), required=True)] = "Node"
-    selector: MemberSelector = MemberSelector()
+    selector: Annotated[MemberSelector, wire(**{"x-kubernetes-validations": SELECTOR_RULES})] = MemberSelector()
 
 
 class HyperNodeSpec(Model, frozen=True):
@@ -107,7 +120,9 @@ class ColocationConfigurationSpec(Model, frozen=True):
 
 
 class ColocationConfigurationStatus(Model, frozen=True):
-    conditions: list[Condition] = []
+    conditions: Annotated[
+        list[Condition], wire(**{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ("type",)})
+    ] = []
 
 
 class ColocationConfiguration(Resource, frozen=True):
