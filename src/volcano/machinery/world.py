@@ -6,6 +6,7 @@ keep it true to the API server; tests and replays fill it by hand.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Generic, Protocol, TypeVar
@@ -17,6 +18,7 @@ from volcano.api.meta import Key, Resource
 
 R = TypeVar("R", bound=Resource)
 IndexRule = Callable[[Any], Iterable[str]]
+TOMBSTONES: Final = 4096
 
 
 class World(Protocol):
@@ -123,6 +125,7 @@ class Mirror:
     def __init__(self, now: Callable[[], datetime] | None = None) -> None:
         self._tables: dict[type[Resource], _Table] = {}
         self._listeners: dict[type[Resource], list[Callable[[Change[Any]], None]]] = {}
+        self._gone: OrderedDict[str, Resource] = OrderedDict()  # the last ones removed, by UID
         self._now = now or (lambda: datetime(2026, 1, 1, tzinfo=UTC))
 
     @property
@@ -154,6 +157,9 @@ class Mirror:
     def put(self, resource: Resource) -> None:
         """Take in a newer state; an older one than is known is ignored."""
         kind = type(resource)
+        gone = self._gone.get(resource.uid) if resource.uid else None
+        if gone is not None and not _is_newer(resource, gone):
+            return  # an answer to a write that was overtaken by the deletion
         known = self._table(kind).objects.get(resource.key)
         if known is not None and known.uid == resource.uid and not _is_newer(resource, known):
             return
@@ -166,7 +172,14 @@ class Mirror:
         """Forget an object; `last` is its final state when the server told it."""
         old = self._table(kind).remove(key)
         if old is not None:
+            self._remember(last if last is not None else old)
             self._tell(kind, Change(last if last is not None else old, None))
+
+    def _remember(self, gone: Resource) -> None:
+        if gone.uid:
+            self._gone[gone.uid] = gone
+            if len(self._gone) > TOMBSTONES:
+                self._gone.popitem(last=False)
 
     def _tell(self, kind: type[Resource], change: Change[Any]) -> None:
         for listener in self._listeners.get(kind, ()):

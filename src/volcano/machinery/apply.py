@@ -1,0 +1,258 @@
+"""Carry out a plan: the only writer. Retries what is worth retrying, and reports what failed.
+
+What a write answers is shown to the Mirrors at once, so that the next decision sees its own writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, Final
+
+import msgspec
+
+from volcano.api.core import Pod, Secret
+from volcano.api.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    NotFound,
+    ServiceUnavailable,
+    Timeout,
+    TooManyRequests,
+)
+from volcano.api.meta import JSON
+from volcano.api.scheme import ResourceType, resource_type
+from volcano.machinery.client import Client
+from volcano.machinery.clock import Clock
+from volcano.machinery.events import EventRecorder, timestamp
+from volcano.machinery.plan import (
+    Bind,
+    Create,
+    Delete,
+    EnsureSecret,
+    Evict,
+    Later,
+    Patch,
+    Plan,
+    Probe,
+    ProbeAnswer,
+    Record,
+    Ref,
+    Step,
+    Together,
+)
+
+log = logging.getLogger(__name__)
+SIDE_BY_SIDE: Final = 64  # writes of one plan under way at once
+TRIES: Final = 4
+FIRST_PAUSE: Final = timedelta(milliseconds=100)
+PASSING: Final = (TooManyRequests, ServiceUnavailable, Timeout, ConnectionError, TimeoutError)
+
+Observer = Callable[[ResourceType, bytes], None]
+
+
+class Failure(msgspec.Struct):
+    """A step that could not be done, and why."""
+
+    step: Any
+    error: Exception
+
+    def __str__(self) -> str:
+        return f"{type(self.step).__name__} {target_of(self.step)}: {self.error}"
+
+
+class Outcome(msgspec.Struct):
+    """What became of a plan."""
+
+    failures: list[Failure] = []
+    later: list[Later] = []
+    answers: list[ProbeAnswer] = []
+    writes: int = 0
+
+    @property
+    def ok(self) -> bool:
+        return not self.failures
+
+
+class Applier:
+    """Turns steps into requests."""
+
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        *,
+        recorder: EventRecorder | None = None,
+        observe: Observer | None = None,
+        probe: Callable[[Probe], Any] | None = None,
+    ) -> None:
+        self._client, self._clock, self._recorder = client, clock, recorder
+        self._observe = observe or (lambda _resource, _body: None)
+        self._probe = probe
+        self._slots = asyncio.Semaphore(SIDE_BY_SIDE)
+
+    async def apply(self, plan: Plan) -> Outcome:
+        """All steps in order; the first that fails ends the plan, and the outcome says which."""
+        outcome = Outcome()
+        for step in plan:
+            await self._step(step, outcome)
+            if outcome.failures:
+                break
+        return outcome
+
+    async def _step(self, step: Step, outcome: Outcome) -> None:
+        match step:
+            case Together(steps):
+                await asyncio.gather(*(self._step(each, outcome) for each in steps))
+            case Later():
+                outcome.later.append(step)
+            case Record():
+                if self._recorder is not None:
+                    self._recorder.record(step)
+            case Probe():
+                if self._probe is not None:
+                    outcome.answers.append(await self._probe(step))
+            case _:
+                await self._write(step, outcome)
+
+    async def _write(self, step: Step, outcome: Outcome) -> None:
+        pause = FIRST_PAUSE
+        for attempt in range(TRIES):
+            try:
+                async with self._slots:
+                    outcome.writes += 1
+                    await self._send(step)
+                return
+            except PASSING as error:
+                if attempt == TRIES - 1:
+                    outcome.failures.append(Failure(step, error))
+                    return
+                wait = getattr(error, "retry_after", None)
+                await self._clock.sleep(timedelta(seconds=wait) if wait else pause)
+                pause *= 4
+            except (ApiError, OSError) as error:
+                outcome.failures.append(Failure(step, error))
+                return
+
+    async def _send(self, step: Step) -> None:
+        match step:
+            case Create():
+                await self._create(step)
+            case Patch():
+                await self._patch(step)
+            case Delete():
+                await self._delete(step)
+            case Bind():
+                await self._bind(step)
+            case Evict():
+                await self._evict(step)
+            case EnsureSecret():
+                await self._ensure_secret(step)
+
+    async def _create(self, step: Create) -> None:
+        try:
+            self._observe(step.resource, await self._client.create(step.resource, step.body))
+        except AlreadyExists:
+            if not step.exists_ok:
+                raise
+
+    async def _patch(self, step: Patch) -> None:
+        body, target = step.body, step.target
+        if isinstance(body, dict) and step.kind != "json":
+            body = _guarded(body, target)
+        parameters = {"fieldManager": step.manager, "force": "true"} if step.kind == "apply" else {}
+        try:
+            answer = await self._client.patch(
+                target.resource, target.key, body, kind=step.kind, subresource=step.subresource, **parameters
+            )
+            self._observe(target.resource, answer)
+        except NotFound:
+            if not step.gone_ok:
+                raise
+        except Conflict as error:
+            # The name now belongs to another object: the one meant is gone.
+            if not (step.gone_ok and target.uid and "uid" in error.message.lower()):
+                raise
+
+    async def _delete(self, step: Delete) -> None:
+        options: JSON = {}
+        if step.target.uid or step.target.resource_version:
+            options["preconditions"] = _preconditions(step.target)
+        if step.grace_seconds is not None:
+            options["gracePeriodSeconds"] = step.grace_seconds
+        if step.propagation:
+            options["propagationPolicy"] = step.propagation
+        try:
+            await self._client.delete(step.target.resource, step.target.key, options)
+        except NotFound:
+            return
+        except Conflict:
+            if step.target.resource_version:
+                raise
+
+    async def _bind(self, step: Bind) -> None:
+        metadata: JSON = {"name": step.pod.key.name, "namespace": step.pod.key.namespace}
+        if step.pod.uid:
+            metadata["uid"] = step.pod.uid
+        if step.annotations:
+            metadata["annotations"] = step.annotations
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": metadata,
+            "target": {"apiVersion": "v1", "kind": "Node", "name": step.node},
+        }
+        await self._client.create_sub(step.pod.resource, step.pod.key, "binding", body)
+
+    async def _evict(self, step: Evict) -> None:
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": step.reason,
+            "message": step.message[:1024],
+            "lastTransitionTime": timestamp(self._clock.now()),
+        }
+        status = Patch(step.pod, {"status": {"conditions": [condition]}}, kind="strategic", subresource="status")
+        await self._patch(status)
+        await self._delete(Delete(step.pod))
+
+    async def _ensure_secret(self, step: EnsureSecret) -> None:
+        resource = resource_type(Secret)
+        try:
+            await self._client.get_json(resource, step.key)
+            return
+        except NotFound:
+            pass
+        made = await self._clock.run(step.make)
+        metadata: JSON = {"name": step.key.name, "namespace": step.key.namespace, "labels": step.labels}
+        if step.owner is not None:
+            metadata["ownerReferences"] = [msgspec.to_builtins(step.owner)]
+        encoded = {name: base64.b64encode(value).decode() for name, value in made.items()}
+        await self._create(Create(resource, {"metadata": metadata, "type": step.type, "data": encoded}))
+
+
+def target_of(step: Any) -> str:
+    """Which object a step concerns, for messages."""
+    target = getattr(step, "target", None) or getattr(step, "pod", None)
+    if isinstance(target, Ref):
+        return f"{target.resource.kind} {target.key}"
+    return f"{step.resource.kind} {step.key}" if isinstance(step, Create) else ""
+
+
+def pod_ref(pod: Pod) -> Ref:
+    return Ref(resource_type(Pod), pod.key, pod.uid)
+
+
+def _preconditions(target: Ref) -> JSON:
+    wanted = {"uid": target.uid, "resourceVersion": target.resource_version}
+    return {name: value for name, value in wanted.items() if value}
+
+
+def _guarded(body: JSON, target: Ref) -> JSON:
+    """A merge patch that carries the uid and resource version it was decided on; the server refuses others."""
+    guard = _preconditions(target)
+    return {**body, "metadata": {**body.get("metadata", {}), **guard}} if guard else body

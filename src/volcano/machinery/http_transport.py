@@ -1,0 +1,87 @@
+"""Requests over HTTP with aiohttp: pooled connections, TLS, tokens that are renewed, streams for watches."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+import aiohttp
+
+from volcano.machinery.clock import Clock
+from volcano.machinery.kubeconfig import Endpoint
+from volcano.machinery.tls import client_context
+from volcano.machinery.transport import Request, Response
+
+CONNECTIONS: Final = 64
+CONNECT_SECONDS: Final = 10
+ANSWER_SECONDS: Final = 60
+STREAM_SILENCE_SECONDS: Final = 330  # longer than a watch lasts; bookmarks come every minute
+LARGEST_BODY: Final = 512 * 1024 * 1024
+
+
+class HttpTransport:
+    """To a real API server, or to the embedded one from another process."""
+
+    def __init__(self, endpoint: Endpoint, clock: Clock) -> None:
+        self._endpoint, self._clock = endpoint, clock
+        self._session: aiohttp.ClientSession | None = None
+
+    async def send(self, request: Request) -> Response:
+        streams = request.param("watch") == "true" or request.param("follow") == "true"
+        timeout = aiohttp.ClientTimeout(
+            total=None if streams else ANSWER_SECONDS,
+            sock_connect=CONNECT_SECONDS,
+            sock_read=STREAM_SILENCE_SECONDS if streams else None,
+        )
+        try:
+            answer = await self._opened().request(
+                request.method,
+                self._endpoint.server + request.path,
+                params=list(request.query),
+                data=request.body or None,
+                headers={**request.headers, **await self._credentials()},
+                timeout=timeout,
+                server_hostname=self._endpoint.tls_server_name or None,
+                proxy=self._endpoint.proxy_url or None,
+                allow_redirects=False,
+            )
+            headers = {name.lower(): value for name, value in answer.headers.items()}
+            if streams and answer.status < 400:
+                return Response(answer.status, headers, stream=_chunks(answer))
+            async with answer:
+                return Response(answer.status, headers, await answer.read())
+        except aiohttp.ClientError as error:
+            raise ConnectionError(f"{request.method} {request.path}: {error}") from error
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            context = client_context(self._endpoint)
+            connector = aiohttp.TCPConnector(limit=0, limit_per_host=0, ssl=context if context else False)
+            login = None
+            if self._endpoint.user:
+                login = aiohttp.BasicAuth(self._endpoint.user, self._endpoint.password)
+            self._session = aiohttp.ClientSession(connector=connector, auth=login, auto_decompress=True)
+        return self._session
+
+    async def _credentials(self) -> dict[str, str]:
+        headers: dict[str, str] = {}
+        if self._endpoint.tokens is not None:
+            tokens, now = self._endpoint.tokens, self._clock.now()
+            headers["authorization"] = f"Bearer {await self._clock.run(lambda: tokens.token(now))}"
+        if self._endpoint.impersonate:
+            headers["impersonate-user"] = self._endpoint.impersonate
+        return headers
+
+
+async def _chunks(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    try:
+        async for chunk in answer.content.iter_any():
+            yield chunk
+    except (aiohttp.ClientError, TimeoutError) as error:
+        raise ConnectionError(f"the stream broke: {error or type(error).__name__}") from error
+    finally:
+        answer.close()

@@ -1,0 +1,133 @@
+"""List, then watch, for ever: keeps a Mirror in step with the API server.
+
+Survives dropped streams, restarts of the server and 410 Gone without losing or doubling a change: a new list is
+compared with what is known, and only differences are told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final, Generic, TypeVar
+
+import msgspec
+
+from volcano.api.decode import Unreadable, decode
+from volcano.api.errors import ApiError, Gone
+from volcano.api.meta import Key, Resource
+from volcano.api.scheme import resource_type
+from volcano.machinery.client import PAGE, Client, WatchEvent
+from volcano.machinery.clock import Clock
+from volcano.machinery.world import Mirror
+
+log = logging.getLogger(__name__)
+R = TypeVar("R", bound=Resource)
+
+WATCH_SECONDS: Final = 290  # the server ends a watch after this long, and we resume where it ended
+FIRST_PAUSE: Final = timedelta(milliseconds=50)
+LONGEST_PAUSE: Final = timedelta(seconds=15)
+
+
+class Informer(Generic[R]):
+    """One kind, in one namespace or in all, into a Mirror."""
+
+    def __init__(
+        self,
+        client: Client,
+        mirror: Mirror,
+        clock: Clock,
+        reader: type[R],
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        on_error: Callable[[str], None] | None = None,
+    ) -> None:
+        self._client, self._mirror, self._clock = client, mirror, clock
+        self._reader, self._resource = reader, resource_type(reader)
+        self._namespace, self._labels, self._fields = namespace, labels, fields
+        self._on_error = on_error or (lambda message: log.warning("%s", message))
+        self._synced = asyncio.Event()
+
+    async def synced(self) -> None:
+        """Returns once the first list is in the Mirror."""
+        await self._synced.wait()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        revision, pause = "", FIRST_PAUSE
+        while True:
+            try:
+                if not revision:
+                    revision = await self._list()
+                    self._synced.set()
+                revision = await self._watch(revision)
+                pause = FIRST_PAUSE
+                continue
+            except Gone:
+                revision = ""
+            except (ApiError, ConnectionError, TimeoutError, OSError, msgspec.DecodeError) as error:
+                # A watch that broke resumes at the last revision seen; only Gone needs a new list.
+                self._on_error(f"following {self._resource.qualified}: {type(error).__name__}: {error}")
+                revision = self._last_seen or revision
+                if isinstance(error, ApiError) and error.status_code < 500 and error.status_code != 429:
+                    revision = ""
+            await self._clock.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    _last_seen: str = ""
+
+    async def _list(self) -> str:
+        present: set[Key] = set()
+        revision, next_page = "", ""
+        while True:
+            page = await self._client.list(
+                self._reader, self._namespace, labels=self._labels, fields=self._fields, limit=PAGE, next_page=next_page
+            )
+            revision = revision or page.resource_version
+            for reason in page.set_aside:
+                self._on_error(f"a {self._resource.kind} is set aside: {reason}")
+            for resource in page.items:
+                present.add(resource.key)
+                self._mirror.put(resource)
+            next_page = page.next
+            if not next_page:
+                break
+        for key in self._mirror.keys(self._reader):
+            if key not in present and self._concerns(key):
+                self._mirror.remove(self._reader, key)
+        self._last_seen = revision
+        return revision
+
+    def _concerns(self, key: Key) -> bool:
+        return not self._namespace or key.namespace == self._namespace
+
+    async def _watch(self, revision: str) -> str:
+        self._last_seen = revision
+        parameters = {
+            "resourceVersion": revision,
+            "labelSelector": self._labels,
+            "fieldSelector": self._fields,
+            "timeoutSeconds": str(WATCH_SECONDS),
+        }
+        async with self._client.watch(self._resource, self._namespace, **parameters) as events:
+            async for event in events:
+                self._take(event)
+        return self._last_seen
+
+    def _take(self, event: WatchEvent) -> None:
+        try:
+            resource = decode(self._reader, event.object)
+        except Unreadable as error:
+            self._on_error(f"a {self._resource.kind} is set aside: {error}")
+            return
+        self._last_seen = resource.metadata.resource_version or self._last_seen
+        match event.type:
+            case "ADDED" | "MODIFIED":
+                self._mirror.put(resource)
+            case "DELETED":
+                known = self._mirror.get(self._reader, resource.key)
+                if known is not None and known.uid == resource.uid:
+                    self._mirror.remove(self._reader, resource.key, resource)

@@ -1,0 +1,241 @@
+"""Where the API server is and who we are there: kubeconfig files and in-cluster service accounts, as values.
+
+Reads files and runs credential plugins; opens no connection (machinery.http_transport does).
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import subprocess
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import msgspec
+import yaml
+
+from volcano.api.meta import JSON
+
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+EXEC_SECONDS: Final = 60
+LARGEST_FILE: Final = 4 * 1024 * 1024
+
+
+class ConfigError(ValueError):
+    """The configuration names something that is not there, or cannot be read; the message says what and where."""
+
+
+class Tokens(Protocol):
+    """Where a bearer token comes from; asked again as it grows old."""
+
+    def token(self, now: datetime) -> str: ...
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """All that is needed to reach an API server."""
+
+    server: str
+    namespace: str = "default"
+    ca: bytes | None = None
+    client_certificate: bytes | None = None
+    client_key: bytes | None = None
+    insecure: bool = False
+    tls_server_name: str = ""
+    proxy_url: str = ""
+    tokens: Any = None  # Tokens
+    user: str = ""
+    password: str = ""
+    impersonate: str = ""
+
+
+class FixedToken(msgspec.Struct, frozen=True):
+    value: str
+
+    def token(self, now: datetime) -> str:
+        return self.value
+
+
+class TokenFile:
+    """A token that is rotated on disk; read again every minute."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read: tuple[datetime, str] | None = None
+
+    def token(self, now: datetime) -> str:
+        if self._read is None or now - self._read[0] > timedelta(minutes=1):
+            self._read = (now, self._path.read_text().strip())
+        return self._read[1]
+
+
+class ExecPlugin:
+    """A credential plugin (client.authentication.k8s.io v1 and v1beta1); its token is kept until it expires."""
+
+    def __init__(self, spec: JSON, base: Path) -> None:
+        self._spec, self._base = spec, base
+        self._known: tuple[str, datetime | None] | None = None
+
+    def token(self, now: datetime) -> str:
+        if self._known is not None and (self._known[1] is None or now < self._known[1]):
+            return self._known[0]
+        status = self._run().get("status") or {}
+        expires = status.get("expirationTimestamp")
+        until = datetime.fromisoformat(expires.replace("Z", "+00:00")) if expires else None
+        self._known = (str(status.get("token", "")), until)
+        return self._known[0]
+
+    def client_certificate(self) -> tuple[bytes, bytes] | None:
+        status = self._run().get("status") or {}
+        if "clientCertificateData" not in status:
+            return None
+        return status["clientCertificateData"].encode(), status["clientKeyData"].encode()
+
+    def _run(self) -> JSON:
+        command = str(self._spec.get("command", ""))
+        if "/" in command and not command.startswith("/"):
+            command = str(self._base / command)
+        version = str(self._spec.get("apiVersion", "client.authentication.k8s.io/v1"))
+        asked = {"apiVersion": version, "kind": "ExecCredential", "spec": {"interactive": False}}
+        environment = {
+            **os.environ,
+            **{item["name"]: item["value"] for item in self._spec.get("env") or ()},
+            "KUBERNETES_EXEC_INFO": msgspec.json.encode(asked).decode(),
+        }
+        try:
+            done = subprocess.run(
+                [command, *(self._spec.get("args") or ())],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                timeout=EXEC_SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            hint = self._spec.get("installHint", "")
+            raise ConfigError(f"the credential plugin {command!r} could not be run: {error}. {hint}".strip()) from error
+        if done.returncode != 0:
+            raise ConfigError(f"the credential plugin {command!r} failed with exit code {done.returncode}")
+        try:
+            found = msgspec.json.decode(done.stdout)
+        except msgspec.DecodeError as error:
+            raise ConfigError(f"the credential plugin {command!r} did not print an ExecCredential") from error
+        return found if isinstance(found, dict) else {}
+
+
+def load_endpoint(
+    path: str | Path | None = None, *, context: str = "", server: str = "", environ: dict[str, str] | None = None
+) -> Endpoint:
+    """By the usual rules: the given file, else $KUBECONFIG, else ~/.kube/config, else the pod we run in."""
+    environ = dict(os.environ) if environ is None else environ
+    files = _candidates(path, environ)
+    present = [file for file in files if file.is_file()]
+    if path and not present:
+        raise ConfigError(f"there is no kubeconfig at {path}")
+    if present:
+        return endpoint_from(present, context=context, server=server)
+    if environ.get("KUBERNETES_SERVICE_HOST") and SERVICE_ACCOUNT.is_dir():
+        return in_cluster(environ)
+    if server:
+        return Endpoint(server=server)
+    raise ConfigError("no kubeconfig was found: give --kubeconfig, or set KUBECONFIG")
+
+
+def _candidates(path: str | Path | None, environ: dict[str, str]) -> list[Path]:
+    if path:
+        return [Path(path)]
+    if environ.get("KUBECONFIG"):
+        return [Path(part) for part in environ["KUBECONFIG"].split(os.pathsep) if part]
+    return [Path(environ.get("HOME", "~")).expanduser() / ".kube" / "config"]
+
+
+def in_cluster(environ: dict[str, str]) -> Endpoint:
+    host, port = environ["KUBERNETES_SERVICE_HOST"], environ.get("KUBERNETES_SERVICE_PORT", "443")
+    host = f"[{host}]" if ":" in host else host
+    namespace = SERVICE_ACCOUNT / "namespace"
+    return Endpoint(
+        server=f"https://{host}:{port}",
+        namespace=namespace.read_text().strip() if namespace.is_file() else "default",
+        ca=(SERVICE_ACCOUNT / "ca.crt").read_bytes(),
+        tokens=TokenFile(SERVICE_ACCOUNT / "token"),
+    )
+
+
+def endpoint_from(files: list[Path], *, context: str = "", server: str = "") -> Endpoint:
+    """Merge kubeconfig files (the first to name a thing wins) and follow the context."""
+    current, named = "", {"contexts": {}, "clusters": {}, "users": {}}  # type: ignore[var-annotated]
+    for file in files:
+        config = _read(file)
+        current = current or str(config.get("current-context") or "")
+        for section, inner in (("contexts", "context"), ("clusters", "cluster"), ("users", "user")):
+            for item in config.get(section) or ():
+                named[section].setdefault(item.get("name", ""), (file.parent, item.get(inner) or {}))
+    chosen = context or current
+    if chosen not in named["contexts"]:
+        raise ConfigError(f'context "{chosen}" is not in {", ".join(map(str, files))}')
+    _, found = named["contexts"][chosen]
+    cluster_base, cluster = _named(named, "clusters", found.get("cluster", ""), chosen)
+    user_base, user = _named(named, "users", found["user"], chosen) if found.get("user") else (Path(), {})
+    return _endpoint(cluster_base, cluster, user_base, user, found.get("namespace") or "default", server)
+
+
+def _endpoint(cluster_base: Path, cluster: JSON, user_base: Path, user: JSON, namespace: str, server: str) -> Endpoint:
+    tokens: Tokens | None = None
+    certificate = _material(user, "client-certificate", user_base)
+    key = _material(user, "client-key", user_base)
+    if user.get("token"):
+        tokens = FixedToken(str(user["token"]))
+    elif user.get("tokenFile"):
+        tokens = TokenFile(user_base / user["tokenFile"])
+    elif user.get("exec"):
+        plugin = ExecPlugin(user["exec"], user_base)
+        pair = plugin.client_certificate() if not certificate else None
+        if pair is not None:
+            certificate, key = pair
+        else:
+            tokens = plugin
+    return Endpoint(
+        server=server or str(cluster.get("server", "")).rstrip("/"),
+        namespace=namespace,
+        ca=_material(cluster, "certificate-authority", cluster_base),
+        client_certificate=certificate,
+        client_key=key,
+        insecure=bool(cluster.get("insecure-skip-tls-verify")),
+        tls_server_name=str(cluster.get("tls-server-name") or ""),
+        proxy_url=str(cluster.get("proxy-url") or ""),
+        tokens=tokens,
+        user=str(user.get("username") or ""),
+        password=str(user.get("password") or ""),
+        impersonate=str(user.get("as") or ""),
+    )
+
+
+def _read(file: Path) -> JSON:
+    try:
+        if file.stat().st_size > LARGEST_FILE:
+            raise ConfigError(f"{file} is larger than {LARGEST_FILE} bytes")
+        config = yaml.load(file.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (OSError, yaml.YAMLError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}") from error
+    if not isinstance(config, dict):
+        raise ConfigError(f"{file} is not a kubeconfig")
+    return config
+
+
+def _named(named: dict[str, dict[str, tuple[Path, JSON]]], section: str, name: str, context: str) -> tuple[Path, JSON]:
+    if name not in named[section]:
+        raise ConfigError(f'context "{context}" names the {section[:-1]} "{name}", which is not there')
+    return named[section][name]
+
+
+def _material(section: JSON, name: str, base: Path) -> bytes | None:
+    """A certificate or key: in line as base64, or a file beside the kubeconfig."""
+    if section.get(f"{name}-data"):
+        return base64.b64decode(section[f"{name}-data"])
+    if section.get(name):
+        try:
+            return (base / section[name]).read_bytes()
+        except OSError as error:
+            raise ConfigError(f"{name}: {error}") from error
+    return None

@@ -1,0 +1,136 @@
+"""Leader election by Lease: of several equal processes one is at work, and another takes over when it falls silent."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+
+import msgspec
+
+from volcano.api.core import Lease
+from volcano.api.errors import AlreadyExists, ApiError, Conflict, NotFound
+from volcano.api.meta import JSON, Key
+from volcano.api.scheme import resource_type
+from volcano.machinery.client import Client
+from volcano.machinery.clock import Clock
+
+log = logging.getLogger(__name__)
+LEASES = resource_type(Lease)
+
+
+class ElectionSettings(msgspec.Struct, frozen=True):
+    """Kubernetes' usual times: renewed every 2 s, given up after 10 s without success, free for others after 15 s."""
+
+    lease_duration: timedelta = timedelta(seconds=15)
+    renew_deadline: timedelta = timedelta(seconds=10)
+    retry_period: timedelta = timedelta(seconds=2)
+
+
+class LostLeadership(Exception):  # noqa: N818 - what happened, not whose fault
+    """The lease could not be renewed in time: this process must stop working at once."""
+
+
+class Election:
+    """One candidate for one lease."""
+
+    def __init__(
+        self, client: Client, clock: Clock, lease: Key, identity: str, settings: ElectionSettings | None = None
+    ) -> None:
+        self._client, self._clock, self._key, self._identity = client, clock, lease, identity
+        self._settings = settings or ElectionSettings()
+        self._seen: tuple[str, datetime] | None = None  # the lease as last seen, and when by our own clock
+        self.is_leader = False
+
+    async def lead(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Wait to be elected, work, and stop working the moment the lease is lost."""
+        await self._acquire()
+        self.is_leader = True
+        working = asyncio.ensure_future(work())
+        renewing = asyncio.ensure_future(self._renew())
+        try:
+            done, _ = await asyncio.wait({working, renewing}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            self.is_leader = False
+            for task in (working, renewing):
+                task.cancel()
+            await asyncio.gather(working, renewing, return_exceptions=True)
+            await self._release()
+
+    async def _acquire(self) -> None:
+        while not await self._try():
+            await self._clock.sleep(self._settings.retry_period)
+        log.info("%s leads as %s", self._key, self._identity)
+
+    async def _renew(self) -> None:
+        last = self._clock.now()
+        while True:
+            await self._clock.sleep(self._settings.retry_period)
+            if await self._try():
+                last = self._clock.now()
+            elif self._clock.now() - last > self._settings.renew_deadline:
+                raise LostLeadership(f"the lease {self._key} could not be renewed")
+
+    async def _try(self) -> bool:
+        try:
+            async with asyncio.timeout(self._settings.renew_deadline.total_seconds()):
+                return await self._take()
+        except (ApiError, OSError, TimeoutError) as error:
+            if not isinstance(error, (Conflict, AlreadyExists)):
+                log.warning("lease %s: %s", self._key, error)
+            return False
+
+    async def _take(self) -> bool:
+        now = self._clock.now()
+        try:
+            lease = await self._client.get_json(LEASES, self._key)
+        except NotFound:
+            metadata = {"name": self._key.name, "namespace": self._key.namespace}
+            await self._client.create(LEASES, {"metadata": metadata, "spec": self._spec(now, now, 0)})
+            return True
+        spec = lease.get("spec") or {}
+        mine = spec.get("holderIdentity") == self._identity
+        if not mine and not self._has_expired(lease, now):
+            return False
+        transitions = int(spec.get("leaseTransitions") or 0) + (0 if mine else 1)
+        acquired = spec.get("acquireTime") if mine else None
+        lease["spec"] = self._spec(now, now, transitions) | ({"acquireTime": acquired} if acquired else {})
+        await self._client.update(LEASES, lease)
+        return True
+
+    def _has_expired(self, lease: JSON, now: datetime) -> bool:
+        """By our own clock: how long the record has not changed. Clocks of machines need not agree."""
+        spec = lease.get("spec") or {}
+        if not spec.get("holderIdentity"):
+            return True
+        version = lease["metadata"]["resourceVersion"]
+        if self._seen is None or self._seen[0] != version:
+            self._seen = (version, now)
+        duration = timedelta(seconds=spec.get("leaseDurationSeconds") or 15)
+        return now - self._seen[1] > duration
+
+    def _spec(self, acquired: datetime, renewed: datetime, transitions: int) -> JSON:
+        return {
+            "holderIdentity": self._identity,
+            "leaseDurationSeconds": max(1, int(self._settings.lease_duration.total_seconds())),
+            "acquireTime": microtime(acquired),
+            "renewTime": microtime(renewed),
+            "leaseTransitions": transitions,
+        }
+
+    async def _release(self) -> None:
+        """Let another take over at once after a clean stop."""
+        try:
+            lease = await self._client.get_json(LEASES, self._key)
+            if (lease.get("spec") or {}).get("holderIdentity") == self._identity:
+                lease["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1}
+                await self._client.update(LEASES, lease)
+        except (ApiError, OSError, TimeoutError, asyncio.CancelledError):
+            log.debug("the lease %s was not released; it runs out by itself", self._key)
+
+
+def microtime(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

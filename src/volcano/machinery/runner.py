@@ -1,0 +1,131 @@
+"""Run controllers: informers fill a Mirror, changes wake keys, workers decide and apply, failures come again later."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any, Final
+
+from volcano.api.decode import Unreadable, decode
+from volcano.api.meta import Resource
+from volcano.api.scheme import ResourceType, resource_type
+from volcano.machinery.apply import Applier
+from volcano.machinery.client import Client
+from volcano.machinery.clock import Clock
+from volcano.machinery.controller import Controller, Waker
+from volcano.machinery.events import EventRecorder
+from volcano.machinery.informer import Informer
+from volcano.machinery.workqueue import WorkQueue
+from volcano.machinery.world import Change, Mirror
+
+log = logging.getLogger(__name__)
+WORKERS: Final = 5
+LOUD_AFTER: Final = timedelta(seconds=1)  # a failure that keeps coming back is worth a warning
+
+
+class Runner:
+    """Some controllers on one Mirror, with one client."""
+
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        controllers: Iterable[Controller],
+        *,
+        component: str = "volcano-controllers",
+        workers: int = WORKERS,
+        probe: Any = None,
+    ) -> None:
+        self._client, self._clock = client, clock
+        self._controllers = list(controllers)
+        self._workers = workers
+        self.mirror = Mirror(clock.now)
+        self.recorder = EventRecorder(client, clock, component)
+        self.applier = Applier(client, clock, recorder=self.recorder, observe=self._observe, probe=probe)
+        self.writes = 0
+        self._queues = {controller.name: WorkQueue(clock) for controller in self._controllers}
+        self._readers = self._kinds_read()
+        self._synced = asyncio.Event()
+
+    async def synced(self) -> None:
+        """Returns once every kind has been listed and the controllers are at work."""
+        await self._synced.wait()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        informers = [
+            Informer(self._client, self.mirror, self._clock, reader)
+            for readers in self._readers.values()
+            for reader in readers
+        ]
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.recorder.run())
+            for informer in informers:
+                group.create_task(informer.run())
+            for informer in informers:
+                await informer.synced()
+            for controller in self._controllers:
+                self._subscribe(controller)
+                for _ in range(self._workers):
+                    group.create_task(self._work(controller))
+            self._synced.set()
+
+    def _kinds_read(self) -> dict[ResourceType, list[type[Resource]]]:
+        kinds: dict[ResourceType, list[type[Resource]]] = {}
+        for controller in self._controllers:
+            for reader in (*controller.wakes_on, *controller.reads):
+                readers = kinds.setdefault(resource_type(reader), [])
+                if reader not in readers:
+                    readers.append(reader)
+        return kinds
+
+    def _subscribe(self, controller: Controller) -> None:
+        for kind, rules in controller.indexes.items():
+            for name, rule in rules.items():
+                self.mirror.add_index(kind, name, rule)
+        queue = self._queues[controller.name]
+        for kind, waker in controller.wakes_on.items():
+            self.mirror.listen(kind, _waking(queue, waker))
+
+    async def _work(self, controller: Controller) -> None:
+        queue = self._queues[controller.name]
+        while (taken := await queue.take()) is not None:
+            key, causes = taken
+            try:
+                plan = controller.decide(key, self.mirror, causes)
+                outcome = await self.applier.apply(plan)
+            except Exception:
+                # A bug in one decision: set this object aside for a while, go on with the others.
+                log.exception("%s: deciding on %s", controller.name, key)
+                queue.retry(key, causes)
+                continue
+            self.writes += outcome.writes
+            if not outcome.ok:
+                delay = queue.retry(key, causes)
+                level = logging.WARNING if delay >= LOUD_AFTER else logging.DEBUG
+                log.log(level, "%s: %s: %s", controller.name, key, outcome.failures[0])
+                continue
+            queue.done(key)
+            for later in outcome.later:
+                queue.add_after(key, later.after, later.cause)
+            for answer in outcome.answers:
+                queue.add(key, answer)
+
+    def _observe(self, resource: ResourceType, body: bytes) -> None:
+        for reader in self._readers.get(resource, ()):
+            try:
+                found = decode(reader, body)
+            except Unreadable:
+                continue
+            if found.metadata.deletion_timestamp is None or self.mirror.get(reader, found.key) is not None:
+                self.mirror.put(found)
+
+
+def _waking(queue: WorkQueue, waker: Waker) -> Any:
+    def listener(change: Change[Any]) -> None:
+        for wake in waker(change):
+            queue.add(wake.key, wake.cause)
+
+    return listener
