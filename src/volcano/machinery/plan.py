@@ -111,10 +111,14 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """Decide again after this long, at the latest; `cause` is handed to that decision."""
+    """Decide again after this long, at the latest; `cause` is handed to that decision.
+
+    With a `key`, it is another object of the same controller that is looked at again.
+    """
 
     after: timedelta
     cause: Hashable = None
+    key: Key | None = None
 
 
 @dataclass(frozen=True, slots=True)

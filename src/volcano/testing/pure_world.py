@@ -132,6 +132,8 @@ class PureWorld:
     def settle(self) -> PureWorld:
         """Decide and apply until nothing is waiting at this moment."""
         for _ in range(PATIENCE):
+            while self._timers and self._timers[0][0] <= self.now:
+                self._wake(*heapq.heappop(self._timers)[2:])
             taken = self._take()
             if taken is None:
                 return self
@@ -185,7 +187,8 @@ class PureWorld:
         self._failures.pop((controller.name, key), None)
         for later in laters:
             self._timer_count += 1
-            heapq.heappush(self._timers, (self.now + later.after, self._timer_count, controller.name, key, later.cause))
+            moment, whom = self.now + later.after, later.key or key
+            heapq.heappush(self._timers, (moment, self._timer_count, controller.name, whom, later.cause))
 
     # -- carrying out plans ---------------------------------------------------------------------------------------
     def apply(
