@@ -107,8 +107,7 @@ class ExecPlugin:
                 [command, *(self._spec.get("args") or ())],
                 env=environment,
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                capture_output=True,
                 timeout=EXEC_SECONDS,
                 check=False,
             )
@@ -235,7 +234,7 @@ def _material(section: JSON, name: str, base: Path) -> bytes | None:
         return base64.b64decode(section[f"{name}-data"])
     if section.get(name):
         try:
-            return (base / section[name]).read_bytes()
+            return (base / str(section[name])).read_bytes()
         except OSError as error:
             raise ConfigError(f"{name}: {error}") from error
     return None

@@ -28,7 +28,7 @@ class ElectionSettings(msgspec.Struct, frozen=True):
     retry_period: timedelta = timedelta(seconds=2)
 
 
-class LostLeadership(Exception):  # noqa: N818 - what happened, not whose fault
+class LostLeadership(Exception):
     """The lease could not be renewed in time: this process must stop working at once."""
 
 

@@ -109,7 +109,7 @@ class Runner:
                 continue
             queue.done(key)
             for later in outcome.later:
-                queue.add_after(key, later.after, later.cause)
+                queue.add_after(later.key or key, later.after, later.cause)
             for answer in outcome.answers:
                 queue.add(key, answer)
 

@@ -1,0 +1,84 @@
+"""Keys are deduplicated, handed to one worker at a time, and come again after failures."""
+
+from datetime import timedelta
+
+from volcano.api.meta import Key
+from volcano.machinery.clock import VirtualClock, run_virtually
+from volcano.machinery.workqueue import WorkQueue
+
+A, B = Key("ns", "a"), Key("ns", "b")
+
+
+def test_a_key_added_twice_is_handed_out_once_with_all_its_causes():
+    async def main():
+        queue = WorkQueue(VirtualClock())
+        queue.add(A, "first")
+        queue.add(B)
+        queue.add(A, "second")
+
+        assert await queue.take() == (A, ("first", "second"))
+        assert await queue.take() == (B, ())
+        assert len(queue) == 0
+
+    run_virtually(main())
+
+
+def test_a_key_added_while_it_is_worked_on_waits_for_that_work():
+    async def main():
+        queue = WorkQueue(VirtualClock())
+        queue.add(A)
+        await queue.take()
+        queue.add(A, "again")
+        queue.add(B)
+
+        assert (await queue.take())[0] == B
+        queue.done(A)
+        assert await queue.take() == (A, ("again",))
+
+    run_virtually(main())
+
+
+def test_failures_come_again_later_and_later():
+    async def main():
+        clock = VirtualClock()
+        queue = WorkQueue(clock)
+        queue.add(A, "cause")
+        pauses = []
+        for _ in range(16):
+            _, causes = await queue.take()
+            assert causes == ("cause",)
+            pauses.append(queue.retry(A, causes))
+
+        assert pauses[0] == timedelta(milliseconds=5)
+        assert all(b >= a for a, b in zip(pauses, pauses[1:], strict=False))
+        assert pauses[-1] == timedelta(seconds=60)
+        await queue.take()
+        queue.done(A)
+        queue.add(A)
+        await queue.take()
+        assert queue.retry(A, ()) == timedelta(milliseconds=5)
+
+    run_virtually(main())
+
+
+def test_a_delayed_key_comes_when_its_time_has_come():
+    async def main():
+        clock = VirtualClock()
+        queue = WorkQueue(clock)
+        queue.add_after(A, timedelta(hours=2), "late")
+
+        assert await queue.take() == (A, ("late",))
+        assert clock.monotonic() == 7200
+
+    run_virtually(main())
+
+
+def test_a_closed_queue_lets_its_workers_go():
+    async def main():
+        queue = WorkQueue(VirtualClock())
+        queue.add_after(A, timedelta(hours=2))
+        await queue.close()
+
+        assert await queue.take() is None
+
+    run_virtually(main())
