@@ -1,0 +1,128 @@
+"""The CEL evaluator (the optional package cel_expr_python) behind three functions, with Kubernetes' way of naming fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+
+from volcano.api.meta import JSON
+from volcano.apiserver.schemas.formats import is_date_time
+
+try:
+    from cel_expr_python import cel as _engine
+    from cel_expr_python.ext import ext_optional as _optional
+    from cel_expr_python.ext import ext_strings as _strings
+except ImportError:  # the extra is not installed
+    _engine = None
+
+AVAILABLE: Final = _engine is not None
+LONGEST: Final = 16 * 1024
+_RESERVED: Final = frozenset(
+    "true false null in as break const continue else for function if import let loop package namespace return var void "
+    "while".split()
+)
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_OLD_SELF: Final = re.compile(r"\boldSelf\b")
+_ESCAPES: Final = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
+
+
+class Program(msgspec.Struct, frozen=True):
+    """A compiled expression, or why there is none."""
+
+    source: str
+    expression: Any
+    uses_old_self: bool
+    error: str = ""
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Any:
+    dynamic = _engine.Type.DYN
+    extensions = [_optional.ExtOptional(), _strings.ExtStrings()]
+    return _engine.NewEnv(variables={"self": dynamic, "oldSelf": dynamic}, extensions=extensions)
+
+
+@lru_cache(maxsize=2048)
+def compile_program(source: str) -> Program:
+    if len(source) > LONGEST:
+        return Program("", None, False, "the expression is too long")
+    try:
+        expression = _environment().compile(source)
+    except Exception as error:  # the engine raises its own kinds, none of them public
+        return Program(source, None, False, " ".join(str(error).split())[:500])
+    return Program(source, expression, _OLD_SELF.search(source) is not None)
+
+
+def evaluate(program: Program, value: Any, old: Any, schema: JSON, *, optional_old: bool = False) -> bool | str:
+    """True, False, or what went wrong."""
+    found = _run(program, value, old, schema, optional_old)
+    if isinstance(found, _Failure):
+        return found.text
+    return found is True
+
+
+def evaluate_text(program: Program, value: Any, old: Any, schema: JSON) -> str | None:
+    """A message, unless the expression fails or gives something else."""
+    found = _run(program, value, old, schema, False)
+    if not isinstance(found, str):
+        return None
+    text = found.strip()
+    return text if text and "\n" not in text else None
+
+
+class _Failure(msgspec.Struct, frozen=True):
+    text: str
+
+
+def _run(program: Program, value: Any, old: Any, schema: JSON, optional_old: bool) -> Any:
+    names: dict[str, Any] = {"self": bound(value, schema)}
+    if program.uses_old_self and not optional_old:
+        names["oldSelf"] = bound(old, schema)
+    try:
+        result = program.expression.eval(data=names)
+        if result.type() == _engine.Type.ERROR:
+            return _Failure(_words(str(result.value())))
+        return result.plain_value()
+    except Exception as error:  # the engine raises its own kinds, none of them public
+        return _Failure(_words(str(error)))
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())[:500]
+
+
+def bound(value: Any, schema: Mapping[str, Any]) -> Any:
+    """A value as rules see it: times and durations as such, numbers as doubles, field names as identifiers."""
+    if isinstance(value, dict):
+        properties = schema.get("properties") or {}
+        more = schema.get("additionalProperties")
+        other = more if isinstance(more, dict) else {}
+        return {
+            (escaped(name) if name in properties else name): bound(item, properties.get(name) or other)
+            for name, item in value.items()
+        }
+    if isinstance(value, list):
+        items = schema.get("items")
+        inner = items if isinstance(items, dict) else {}
+        return [bound(item, inner) for item in value]
+    if isinstance(value, str) and schema.get("format") == "date-time" and is_date_time(value):
+        return datetime.fromisoformat(value.upper().replace("Z", "+00:00"))
+    if schema.get("type") == "number" and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    return value
+
+
+def escaped(name: str) -> str:
+    """A field's name where a rule can write it: `namespace` is `__namespace__`, `a.b` is `a__dot__b`."""
+    if name in _RESERVED:
+        return f"__{name}__"
+    if _IDENTIFIER.fullmatch(name) and "__" not in name:
+        return name
+    for part, escape in _ESCAPES:
+        name = name.replace(part, escape)
+    return name

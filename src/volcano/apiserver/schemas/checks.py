@@ -1,0 +1,367 @@
+"""A structural schema compiled to a checking walker whose messages are those of kube-apiserver.
+
+Each node becomes a closure over its own few facts, so that walking an object costs per value, not per keyword.
+Dropping and filling in are schemas.pruning's; rules in CEL are schemas.rules'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from volcano.api.errors import FieldError
+from volcano.api.meta import JSON
+from volcano.apiserver.schemas import field_errors as say
+from volcano.apiserver.schemas.field_errors import Path, path_text
+from volcano.apiserver.schemas.formats import format_check
+from volcano.apiserver.schemas.patterns import compile_pattern, matches
+
+Errors: TypeAlias = list[tuple[Path, FieldError]]
+Check: TypeAlias = Callable[[Any, Path, Errors], None]
+
+MAX_DEPTH: Final = 128
+
+PYTHON_TYPES: Final[Mapping[str, type]] = {
+    "string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict,
+}  # fmt: skip
+TYPE_NAMES: Final[Mapping[type, str]] = {kind: name for name, kind in PYTHON_TYPES.items()} | {type(None): "null"}
+RANGES: Final = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
+
+
+class TooDeep(ValueError):
+    """A schema nested deeper than any we serve."""
+
+
+def is_int_or_string(schema: JSON) -> bool:
+    return schema.get("x-kubernetes-int-or-string") is True
+
+
+# -- checking -------------------------------------------------------------------------------------------------
+class Checked(msgspec.Struct, frozen=True):
+    """What a parent needs to know of a child: the type that goes straight to `inner`, and the check of anything else."""
+
+    plain: type | None
+    inner: Check | None
+    full: Check
+
+
+def compile_check(schema: JSON, depth: int = 0) -> Checked:
+    if depth > MAX_DEPTH:
+        raise TooDeep(f"schema is nested deeper than {MAX_DEPTH} levels")
+    types = ("integer", "string") if is_int_or_string(schema) else (schema.get("type"),) if schema.get("type") else ()
+    by_type = {str(name): _content_check(str(name), schema, depth) for name in types or PYTHON_TYPES}
+    common = _common_checks(schema, depth)
+    plain = PYTHON_TYPES.get(types[0]) if len(types) == 1 and types[0] is not None else None
+    inner = _sequence([by_type[str(types[0])], *common]) if plain is not None else None
+    return Checked(plain, inner, _full_check(schema, tuple(map(str, types)), by_type, common))
+
+
+def _full_check(schema: JSON, types: tuple[str, ...], by_type: Mapping[str, Check | None], common: list[Check]) -> Check:
+    nullable = schema.get("nullable") is True
+    enum = "enum" in schema
+    wanted = ",".join(types)
+    either = "anyOf" in schema and is_int_or_string(schema)
+
+    def check(value: Any, path: Path, errors: Errors) -> None:
+        if value is None:
+            if types and not nullable:
+                errors.append((path, _wrong_type(path, wanted, "null")))
+            if enum:
+                errors.append((path, say.unsupported(path, None, schema["enum"])))
+            return
+        found = TYPE_NAMES[type(value)]
+        if found == "number" and "integer" in types and "number" not in types and float(value).is_integer():
+            found = "integer"
+        elif found == "integer" and "number" in types:
+            found = "number"
+        if types and found not in types:
+            errors.append((path, _wrong_type(path, wanted, found)))
+            if either:
+                errors.append((path, say.pathless(f'"{path_text(path)}" must validate at least one schema (anyOf)')))
+                errors.append((path, _wrong_type(path, "integer", found)))
+        else:
+            content = by_type.get(found)
+            if content is not None:
+                content(value, path, errors)
+        for other in common:
+            other(value, path, errors)
+
+    return check
+
+
+def _wrong_type(path: Path, wanted: str, found: str) -> FieldError:
+    return say.type_invalid(path, found, f'{path_text(path)} in body must be of type {wanted}: "{found}"')
+
+
+def _sequence(checks: Sequence[Check | None]) -> Check | None:
+    present = [check for check in checks if check is not None]
+    if len(present) <= 1:
+        return present[0] if present else None
+
+    def run(value: Any, path: Path, errors: Errors) -> None:
+        for check in present:
+            check(value, path, errors)
+
+    return run
+
+
+def _content_check(name: str, schema: JSON, depth: int) -> Check | None:
+    if name == "string":
+        return _string_check(schema)
+    if name in ("integer", "number"):
+        return _number_check(schema, name)
+    if name == "array":
+        return _array_check(schema, depth)
+    return _object_check(schema, depth) if name == "object" else None
+
+
+def _string_check(schema: JSON) -> Check | None:
+    longest, shortest = schema.get("maxLength"), schema.get("minLength")
+    source = schema.get("pattern") or ""
+    pattern = compile_pattern(source) if source else None
+    name = schema.get("format", "")
+    fits = format_check(name) if name and schema.get("type") == "string" else None
+    if longest is None and shortest is None and pattern is None and fits is None:
+        return None
+
+    def check(value: str, path: Path, errors: Errors) -> None:
+        if longest is not None and len(value) > longest:
+            errors.append((path, say.too_long(path, longest)))
+        elif shortest is not None and len(value) < shortest:
+            detail = f"{path_text(path)} in body should be at least {shortest} chars long"
+            errors.append((path, say.invalid(path, value, detail)))
+        elif pattern is not None and not matches(pattern, value):
+            detail = f"{path_text(path)} in body should match '{source}'"
+            errors.append((path, say.invalid(path, value, detail)))
+        if fits is not None and not fits(value):
+            detail = f"{path_text(path)} in body must be of type {name}: {say.quoted(value)}"
+            errors.append((path, say.type_invalid(path, value, detail)))
+
+    return check
+
+
+def _number_check(schema: JSON, name: str) -> Check | None:
+    low, high = schema.get("minimum"), schema.get("maximum")
+    below, above = schema.get("exclusiveMinimum") is True, schema.get("exclusiveMaximum") is True
+    step = schema.get("multipleOf")
+    integral = name == "integer" and schema.get("type") == "integer"
+    size = schema.get("format") if integral and schema.get("format") in RANGES else "int64" if integral else ""
+    if not integral and low is None and high is None and step is None:
+        return None
+    least, most = RANGES[size] if size else (0, 0)
+    spelled = f"integer with format {size}" if schema.get("format") in RANGES else "integer (default format)"
+
+    def check(value: float, path: Path, errors: Errors) -> None:
+        if size and not least <= value <= most:
+            detail = f"Checked value must be of type {spelled} in {path_text(path)}"
+            errors.append((path, say.pathless(detail)))
+        for limit, excluded, ok, words in (
+            (step, False, step is None or step <= 0 or value % step == 0, "be a multiple of"),
+            (low, below, low is None or value > low or (value == low and not below), "be greater than"),
+            (high, above, high is None or value < high or (value == high and not above), "be less than"),
+        ):
+            if ok or limit is None:
+                continue
+            words += "" if excluded or limit is step else " or equal to"
+            detail = f"{path_text(path)} in body should {words} {say.go_number(float(limit))}"
+            errors.append((path, say.invalid(path, value, detail)))
+
+    if step is None and not above and not below and high is None:
+        floor = max(least, low) if low is not None and size else low if low is not None else least
+
+        def quick(value: float, path: Path, errors: Errors) -> None:
+            if not (floor <= value and (not size or value <= most)):
+                check(value, path, errors)
+
+        return quick
+    return check
+
+
+def _array_check(schema: JSON, depth: int) -> Check | None:
+    items = compile_check(schema["items"], depth + 1) if isinstance(schema.get("items"), dict) else None
+    fewest, limit = schema.get("minItems"), schema.get("maxItems")
+    unique = _unique_check(schema)
+    distinct = schema.get("uniqueItems") is True
+    plain, inner, full = (items.plain, items.inner, items.full) if items else (None, None, None)
+
+    def check(value: list[Any], path: Path, errors: Errors) -> None:
+        if full is not None:
+            for index, item in enumerate(value):
+                if type(item) is not plain:
+                    full(item, (path, index), errors)
+                elif inner is not None:
+                    inner(item, (path, index), errors)
+        if fewest is not None and len(value) < fewest:
+            detail = f"{path_text(path)} in body should have at least {fewest} items"
+            errors.append((path, say.invalid(path, len(value), detail)))
+        if limit is not None and len(value) > limit:
+            errors.append((path, say.too_many(path, len(value), limit)))
+        if unique is not None:
+            unique(value, path, errors)
+        if distinct and len({say.go_json(item) for item in value}) < len(value):
+            detail = f"{path_text(path)} in body shouldn't contain duplicates"
+            errors.append((path, say.invalid(path, "", detail)))
+
+    return check
+
+
+def _unique_check(schema: JSON) -> Check | None:
+    """Sets and maps: no element, or no key, twice. Each repeated one is named once."""
+    kind = schema.get("x-kubernetes-list-type")
+    keys: Sequence[str] = schema.get("x-kubernetes-list-map-keys") or ()
+    if kind not in ("set", "map"):
+        return None
+
+    def check(value: list[Any], path: Path, errors: Errors) -> None:
+        if kind == "map":
+            for index, item in enumerate(value):
+                if item is not None and not isinstance(item, dict):
+                    detail = "must be an object for an array of list-type map"
+                    errors.append(((path, index), say.invalid((path, index), item, detail)))
+                    return
+        if len(value) < 2:
+            return
+        seen: dict[Any, int] = {}
+        for index, item in enumerate(value):
+            shown = {key: item[key] for key in keys if key in item} if kind == "map" and item is not None else item
+            mark = say.go_json(shown) if isinstance(shown, dict | list) else (type(shown), shown)
+            seen[mark] = seen.get(mark, 0) + 1
+            if seen[mark] == 2:
+                errors.append(((path, index), say.duplicate((path, index), shown)))
+
+    return check
+
+
+def _object_check(schema: JSON, depth: int) -> Check | None:
+    properties = {name: compile_check(child, depth + 1) for name, child in (schema.get("properties") or {}).items()}
+    table = {name: (child.plain, child.inner, child.full) for name, child in properties.items()}
+    more = schema.get("additionalProperties")
+    others = compile_check(more, depth + 1).full if isinstance(more, dict) else None
+    closed = more is False
+    demanded: Sequence[str] = schema.get("required") or ()
+    fewest, limit = schema.get("minProperties"), schema.get("maxProperties")
+    embedded = schema.get("x-kubernetes-embedded-resource") is True
+
+    def check(value: JSON, path: Path, errors: Errors) -> None:
+        for name, item in value.items():
+            known = table.get(name)
+            if known is not None:
+                if type(item) is not known[0]:
+                    known[2](item, (path, name), errors)
+                elif known[1] is not None:
+                    known[1](item, (path, name), errors)
+            elif others is not None:
+                others(item, (path, name), errors)
+            elif closed:
+                detail = f"{path_text((path, name))} in body is a forbidden property"
+                errors.append((path, say.invalid(path, name, detail)))
+        for name in demanded:
+            if name not in value:
+                errors.append(((path, name), say.required((path, name))))
+        if fewest is not None and len(value) < fewest:
+            detail = f"{path_text(path)} in body should have at least {fewest} properties"
+            errors.append((path, say.invalid(path, len(value), detail)))
+        if limit is not None and len(value) > limit:
+            errors.append((path, say.too_many(path, len(value), limit)))
+        if embedded:
+            _check_embedded(value, path, errors)
+
+    return check
+
+
+def _check_embedded(value: JSON, path: Path, errors: Errors) -> None:
+    for name in ("apiVersion", "kind"):
+        here = (path, name)
+        if name not in value:
+            errors.append((here, say.required(here)))
+        elif not isinstance(value[name], str):
+            errors.append((here, say.invalid(here, value[name], "must be a string")))
+        elif not value[name]:
+            errors.append((here, say.invalid(here, "", "must not be empty")))
+
+
+# -- checks of any type ---------------------------------------------------------------------------------------
+def _common_checks(schema: JSON, depth: int) -> list[Check]:
+    checks: list[Check] = []
+    if "enum" in schema:
+        checks.append(_enum_check(schema["enum"]))
+    if "allOf" in schema:
+        checks.append(_all_of([compile_check(part, depth + 1).full for part in schema["allOf"]]))
+    if "anyOf" in schema and not is_int_or_string(schema):
+        checks.append(_any_of([compile_check(part, depth + 1).full for part in schema["anyOf"]]))
+    if "oneOf" in schema:
+        checks.append(_one_of([compile_check(part, depth + 1).full for part in schema["oneOf"]]))
+    if "not" in schema:
+        checks.append(_not(compile_check(schema["not"], depth + 1).full))
+    return checks
+
+
+def _enum_check(allowed: list[Any]) -> Check:
+    scalars = {item for item in allowed if isinstance(item, str)}
+
+    def check(value: Any, path: Path, errors: Errors) -> None:
+        if type(value) is str and value in scalars:
+            return
+        if not any(type(value) is type(item) and value == item for item in allowed):
+            errors.append((path, say.unsupported(path, value, allowed)))
+
+    return check
+
+
+def _outcomes(checks: list[Check], value: Any, path: Path) -> list[Errors]:
+    answers: list[Errors] = []
+    for check in checks:
+        found: Errors = []
+        check(value, path, found)
+        answers.append(found)
+    return answers
+
+
+def _all_of(checks: list[Check]) -> Check:
+    def check(value: Any, path: Path, errors: Errors) -> None:
+        answers = _outcomes(checks, value, path)
+        failed = [answer for answer in answers if answer]
+        for answer in failed:
+            errors.extend(answer)
+        if failed:
+            none = ". None validated" if len(failed) == len(answers) else ""
+            errors.append((path, say.pathless(f'"{path_text(path)}" must validate all the schemas (allOf){none}')))
+
+    return check
+
+
+def _any_of(checks: list[Check]) -> Check:
+    def check(value: Any, path: Path, errors: Errors) -> None:
+        answers = _outcomes(checks, value, path)
+        if all(answers):
+            errors.append((path, say.pathless(f'"{path_text(path)}" must validate at least one schema (anyOf)')))
+            errors.extend(min(answers, key=len))
+
+    return check
+
+
+def _one_of(checks: list[Check]) -> Check:
+    def check(value: Any, path: Path, errors: Errors) -> None:
+        answers = _outcomes(checks, value, path)
+        valid = sum(not answer for answer in answers)
+        if valid == 1:
+            return
+        found = f"Found {valid} valid alternatives" if valid else "Found none valid"
+        text = f'"{path_text(path)}" must validate one and only one schema (oneOf). {found}'
+        errors.append((path, say.pathless(text)))
+        if not valid:
+            errors.extend(min(answers, key=len))
+
+    return check
+
+
+def _not(inner: Check) -> Check:
+    def check(value: Any, path: Path, errors: Errors) -> None:
+        found: Errors = []
+        inner(value, path, found)
+        if not found:
+            errors.append((path, say.pathless(f'"{path_text(path)}" must not validate the schema (not)')))
+
+    return check
