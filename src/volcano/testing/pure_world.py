@@ -62,9 +62,9 @@ class PureWorld:
         self._revision = 0
         self._incarnations: dict[tuple[str, str, Key], int] = {}
         self._controllers = list(controllers)
+        self.restart()
         for each in objects:
             self.put(each)
-        self.restart()
 
     # -- looking ----------------------------------------------------------------------------------------------
     def get(self, reader: type[R], name: str, namespace: str | None = None) -> R | None:

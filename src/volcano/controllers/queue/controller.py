@@ -1,0 +1,173 @@
+"""queue: keep each Queue's state, parent and counters true to what was asked of it and to its PodGroups.
+
+A queue looks at its own parent and closes or opens with it; a parent whose state changed asks its children to look.
+So a cascade that was cut short by a crash goes on when the queues are listed again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar, Final
+
+import msgspec
+
+from volcano.api.bus import Command
+from volcano.api.meta import Key, Resource
+from volcano.api.scheduling import PodGroup, Queue
+from volcano.controllers.queue.states import SHUT, Act, Asked, State, act_on, closed, settled, state_from
+from volcano.machinery.controller import Controller, Wake, Waker, by, self_key
+from volcano.machinery.plan import Delete, Later, Patch, Plan, Record, Ref, Step, patch_status, ref
+from volcano.machinery.world import Change, World
+
+ROOT: Final = "root"
+CLOSED_BY_PARENT: Final = "volcano.sh/closed-by-parent"
+TARGET: Final = ("scheduling.volcano.sh/v1beta1", "Queue")
+FIRST_DELAY: Final = timedelta(milliseconds=5)
+AT_ONCE: Final = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """An action asked of a queue: by a Command, which is deleted before it is acted on, or again after a refusal."""
+
+    asked: Asked
+    command: Ref | None = None
+    target_uid: str = ""
+    tries: int = 0
+
+
+class QueueController(Controller):
+    """Opens and closes queues, and counts their PodGroups."""
+
+    name: ClassVar = "queue"
+
+    def __init__(self, *, max_requeue: int = 15) -> None:
+        self._max_requeue = max_requeue
+
+    @property
+    def wakes_on(self) -> Mapping[type[Resource], Waker]:
+        return {Queue: self_key, PodGroup: by(_queue_of), Command: _commands}
+
+    def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
+        requests = [cause for cause in causes if isinstance(cause, Request)]
+        taken = tuple(Delete(request.command) for request in requests if request.command is not None)
+        queue = world.get(Queue, key)
+        if queue is None or queue.is_deleting:
+            return taken
+        decision = _Decision(queue, world, self._max_requeue)
+        for request in requests:
+            if not request.target_uid or request.target_uid == queue.uid:
+                decision.act(request)
+        decision.follow_parent()
+        return (*taken, *decision.steps())
+
+
+class _Decision:
+    """One look at one queue: the state it is in, the state it comes to, and the steps there."""
+
+    def __init__(self, queue: Queue, world: World, max_requeue: int) -> None:
+        self.queue, self.world, self.max_requeue = queue, world, max_requeue
+        self.groups = world.where(PodGroup, "queue", queue.name)
+        self.state = settled(state_from(queue.status.state), busy=bool(self.groups))
+        self.mark = queue.annotations.get(CLOSED_BY_PARENT)
+        self.notes: list[Step] = []
+
+    @property
+    def is_root(self) -> bool:
+        return self.queue.name == ROOT
+
+    def act(self, request: Request) -> None:
+        act = act_on(self.state, request.asked)
+        if act is Act.OPEN:
+            self._open(request)
+        elif act is Act.CLOSE and not self.is_root:
+            self._close(by_parent=False)
+
+    def follow_parent(self) -> None:
+        """A queue closes with its parent, and opens with it again if that is why it was closed."""
+        parent = self._parent()
+        above = state_from(parent.status.state) if parent is not None else State.OPEN
+        if above in SHUT and self.state not in SHUT:
+            self._close(by_parent=True)
+        elif above is State.OPEN and self.mark == "true":
+            if self.state in SHUT:
+                self._open(Request(Asked.OPEN))
+            self.mark = "false"  # also where opening was cut short before the mark was changed
+
+    def _parent(self) -> Queue | None:
+        parent = self.queue.spec.parent or ROOT
+        return self.world.get(Queue, Key("", parent)) if parent != ROOT else None
+
+    def _open(self, request: Request) -> None:
+        parent = self._parent()
+        if parent is not None and state_from(parent.status.state) in SHUT:
+            self._wait_for_parent(request, parent)
+            return
+        self.state, self.mark = State.OPEN, "false"
+
+    def _wait_for_parent(self, request: Request, parent: Queue) -> None:
+        """Opening a parent and then its child in one breath should work, so the refusal is not final at once."""
+        if request.tries < self.max_requeue or self.max_requeue < 0:
+            again = Request(Asked.OPEN, target_uid=self.queue.uid, tries=request.tries + 1)
+            self.notes.append(Later(FIRST_DELAY * (1 << min(request.tries, 20)), again))
+            return
+        message = f"the parent queue {parent.name} is {parent.status.state}; open it first"
+        self.notes.append(Record(ref(self.queue), Asked.OPEN, message, "Warning"))
+
+    def _close(self, *, by_parent: bool) -> None:
+        self.state = closed(busy=bool(self.groups))
+        if by_parent:
+            self.mark = "true"
+        elif self.mark == "true":
+            self.mark = "false"  # else the open parent would open it again at once
+        self.notes.append(Record(ref(self.queue), Asked.CLOSE, f"the queue is {self.state.lower()}"))
+
+    def steps(self) -> Plan:
+        """Closing marks first and opening marks last, so that a crash between the two never leaves a queue shut."""
+        state = (*self._mark_steps(), *self._status_steps())
+        if self.state is State.OPEN:
+            state = (*self._status_steps(), *self._mark_steps())
+        return (*self._spec_steps(), *state, *self._children_steps(), *self.notes)
+
+    def _spec_steps(self) -> Iterable[Step]:
+        if not self.is_root and not self.queue.spec.parent:
+            yield Patch(ref(self.queue), {"spec": {"parent": ROOT}})
+
+    def _mark_steps(self) -> Iterable[Step]:
+        if self.mark is not None and self.mark != self.queue.annotations.get(CLOSED_BY_PARENT):
+            yield Patch(ref(self.queue), {"metadata": {"annotations": {CLOSED_BY_PARENT: self.mark}}})
+
+    def _status_steps(self) -> Iterable[Step]:
+        status = msgspec.structs.replace(self.queue.status, state=str(self.state), **_counts(self.groups))
+        if status != self.queue.status:
+            yield patch_status(self.queue, status, fresh=False)
+
+    def _children_steps(self) -> Iterable[Step]:
+        """Children do not hear of their parent's changes by themselves."""
+        for child in self.world.where(Queue, "parent", self.queue.name):
+            state = state_from(child.status.state)
+            must_close = self.state in SHUT and state not in SHUT
+            may_open = self.state is State.OPEN and state in SHUT
+            if must_close or (may_open and child.annotations.get(CLOSED_BY_PARENT) == "true"):
+                yield Later(AT_ONCE, key=child.key)
+
+
+def _queue_of(group: PodGroup) -> Key | None:
+    return Key("", group.spec.queue) if group.spec.queue else None
+
+
+def _commands(change: Change[Command]) -> Iterable[Wake]:
+    command, target = change.new, change.object.target
+    if change.old is not None or command is None or target is None:
+        return
+    if (target.api_version, target.kind) == TARGET:
+        asked = Asked(command.action) if command.action in tuple(Asked) else Asked.SYNC
+        yield Wake(Key("", target.name), Request(asked, ref(command), target.uid))
+
+
+def _counts(groups: list[PodGroup]) -> dict[str, int]:
+    phases = Counter(group.phase.lower() for group in groups)
+    return {phase: phases[phase] for phase in ("pending", "running", "unknown", "inqueue", "completed")}
