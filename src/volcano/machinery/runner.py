@@ -45,7 +45,7 @@ class Runner:
         self.recorder = EventRecorder(client, clock, component)
         self.applier = Applier(client, clock, recorder=self.recorder, observe=self._observe, probe=probe)
         self.writes = 0
-        self._queues = {controller.name: WorkQueue(clock) for controller in self._controllers}
+        self._queues = {controller.name: WorkQueue() for controller in self._controllers}
         self._readers = self._kinds_read()
         self._synced = asyncio.Event()
 

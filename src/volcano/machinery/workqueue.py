@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import deque
 from collections.abc import Hashable
 from datetime import timedelta
 from typing import Final
 
 from volcano.api.meta import Key
-from volcano.machinery.clock import Clock
 
 FIRST_DELAY: Final = timedelta(milliseconds=5)
 LONGEST_DELAY: Final = timedelta(seconds=60)
@@ -19,14 +17,13 @@ LONGEST_DELAY: Final = timedelta(seconds=60)
 class WorkQueue:
     """A key added while it is being worked on is handed out again once that work is done."""
 
-    def __init__(self, clock: Clock, *, longest_delay: timedelta = LONGEST_DELAY) -> None:
-        self._clock = clock
+    def __init__(self, *, longest_delay: timedelta = LONGEST_DELAY) -> None:
         self._longest = longest_delay
         self._ready: deque[Key] = deque()
         self._causes: dict[Key, dict[Hashable, None]] = {}  # waiting keys and why; a dict keeps the order
         self._working: set[Key] = set()
         self._failures: dict[Key, int] = {}
-        self._delayed: set[asyncio.Task[None]] = set()
+        self._timers: dict[tuple[Key, Hashable], asyncio.TimerHandle] = {}
         self._wakeup = asyncio.Event()
         self._closed = False
 
@@ -48,15 +45,21 @@ class WorkQueue:
             waiting[cause] = None
 
     def add_after(self, key: Key, delay: timedelta, cause: Hashable = None) -> None:
+        """Add once the delay has passed; of several for the same key and cause only the earliest counts."""
         if delay <= timedelta(0):
             self.add(key, cause)
             return
-        task = asyncio.get_running_loop().create_task(self._add_later(key, delay, cause))
-        self._delayed.add(task)
-        task.add_done_callback(self._delayed.discard)
+        loop = asyncio.get_running_loop()
+        due = loop.time() + delay.total_seconds()
+        known = self._timers.get((key, cause))
+        if known is not None:
+            if known.when() <= due:
+                return
+            known.cancel()
+        self._timers[key, cause] = loop.call_at(due, self._due, key, cause)
 
-    async def _add_later(self, key: Key, delay: timedelta, cause: Hashable) -> None:
-        await self._clock.sleep(delay)
+    def _due(self, key: Key, cause: Hashable) -> None:
+        del self._timers[key, cause]
         self.add(key, cause)
 
     async def take(self) -> tuple[Key, tuple[Hashable, ...]] | None:
@@ -91,10 +94,9 @@ class WorkQueue:
             self._ready.append(key)
             self._wakeup.set()
 
-    async def close(self) -> None:
+    def close(self) -> None:
         self._closed = True
         self._wakeup.set()
-        for task in tuple(self._delayed):
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()

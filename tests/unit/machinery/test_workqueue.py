@@ -1,5 +1,6 @@
 """Keys are deduplicated, handed to one worker at a time, and come again after failures."""
 
+import itertools
 from datetime import timedelta
 
 from volcano.api.meta import Key
@@ -11,7 +12,7 @@ A, B = Key("ns", "a"), Key("ns", "b")
 
 def test_a_key_added_twice_is_handed_out_once_with_all_its_causes():
     async def main():
-        queue = WorkQueue(VirtualClock())
+        queue = WorkQueue()
         queue.add(A, "first")
         queue.add(B)
         queue.add(A, "second")
@@ -25,7 +26,7 @@ def test_a_key_added_twice_is_handed_out_once_with_all_its_causes():
 
 def test_a_key_added_while_it_is_worked_on_waits_for_that_work():
     async def main():
-        queue = WorkQueue(VirtualClock())
+        queue = WorkQueue()
         queue.add(A)
         await queue.take()
         queue.add(A, "again")
@@ -40,8 +41,7 @@ def test_a_key_added_while_it_is_worked_on_waits_for_that_work():
 
 def test_failures_come_again_later_and_later():
     async def main():
-        clock = VirtualClock()
-        queue = WorkQueue(clock)
+        queue = WorkQueue()
         queue.add(A, "cause")
         pauses = []
         for _ in range(16):
@@ -50,7 +50,7 @@ def test_failures_come_again_later_and_later():
             pauses.append(queue.retry(A, causes))
 
         assert pauses[0] == timedelta(milliseconds=5)
-        assert all(b >= a for a, b in zip(pauses, pauses[1:], strict=False))
+        assert all(b >= a for a, b in itertools.pairwise(pauses))
         assert pauses[-1] == timedelta(seconds=60)
         await queue.take()
         queue.done(A)
@@ -64,7 +64,7 @@ def test_failures_come_again_later_and_later():
 def test_a_delayed_key_comes_when_its_time_has_come():
     async def main():
         clock = VirtualClock()
-        queue = WorkQueue(clock)
+        queue = WorkQueue()
         queue.add_after(A, timedelta(hours=2), "late")
 
         assert await queue.take() == (A, ("late",))
@@ -75,10 +75,27 @@ def test_a_delayed_key_comes_when_its_time_has_come():
 
 def test_a_closed_queue_lets_its_workers_go():
     async def main():
-        queue = WorkQueue(VirtualClock())
+        queue = WorkQueue()
         queue.add_after(A, timedelta(hours=2))
-        await queue.close()
+        queue.close()
 
         assert await queue.take() is None
+
+    run_virtually(main())
+
+
+def test_of_several_delays_for_the_same_thing_only_the_earliest_counts():
+    async def main():
+        clock = VirtualClock()
+        queue = WorkQueue()
+        queue.add_after(A, timedelta(hours=2))
+        queue.add_after(A, timedelta(hours=1))
+        queue.add_after(A, timedelta(hours=3))
+
+        await queue.take()
+        queue.done(A)
+        await clock.sleep(timedelta(days=1))
+
+        assert len(queue) == 0
 
     run_virtually(main())

@@ -1,0 +1,61 @@
+"""The `volcano` command: one line a subcommand, each imported only when it is used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Final
+
+import click
+
+from volcano import __version__
+
+COMMANDS: Final = {
+    "up": ("volcano.app.up:up_command", "Start the whole system on this machine."),
+    "run": ("volcano.app.run:run_command", "Submit jobs, watch them live, end with them."),
+    "env": ("volcano.app.env:env_command", "Print the export line for KUBECONFIG."),
+    "replay": ("volcano.app.replay:replay_command", "Run the scheduler on recorded clusters."),
+    "scheduler": ("volcano.app.scheduler:scheduler_command", "Run the scheduler against an API server."),
+    "controller-manager": (
+        "volcano.app.controller_manager:controller_manager_command",
+        "Run the controllers against an API server.",
+    ),
+    "webhook-manager": ("volcano.app.webhook:webhook_manager_command", "Serve admission as a webhook."),
+    "agent": ("volcano.app.agent:agent_command", "Run this machine as a node of an API server."),
+    "apiserver": ("volcano.app.apiserver:apiserver_command", "Run the embedded API server alone."),
+    "manifests": ("volcano.app.manifests:manifests_command", "Print CRDs and deployment manifests."),
+}
+
+
+class LazyGroup(click.Group):
+    """Knows its commands' names and one-line helps without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        found: Any = getattr(importlib.import_module(module), name)
+        return found if isinstance(found, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="volcano")
+def volcano_command() -> None:
+    """A Kubernetes-native batch system, on your machine or on your cluster.
+
+    \b
+    Examples:
+      volcano run examples/gang.yaml      run a gang of processes, then stop everything
+      volcano up                          start the system and leave it running
+      eval "$(volcano env)"               point kubectl and vcctl at it
+    """
+
+
+def main() -> None:
+    volcano_command(prog_name="volcano")
