@@ -1,0 +1,170 @@
+"""What every separately started component does the same way: find the API server, log, elect, serve health, stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+import ssl
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from volcano.api.durations import parse_duration
+from volcano.api.meta import Key
+from volcano.apiserver.ids import RandomIds
+from volcano.app.settings import data_directory
+from volcano.machinery.client import Client
+from volcano.machinery.clock import Clock
+from volcano.machinery.http_transport import HttpTransport
+from volcano.machinery.kubeconfig import ConfigError, Endpoint, load_endpoint
+from volcano.machinery.leader import Election, ElectionSettings, LostLeadership
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class ElectionOptions(msgspec.Struct, frozen=True):
+    """The `--leader-elect*` flags."""
+
+    elect: bool
+    lease: Key
+    settings: ElectionSettings
+
+
+def find_endpoint(kubeconfig: str, master: str = "") -> Endpoint:
+    """By the usual rules; the embedded system's kubeconfig where no other is configured."""
+    try:
+        return load_endpoint(kubeconfig or None, server=master)
+    except ConfigError:
+        own = data_directory() / "kubeconfig"
+        if kubeconfig or not own.is_file():
+            raise
+        return load_endpoint(own, server=master)
+
+
+@contextlib.asynccontextmanager
+async def connected(kubeconfig: str, master: str, *, clock: Clock, agent: str) -> AsyncIterator[Client]:
+    client = Client(HttpTransport(find_endpoint(kubeconfig, master), clock), agent=agent)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+async def lead_or_just_work(
+    client: Client, clock: Clock, options: ElectionOptions, work: Callable[[], Awaitable[None]]
+) -> None:
+    if not options.elect:
+        await work()
+        return
+    identity = f"{socket.gethostname()}_{RandomIds().uid()}"
+    await Election(client, clock, options.lease, identity, options.settings).lead(work)
+
+
+def run_component(main: Callable[[], Awaitable[None]], *, verbosity: int = 0) -> None:
+    """Run to the end or to a signal; SIGTERM and Ctrl-C stop cleanly, a lost lease or bad configuration exits 1."""
+    log_to_stderr(verbosity)
+    try:
+        run_until_signalled(main)
+    except (ConfigError, LostLeadership) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def run_until_signalled(main: Callable[[], Awaitable[None]]) -> None:
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(_until_signalled(main))
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:  # not on every platform
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
+
+
+async def _until_signalled(main: Callable[[], Awaitable[None]]) -> None:
+    loop = asyncio.get_running_loop()
+    task = asyncio.ensure_future(main())
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, task.cancel)
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+def log_to_stderr(verbosity: int = 0) -> None:
+    level = logging.DEBUG if verbosity > 3 else logging.INFO
+    logging.basicConfig(stream=sys.stderr, level=level, format="%(asctime)s %(levelname).1s %(name)s: %(message)s")
+    logging.getLogger("asyncio").setLevel(logging.WARNING)
+
+
+def tls_context(certificate: str, key: str, authority: str = "") -> ssl.SSLContext | None:
+    """For a health endpoint: TLS 1.2 or newer, when all three files are given."""
+    if not (certificate and key and authority):
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(Path(certificate), Path(key))
+    return context
+
+
+def common_options(lease: str) -> Callable[[F], F]:
+    """The flags that the scheduler and the controller manager share."""
+    options = [
+        click.option("--master", default="", help="Address of the API server; overrides the kubeconfig."),
+        click.option("--kubeconfig", default="", help="Path of a kubeconfig."),
+        click.option("--ca-cert-file", default="", help="CA of the health endpoint."),
+        click.option("--tls-cert-file", default="", help="Certificate of the health endpoint."),
+        click.option("--tls-private-key-file", default="", help="Key of the health endpoint."),
+        click.option("--enable-healthz", type=bool, default=False, is_flag=False, flag_value=True),
+        click.option("--healthz-address", default=":11251", show_default=True),
+        click.option("--enable-metrics", type=bool, default=False, is_flag=False, flag_value=True),
+        click.option("--leader-elect", type=bool, default=True, is_flag=False, flag_value=True, show_default=True),
+        click.option("--leader-elect-lease-duration", default="15s", show_default=True),
+        click.option("--leader-elect-renew-deadline", default="10s", show_default=True),
+        click.option("--leader-elect-retry-period", default="2s", show_default=True),
+        click.option("--leader-elect-resource-lock", default="leases", show_default=True),
+        click.option("--leader-elect-resource-name", default=lease, show_default=True),
+        click.option("--leader-elect-resource-namespace", default="volcano-system", show_default=True),
+        click.option("--lock-object-namespace", default="", hidden=True),
+        click.option("--feature-gates", default="", help="Name=true|false, separated by commas."),
+        click.option("--log-flush-frequency", default="5s", hidden=True),
+        click.option("--logtostderr", type=bool, default=True, is_flag=False, flag_value=True, hidden=True),
+        click.option("-v", "--v", "verbosity", type=int, default=0, help="Log verbosity."),
+    ]
+
+    def decorate(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def election_options(flags: dict[str, Any]) -> ElectionOptions:
+    """From the flags of `common_options`."""
+    namespace = flags["lock_object_namespace"] or flags["leader_elect_resource_namespace"]
+    settings = ElectionSettings(
+        lease_duration=parse_duration(flags["leader_elect_lease_duration"]),
+        renew_deadline=parse_duration(flags["leader_elect_renew_deadline"]),
+        retry_period=parse_duration(flags["leader_elect_retry_period"]),
+    )
+    return ElectionOptions(flags["leader_elect"], Key(namespace, flags["leader_elect_resource_name"]), settings)
+
+
+def parse_feature_gates(text: str) -> dict[str, bool]:
+    gates = {}
+    for item in filter(None, text.split(",")):
+        name, equals, value = item.strip().partition("=")
+        if not equals or value.lower() not in ("true", "false"):
+            raise click.BadParameter(f"{item!r} is not Name=true or Name=false", param_hint="--feature-gates")
+        gates[name] = value.lower() == "true"
+    return gates
+
