@@ -1,4 +1,7 @@
-"""The CEL evaluator (the optional package cel_expr_python) behind three functions, with Kubernetes' way of naming fields."""
+"""The CEL evaluator (the optional package cel_expr_python) behind three functions.
+
+Values are bound as Kubernetes binds them: times as timestamps, field names that are no identifiers escaped.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,11 @@ except ImportError:  # the extra is not installed
 AVAILABLE: Final = _engine is not None
 LONGEST: Final = 16 * 1024
 _RESERVED: Final = frozenset(
-    "true false null in as break const continue else for function if import let loop package namespace return var void "
-    "while".split()
-)
+    (
+        "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
+        "let", "loop", "package", "namespace", "return", "var", "void", "while",
+    )
+)  # fmt: skip
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _OLD_SELF: Final = re.compile(r"\boldSelf\b")
 _ESCAPES: Final = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
@@ -126,3 +131,9 @@ def escaped(name: str) -> str:
     for part, escape in _ESCAPES:
         name = name.replace(part, escape)
     return name
+
+
+def syntax_problem(source: str) -> str:
+    """What is wrong with an expression as such; names of functions we do not have are not its fault."""
+    program = compile_program(source)
+    return program.error if "Syntax error" in program.error else ""

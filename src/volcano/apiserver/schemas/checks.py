@@ -40,7 +40,7 @@ def is_int_or_string(schema: JSON) -> bool:
 
 # -- checking -------------------------------------------------------------------------------------------------
 class Checked(msgspec.Struct, frozen=True):
-    """What a parent needs to know of a child: the type that goes straight to `inner`, and the check of anything else."""
+    """What a parent knows of a child: the type that goes straight to `inner`, and the check of anything else."""
 
     plain: type | None
     inner: Check | None
@@ -50,15 +50,24 @@ class Checked(msgspec.Struct, frozen=True):
 def compile_check(schema: JSON, depth: int = 0) -> Checked:
     if depth > MAX_DEPTH:
         raise TooDeep(f"schema is nested deeper than {MAX_DEPTH} levels")
-    types = ("integer", "string") if is_int_or_string(schema) else (schema.get("type"),) if schema.get("type") else ()
-    by_type = {str(name): _content_check(str(name), schema, depth) for name in types or PYTHON_TYPES}
+    types = types_of(schema)
+    by_type = {name: _content_check(name, schema, depth) for name in types or PYTHON_TYPES}
     common = _common_checks(schema, depth)
-    plain = PYTHON_TYPES.get(types[0]) if len(types) == 1 and types[0] is not None else None
-    inner = _sequence([by_type[str(types[0])], *common]) if plain is not None else None
-    return Checked(plain, inner, _full_check(schema, tuple(map(str, types)), by_type, common))
+    plain = PYTHON_TYPES.get(types[0]) if len(types) == 1 else None
+    inner = _sequence([by_type[types[0]], *common]) if plain is not None else None
+    return Checked(plain, inner, _full_check(schema, types, by_type=by_type, common=common))
 
 
-def _full_check(schema: JSON, types: tuple[str, ...], by_type: Mapping[str, Check | None], common: list[Check]) -> Check:
+def types_of(schema: JSON) -> tuple[str, ...]:
+    """The types a value may have; none named means any."""
+    if is_int_or_string(schema):
+        return ("integer", "string")
+    return (str(schema["type"]),) if schema.get("type") else ()
+
+
+def _full_check(
+    schema: JSON, types: tuple[str, ...], *, by_type: Mapping[str, Check | None], common: list[Check]
+) -> Check:
     nullable = schema.get("nullable") is True
     enum = "enum" in schema
     wanted = ",".join(types)
@@ -319,6 +328,10 @@ def _outcomes(checks: list[Check], value: Any, path: Path) -> list[Errors]:
     return answers
 
 
+def _fewest(answers: list[Errors]) -> Errors:
+    return min(answers, key=lambda answer: len(answer))
+
+
 def _all_of(checks: list[Check]) -> Check:
     def check(value: Any, path: Path, errors: Errors) -> None:
         answers = _outcomes(checks, value, path)
@@ -337,7 +350,7 @@ def _any_of(checks: list[Check]) -> Check:
         answers = _outcomes(checks, value, path)
         if all(answers):
             errors.append((path, say.pathless(f'"{path_text(path)}" must validate at least one schema (anyOf)')))
-            errors.extend(min(answers, key=len))
+            errors.extend(_fewest(answers))
 
     return check
 
@@ -352,7 +365,7 @@ def _one_of(checks: list[Check]) -> Check:
         text = f'"{path_text(path)}" must validate one and only one schema (oneOf). {found}'
         errors.append((path, say.pathless(text)))
         if not valid:
-            errors.extend(min(answers, key=len))
+            errors.extend(_fewest(answers))
 
     return check
 

@@ -105,7 +105,8 @@ def type_invalid(path: Path, value: Any, detail: str) -> FieldError:
 
 
 def required(path: Path, detail: str = "") -> FieldError:
-    return FieldError(path_text(path), f"Required value: {detail}" if detail else "Required value", "FieldValueRequired")
+    text = f"Required value: {detail}" if detail else "Required value"
+    return FieldError(path_text(path), text, "FieldValueRequired")
 
 
 def forbidden(path: Path, detail: str) -> FieldError:
@@ -120,7 +121,8 @@ def unsupported(path: Path, value: Any, supported: Iterable[Any]) -> FieldError:
     """`Unsupported value: "x": supported values: "a", "b"`."""
     listed = ", ".join(quoted(item if isinstance(item, str) else go_json(item)) for item in supported)
     text = f"Unsupported value: {shown(value)}"
-    return FieldError(path_text(path), f"{text}: supported values: {listed}" if listed else text, "FieldValueNotSupported")
+    text += f": supported values: {listed}" if listed else ""
+    return FieldError(path_text(path), text, "FieldValueNotSupported")
 
 
 def too_long(path: Path, limit: int) -> FieldError:

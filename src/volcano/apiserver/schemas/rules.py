@@ -88,9 +88,9 @@ def _compile(schema: JSON, place: Path, warnings: list[str], depth: int) -> Walk
         if (rule := _compile_rule(source, schema, place, warnings)) is not None
     ]
     children = {
-        name: walk
+        name: walker
         for name, child in (schema.get("properties") or {}).items()
-        if (walk := _compile(child, (place, name), warnings, depth + 1)) is not None
+        if (walker := _compile(child, (place, name), warnings, depth + 1)) is not None
     }
     more, items = schema.get("additionalProperties"), schema.get("items")
     other = _compile(more, (place, "*"), warnings, depth + 1) if isinstance(more, dict) else None

@@ -7,6 +7,8 @@ from typing import Any, Final
 from volcano.api.errors import FieldError
 from volcano.api.meta import JSON
 from volcano.apiserver.schemas.checks import Checked, Errors, compile_check
+from volcano.apiserver.schemas.crd_validation import validate_crd as validate_crd
+from volcano.apiserver.schemas.crd_validation import validate_crd_update as validate_crd_update
 from volcano.apiserver.schemas.pruning import META_FIELDS, Filler, Pruner, compile_filler, compile_pruner
 from volcano.apiserver.schemas.ratcheting import without_unchanged
 from volcano.apiserver.schemas.rules import Rules, compile_rules
@@ -56,7 +58,7 @@ def compile_schema(openapi: JSON) -> StructuralSchema:
     """Compile once per version of a CRD; warnings say what cannot be checked here."""
     root = {**openapi, "type": openapi.get("type") or "object"}
     properties = {name: child for name, child in (root.get("properties") or {}).items() if name not in META_FIELDS}
-    names = dict.fromkeys(META_FIELDS, {"x-kubernetes-preserve-unknown-fields": True})
+    names = {name: {"x-kubernetes-preserve-unknown-fields": True} for name in META_FIELDS}
     return StructuralSchema(
         openapi,
         check=compile_check(root),
