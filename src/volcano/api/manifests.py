@@ -33,7 +33,7 @@ _KubernetesLoader.yaml_implicit_resolvers = {}
 for _tag, _pattern, _first in (
     ("tag:yaml.org,2002:bool", r"^(?:true|True|TRUE|false|False|FALSE)$", "tTfF"),
     ("tag:yaml.org,2002:null", r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
-    ("tag:yaml.org,2002:int", r"^(?:[-+]?(?:0|[1-9][0-9]*)|0o[0-7]+|0x[0-9a-fA-F]+)$", "-+0123456789"),
+    ("tag:yaml.org,2002:int", r"^(?:[-+]?(?:0|[1-9][0-9]*)|0o?[0-7]+|0x[0-9a-fA-F]+)$", "-+0123456789"),
     (
         "tag:yaml.org,2002:float",
         r"^(?:[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][-+]?[0-9]+)?)$",
@@ -46,7 +46,9 @@ for _tag, _pattern, _first in (
 
 def _construct_int(loader: Any, node: Any) -> int:
     text = loader.construct_scalar(node)
-    return int(text, 8) if text.startswith("0o") else int(text, 16) if text.startswith("0x") else int(text)
+    if text.startswith("0x"):
+        return int(text, 16)
+    return int(text, 8) if text.startswith("0") and text != "0" else int(text)  # 0644 is a file mode
 
 
 def _construct_float(loader: Any, node: Any) -> float:
@@ -67,7 +69,8 @@ def load_documents(text: str | bytes, *, source: str = "the manifest") -> list[J
         raise ManifestError(f"{source} is not YAML: {_place(error)}") from error
     except RecursionError as error:
         raise ManifestError(f"{source} is nested too deeply") from error
-    return [each for number, document in enumerate(parsed, 1) for each in _objects(document, f"{source}, document {number}")]
+    places = [(document, f"{source}, document {number}") for number, document in enumerate(parsed, 1)]
+    return [each for document, place in places for each in _objects(document, place)]
 
 
 def _bounded(documents: Any, source: str) -> Any:

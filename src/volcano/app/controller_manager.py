@@ -62,7 +62,10 @@ def parse_controllers(text: str) -> list[str]:
 
 
 def make_controllers(
-    chosen: Iterable[str] = (), *, scheduler_names: tuple[str, ...] = ("volcano",), inherit_owner_annotations: bool = True
+    chosen: Iterable[str] = (),
+    *,
+    scheduler_names: tuple[str, ...] = ("volcano",),
+    inherit_owner_annotations: bool = True,
 ) -> list[Controller]:
     """The controllers of a Volcano installation that are on."""
     chosen = list(chosen)
