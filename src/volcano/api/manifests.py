@@ -64,6 +64,7 @@ def load_documents(text: str | bytes, *, source: str = "the manifest") -> list[J
     if len(text) > LARGEST:
         raise ManifestError(f"{source} has {len(text)} bytes, more than the limit of {LARGEST}")
     try:
+        _refuse_deep_nesting(text, source)
         parsed = list(_bounded(yaml.load_all(text, Loader=_KubernetesLoader), source))
     except yaml.YAMLError as error:
         raise ManifestError(f"{source} is not YAML: {_place(error)}") from error
@@ -71,6 +72,21 @@ def load_documents(text: str | bytes, *, source: str = "the manifest") -> list[J
         raise ManifestError(f"{source} is nested too deeply") from error
     places = [(document, f"{source}, document {number}") for number, document in enumerate(parsed, 1)]
     return [each for document, place in places for each in _objects(document, place)]
+
+
+def _refuse_deep_nesting(text: str | bytes, source: str) -> None:
+    """The C parser recurses on the C stack, which overflows; events come without recursion, so count those first."""
+    marks = ("[", "{", "- ", "? ", ": ") if isinstance(text, str) else (b"[", b"{", b"- ", b"? ", b": ")
+    if sum(text.count(mark) for mark in marks) <= DEEPEST:  # type: ignore[arg-type]
+        return
+    depth = 0
+    for event in yaml.parse(text, Loader=_KubernetesLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > DEEPEST:
+                raise ManifestError(f"{source} is nested too deeply")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
 
 
 def _bounded(documents: Any, source: str) -> Any:
