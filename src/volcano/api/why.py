@@ -1,0 +1,66 @@
+"""Why: what refuses or delays a job, as a value with numbers; first blocking reason first.
+
+The scheduler writes it as JSON into the PodGroup annotation `scheduling.volcano.sh/why`; whoever shows a job renders
+it. The JSON never exceeds 4 KiB: the least frequent counts and then the message give way.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+LARGEST: Final = 4096
+
+QUEUE: Final = "queue"  # the queue is closed or unknown
+ENQUEUE: Final = "enqueue"  # the job is not admitted to its queue
+QUOTA: Final = "quota"  # the queue may not have more
+GANG: Final = "gang"  # too few pods exist, or too few fit
+FIT: Final = "fit"  # no node takes a task
+WAIT: Final = "wait"  # room is promised but not free yet
+BIND: Final = "bind"  # the node was chosen, binding failed
+STAGES: Final = (QUEUE, ENQUEUE, QUOTA, GANG, FIT, WAIT, BIND)
+
+
+class Why(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`counts`: nodes per cause, largest first; `numbers`: what the sentence speaks of, by name."""
+
+    stage: str
+    cause: str
+    plugin: str = ""
+    message: str = ""
+    counts: dict[str, int] = {}
+    numbers: dict[str, float] = {}
+
+    def is_news(self, before: Why | None) -> bool:
+        """Whether stage or cause changed; mere numbers are no news."""
+        return before is None or (self.stage, self.cause, self.plugin) != (before.stage, before.cause, before.plugin)
+
+    def __str__(self) -> str:
+        """One line for people."""
+        causes = ", ".join(f"{count} {'node' if count == 1 else 'nodes'}: {cause}" for cause, count in self._counted())
+        return "; ".join(part for part in (self.message or self.cause, causes) if part)
+
+    def _counted(self) -> list[tuple[str, int]]:
+        return sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def encode_why(why: Why) -> str:
+    """JSON within the limit, whatever it takes."""
+    counted = why._counted()
+    for kept in (len(counted), 16, 4, 0):
+        shorter = msgspec.structs.replace(why, counts=dict(counted[:kept]))
+        text = msgspec.json.encode(shorter)
+        if len(text) <= LARGEST:
+            return text.decode()
+    return msgspec.json.encode(
+        msgspec.structs.replace(why, counts={}, numbers={}, cause=why.cause[:128], message=why.message[:512])
+    ).decode()
+
+
+def decode_why(text: str) -> Why | None:
+    """What the annotation holds; None when it holds nothing readable."""
+    try:
+        return msgspec.json.decode(text, type=Why)
+    except (msgspec.MsgspecError, ValueError):
+        return None

@@ -1,0 +1,47 @@
+"""Does a request fit? For all rows at once, with the tolerance of model.resources."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from volcano.scheduler.core.node_table import Column, Mask, NodeTable
+from volcano.scheduler.core.node_view import AmountView
+from volcano.scheduler.model import CPU, EPSILON, MEMORY, Resources
+
+
+def fits_in(request: Resources, room: AmountView) -> Mask:
+    """Rows where every dimension of the request fits into the room."""
+    fitting: Mask | None = None
+    for name, amount in request.amounts.items():
+        enough: Mask = room[name] > amount - EPSILON
+        fitting = enough if fitting is None else fitting & enough
+    assert fitting is not None  # a request always has cpu and memory
+    return fitting
+
+
+def short_of(request: Resources, room: AmountView) -> list[tuple[str, Mask]]:
+    """For every dimension, the rows where it is the first that does not fit: cpu, memory, then by name."""
+    found: list[tuple[str, Mask]] = []
+    told: Mask | None = None
+    for name in (CPU, MEMORY, *sorted(request.scalars)):
+        lacking: Mask = room[name] <= request[name] - EPSILON
+        if told is not None:
+            lacking = lacking & ~told
+        told = lacking if told is None else told | lacking
+        if lacking.any():
+            found.append((name, lacking))
+    return found
+
+
+def fits_row(table: NodeTable, request: Resources, room: Column) -> bool:
+    """The same for one row, given as a vector over the table's resources."""
+    for name, amount in request.amounts.items():
+        place = table.resources.get(name)
+        if amount - (room[place] if place is not None else 0.0) >= EPSILON:
+            return False
+    return True
+
+
+def vector_fits(asked: Column, room: Column) -> bool:
+    """Both as vectors; only for requests that name every dimension the vectors have."""
+    return bool(np.all(room > asked - EPSILON))

@@ -1,0 +1,106 @@
+"""Moves: the only code that changes tasks, jobs and node rows during a session, and can put everything back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from volcano.scheduler.core.snapshot import Snapshot
+from volcano.scheduler.framework.questions import Questions
+from volcano.scheduler.model import Job, Node, Status, Task
+
+
+@dataclass(slots=True, frozen=True)
+class Origin:
+    """How a task was when the session opened."""
+
+    task: Task
+    status: Status
+    node: str
+
+
+class Moves:
+    def __init__(self, snapshot: Snapshot, ask: Questions) -> None:
+        self._snapshot = snapshot
+        self._table = snapshot.table
+        self._jobs = snapshot.jobs
+        self._ask = ask
+        self._origins: dict[str, Origin] = {}
+        self._phases: dict[str, tuple[Job, str]] = {}
+
+    def place(self, task: Task, node: Node, status: Status, *, eviction_occurred: bool = False) -> str | None:
+        """Allocate or pipeline; an objection of a plugin undoes it and is returned."""
+        self._remember(task)
+        self._set(task, status)
+        task.node = node.name
+        task.eviction_occurred = eviction_occurred
+        self._table.occupy(task, node)
+        objection = self._ask.allocated(task)
+        if objection is not None:
+            self.lift(task)
+        return objection
+
+    def lift(self, task: Task) -> None:
+        """The inverse of place: the task waits again."""
+        node = self._snapshot.node_of(task)
+        if node is not None:
+            self._table.vacate(task, node)
+        self._set(task, Status.PENDING)
+        self._ask.deallocated(task)
+        task.node = ""
+        task.allocated_domain = ""
+        task.eviction_occurred = False
+
+    def evict(self, task: Task) -> None:
+        self._remember(task)
+        self._restate(task, Status.RELEASING, evicted=True)
+        self._ask.deallocated(task)
+
+    def reinstate(self, task: Task) -> None:
+        """The inverse of evict; the task counts as running, whatever it was."""
+        self._restate(task, Status.RUNNING, evicted=False)
+        self._ask.allocated(task)
+
+    def bind(self, task: Task) -> None:
+        """An allocated task is on its way; amounts stay."""
+        self._set(task, Status.BINDING)
+
+    def set_phase(self, job: Job, phase: str) -> None:
+        self._phases.setdefault(job.id, (job, job.phase))
+        job.phase = phase
+
+    def restore(self) -> None:
+        """Put every task and phase back as it was when the session opened; plugins are not told."""
+        for origin in self._origins.values():
+            task = origin.task
+            node = self._snapshot.node_of(task)
+            if node is not None and task.key in node.tasks:
+                self._table.vacate(task, node)
+            self._set(task, origin.status)
+            task.node, task.evicted, task.eviction_occurred = origin.node, False, False
+            task.last_transaction = None
+            task.extension.clear()
+            home = self._snapshot.node_of(task)
+            if home is not None and not task.is_terminated:
+                self._table.occupy(task, home)
+        for job, phase in self._phases.values():
+            job.phase = phase
+        self._origins.clear()
+        self._phases.clear()
+
+    def _remember(self, task: Task) -> None:
+        if task.uid not in self._origins:
+            self._origins[task.uid] = Origin(task, task.status, task.node)
+
+    def _set(self, task: Task, status: Status) -> None:
+        job = self._jobs.get(task.job_id)
+        if job is None:
+            task.status = status
+        else:
+            job.move(task, status)
+
+    def _restate(self, task: Task, status: Status, *, evicted: bool) -> None:
+        node = self._snapshot.node_of(task)
+        if node is not None:
+            self._table.restate(task, node, status, evicted=evicted)
+        task.evicted = evicted
+        self._set(task, status)

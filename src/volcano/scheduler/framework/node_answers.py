@@ -1,0 +1,214 @@
+"""Node questions, asked once per shape and kept: who passes, why not, and how good each node is.
+
+An answer is computed for all rows the first time a shape asks. Later only rows that changed are asked about again,
+unless a plugin says that a placement changes its answer elsewhere (`row_local` is False), when all are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from volcano.scheduler.core.fit import short_of
+from volcano.scheduler.core.node_table import Column, Mask, NodeTable, Rows
+from volcano.scheduler.core.node_view import NodeView
+from volcano.scheduler.framework.answers import ABORTS, BatchScore, Cause, Code
+from volcano.scheduler.framework.questions import Questions
+from volcano.scheduler.model import Task
+
+NODE_POINTS: Final = ("node_filter", "node_score", "batch_node_score")
+Key: TypeAlias = tuple[Hashable, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Filtered:
+    """Who passes the plugins' filters (`ok`), who could never (`aborted`), and every cause with its rows."""
+
+    mark: int
+    local: bool
+    ok: Mask
+    aborted: Mask
+    causes: dict[tuple[Code, str], Mask] = field(default_factory=dict)
+
+    def histogram(self, among: Mask | None = None) -> Counter[str]:
+        """How many nodes gave each reason."""
+        counted: Counter[str] = Counter()
+        for (_, reason), rows in self.causes.items():
+            number = int((rows if among is None else rows & among).sum())
+            if number and reason:
+                counted[reason] += number
+        return counted
+
+
+@dataclass(slots=True, eq=False)
+class Scored:
+    """`node` and `own` are row by row; `among` holds the parts that depend on who the candidates are."""
+
+    mark: int
+    local: bool
+    node: Column
+    own: Column
+    among: list[Callable[[Mask], Column]] = field(default_factory=list)
+
+    def total(self, candidates: Mask) -> Column:
+        batch = self.own
+        for part in self.among:
+            batch = batch + part(candidates)
+        return self.node + batch
+
+    def batch(self, candidates: Mask) -> Column:
+        batch = self.own.copy()
+        for part in self.among:
+            batch += part(candidates)
+        return batch
+
+
+class NodeAnswers:
+    def __init__(self, table: NodeTable, ask: Questions, shard: Mask | None = None) -> None:
+        self.table = table
+        self._ask = ask
+        self._shard = shard  # with hard sharding, the nodes that may be used at all
+        self._filtered: dict[Key, Filtered] = {}
+        self._scored: dict[Key, Scored] = {}
+        askers = [plugin for point in NODE_POINTS for plugin in ask.plugins(point)]
+        unique = list({id(plugin): plugin for plugin in askers}.values())
+        self._keyed = [plugin.sharing_key for plugin in unique if _overrides(plugin, "sharing_key")]
+        self._locals = {
+            point: [plugin.row_local for plugin in ask.plugins(point) if _overrides(plugin, "row_local")]
+            for point in NODE_POINTS
+        }
+
+    def key(self, task: Task) -> Key:
+        """Tasks with the same key get the same answers."""
+        return (task.shape.number, *(sharing_key(task) for sharing_key in self._keyed))
+
+    # -- filters --------------------------------------------------------------------------------------------------
+    def filtered(self, task: Task) -> Filtered:
+        """The plugins' verdict on every node, current as of now."""
+        key = self.key(task)
+        kept = self._filtered.get(key)
+        mark = self.table.mark
+        if kept is not None and kept.mark == mark:
+            return kept
+        if kept is None or not kept.local:
+            kept = self._filter_all(task, mark)
+            self._filtered[key] = kept
+            return kept
+        rows = self.table.changed_since(kept.mark)
+        kept.mark = mark
+        if len(rows):
+            self._refilter(task, kept, rows)
+        return kept
+
+    def passes(self, task: Task, row: int) -> bool:
+        """Whether one node passes now."""
+        return bool(self.filtered(task).ok[row])
+
+    def _filter_all(self, task: Task, mark: int) -> Filtered:
+        view = NodeView(self.table, task=task)
+        answer = Filtered(mark, self._is_local(task, ("node_filter",)), view.all(), view.none())
+        for cause, open_rows in self._causes(task, view):
+            refused = cause.refused & open_rows
+            _note(answer, cause, refused)
+            answer.ok &= ~refused
+            if cause.code in ABORTS:
+                answer.aborted |= refused
+        return answer
+
+    def _refilter(self, task: Task, kept: Filtered, rows: Rows) -> None:
+        kept.ok[rows] = True
+        kept.aborted[rows] = False
+        for mask in kept.causes.values():
+            mask[rows] = False
+        for cause, open_rows in self._causes(task, NodeView(self.table, rows, task=task)):
+            refused = rows[cause.refused & open_rows]
+            if not len(refused):
+                continue
+            mask = kept.causes.setdefault((cause.code, cause.reason), np.zeros(len(self.table), dtype=bool))
+            mask[refused] = True
+            kept.ok[refused] = False
+            if cause.code in ABORTS:
+                kept.aborted[refused] = True
+
+    def _causes(self, task: Task, view: NodeView) -> Iterable[tuple[Cause, Mask]]:
+        """Every cause with the rows no earlier plugin had refused; a plugin's own causes all count."""
+        still = view.all()
+        if self._shard is not None:
+            outside = ~view.take(self._shard)
+            yield Cause(outside, Code.ERROR, "node isn't in scheduler node shard"), still
+            still = still & ~outside
+        for method in self._ask.methods("node_filter"):
+            refused = view.none()
+            for cause in method(task, view):
+                yield cause, still
+                refused = refused | cause.refused
+            still = still & ~refused
+
+    def shortages(self, task: Task) -> dict[tuple[Code, str], Mask]:
+        """Rows that lack room even after everybody leaving has left, by the first resource that is short."""
+        view = NodeView(self.table)
+        return {
+            (Code.UNSCHEDULABLE, f"Insufficient {name}"): rows
+            for name, rows in short_of(task.request, view.future_idle)
+        }
+
+    # -- scores ---------------------------------------------------------------------------------------------------
+    def scored(self, task: Task) -> Scored:
+        """The plugins' scores of every node, current as of now."""
+        key = self.key(task)
+        kept = self._scored.get(key)
+        mark = self.table.mark
+        if kept is not None and kept.mark == mark:
+            return kept
+        if kept is None or not kept.local:
+            kept = self._score_all(task, mark)
+            self._scored[key] = kept
+            return kept
+        rows = self.table.changed_since(kept.mark)
+        kept.mark = mark
+        if len(rows):
+            view = NodeView(self.table, rows, task=task)
+            kept.node[rows] = self._node_score(task, view)
+            kept.own[rows] = _own(self._batch_scores(task, view), view)
+        return kept
+
+    def _score_all(self, task: Task, mark: int) -> Scored:
+        view = NodeView(self.table, task=task)
+        batch = self._batch_scores(task, view)
+        local = self._is_local(task, ("node_score", "batch_node_score"))
+        among = [score.among for score in batch if score.among is not None]
+        return Scored(mark, local, self._node_score(task, view), _own(batch, view), among)
+
+    def _node_score(self, task: Task, view: NodeView) -> Column:
+        total = view.zeros()
+        for method in self._ask.methods("node_score"):
+            total += method(task, view)
+        return total
+
+    def _batch_scores(self, task: Task, view: NodeView) -> list[BatchScore]:
+        return [method(task, view) for method in self._ask.methods("batch_node_score")]
+
+    def _is_local(self, task: Task, points: Sequence[str]) -> bool:
+        return all(row_local(task) for point in points for row_local in self._locals[point])
+
+
+def _own(scores: Iterable[BatchScore], view: NodeView) -> Column:
+    total = view.zeros()
+    for score in scores:
+        total += score.own
+    return total
+
+
+def _note(answer: Filtered, cause: Cause, refused: Mask) -> None:
+    place = (cause.code, cause.reason)
+    known = answer.causes.get(place)
+    answer.causes[place] = refused.copy() if known is None else known | refused
+
+
+def _overrides(plugin: Any, method: str) -> bool:
+    """Whether the plugin says something of its own; the default is not worth asking."""
+    return not getattr(getattr(type(plugin), method, None), "is_default", False)

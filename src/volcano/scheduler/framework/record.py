@@ -1,0 +1,104 @@
+"""Record: what a session has decided and what it has to say, gathered while it runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from volcano.api.scheduling import PodGroupCondition
+from volcano.api.why import Why
+from volcano.scheduler.core.node_table import Mask
+from volcano.scheduler.model import Resources
+
+
+@dataclass(slots=True, frozen=True)
+class Bind:
+    task: str  # namespace/pod
+    uid: str
+    node: str
+    job: str
+    annotations: dict[str, str]
+
+
+@dataclass(slots=True, frozen=True)
+class Eviction:
+    task: str
+    uid: str
+    node: str
+    job: str
+    reason: str  # the action
+    preemptor: str = ""  # the task room is made for
+
+
+@dataclass(slots=True, frozen=True)
+class Note:
+    """Something to tell about a PodGroup: an event of type Normal or Warning."""
+
+    job: str
+    reason: str
+    message: str
+    type: str = "Normal"
+
+
+@dataclass(slots=True, eq=False)
+class FitErrors:
+    """Why no node took a task the last time one was sought."""
+
+    nodes: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    base: str = ""  # replaces "0/N nodes are unavailable"
+    domain: str = ""
+    unresolvable: Mask | None = None  # rows where evicting somebody would not help either
+    plugin: str = ""
+
+    def __str__(self) -> str:
+        text = self.base or f"0/{self.nodes} nodes are unavailable"
+        if self.domain:
+            text = f"In hyperNode {self.domain}: {text}"
+        if not self.reasons:
+            return text
+        return f"{text}: {', '.join(sorted(f'{count} {reason}' for reason, count in self.reasons.items()))}."
+
+
+@dataclass(slots=True)
+class Record:
+    binds: dict[str, Bind] = field(default_factory=dict)  # by uid, in order of decision
+    evictions: dict[str, Eviction] = field(default_factory=dict)
+    fit_errors: dict[str, dict[str, FitErrors]] = field(default_factory=dict)  # job → task uid →
+    failed_roles: dict[str, set[tuple[str, str]]] = field(default_factory=dict)  # job → (sub-job, role)
+    job_fit_errors: dict[str, str] = field(default_factory=dict)
+    conditions: dict[str, list[PodGroupCondition]] = field(default_factory=dict)  # what this session sets
+    notes: list[Note] = field(default_factory=list)
+    why: dict[str, Why] = field(default_factory=dict)  # the first blocking reason of each job
+    gauges: dict[tuple[str, tuple[str, ...]], float] = field(default_factory=dict)  # metric, label values → value
+    counters: Counter[tuple[str, tuple[str, ...]]] = field(default_factory=Counter)
+    gates_to_remove: list[str] = field(default_factory=list)  # namespace/pod
+    queue_allocated: dict[str, Resources] = field(default_factory=dict)
+    allocated_domains: dict[str, str] = field(default_factory=dict)  # job or sub-job → hypernode
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def refuse(self, job: str, why: Why) -> None:
+        """Remember why a job waits; what was found first is what blocks it."""
+        self.why.setdefault(job, why)
+
+    def gauge(self, metric: str, value: float, *labels: str) -> None:
+        self.gauges[(metric, labels)] = value
+
+    # -- fit errors -----------------------------------------------------------------------------------------------
+    def cannot_fit(self, job: str, uid: str, errors: FitErrors, *, sub_job: str, role: str) -> None:
+        self.fit_errors.setdefault(job, {})[uid] = errors
+        self.failed_roles.setdefault(job, set()).add((sub_job, role))
+
+    def has_failed(self, job: str, sub_job: str, role: str) -> bool:
+        return (sub_job, role) in self.failed_roles.get(job, ())
+
+    def forget_fit_errors(self, job: str, sub_job: str | None = None, uids: frozenset[str] | None = None) -> None:
+        """Of a whole job, or of one of its sub-jobs (whose task uids are given)."""
+        if sub_job is None:
+            self.fit_errors.pop(job, None)
+            self.failed_roles.pop(job, None)
+            return
+        kept = self.fit_errors.get(job, {})
+        for uid in uids or ():
+            kept.pop(uid, None)
+        self.failed_roles[job] = {place for place in self.failed_roles.get(job, ()) if place[0] != sub_job}

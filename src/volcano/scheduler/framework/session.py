@@ -1,0 +1,94 @@
+"""Session: one cycle's state. It holds what actions and plugins share; asking, answering and moving are parts of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+
+from volcano.scheduler.core.node_table import Mask, NodeTable
+from volcano.scheduler.core.snapshot import Snapshot
+from volcano.scheduler.framework.config import SchedulerConfig
+from volcano.scheduler.framework.moves import Moves
+from volcano.scheduler.framework.node_answers import NodeAnswers
+from volcano.scheduler.framework.questions import Answering, Questions
+from volcano.scheduler.framework.record import Record
+from volcano.scheduler.model import (
+    Chance,
+    Domains,
+    Job,
+    Queue,
+    Resources,
+    StoppedWatch,
+    Stopwatch,
+    SubJob,
+    Task,
+    Topology,
+)
+from volcano.scheduler.model.domain import with_root
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    """`ask` plugins, get `nodes` answers, make `moves` (through Statements), leave a `record`."""
+
+    snapshot: Snapshot
+    config: SchedulerConfig
+    chance: Chance
+    stopwatch: Stopwatch = field(default_factory=StoppedWatch)
+    table: NodeTable = field(init=False)
+    jobs: dict[str, Job] = field(init=False)
+    queues: dict[str, Queue] = field(init=False)
+    domains: Domains = field(init=False)
+    total: Resources = field(init=False)  # of all nodes' allocatable
+    record: Record = field(init=False)
+    ask: Questions = field(init=False)
+    nodes: NodeAnswers = field(init=False)
+    moves: Moves = field(init=False)
+    in_shard: Mask | None = field(init=False, default=None)  # with soft sharding: who is preferred
+    topologies: list[tuple[Job | SubJob, Topology | None]] = field(init=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        snapshot = self.snapshot
+        self.table = snapshot.table
+        self.table.forget_changes()
+        self.jobs = snapshot.schedulable_jobs()
+        self.queues = snapshot.queues
+        self.domains = with_root(snapshot.domains, snapshot.table.index)
+        self.record = Record()
+        sums = self.table.allocatable.sum(axis=1)
+        self.total = Resources({name: float(sums[place]) for name, place in self.table.resources.items()})
+
+    def enrol(self, plugins: Mapping[str, Answering], *, keeps_pods_current: bool) -> None:
+        """Settle who answers what; done once, when all plugins are open."""
+        self.table.track_presence = keeps_pods_current
+        self.ask = Questions(self.config, plugins)
+        self.moves = Moves(self.snapshot, self.ask)
+        shard = self.snapshot.surroundings.shard
+        members = np.array([node.name in shard.nodes for node in self.table.nodes], dtype=bool)
+        self.nodes = NodeAnswers(self.table, self.ask, members if shard.mode == "hard" else None)
+        self.in_shard = members if shard.mode == "soft" else None
+
+    @property
+    def now(self) -> datetime:
+        return self.snapshot.now
+
+    def job_of(self, task: Task) -> Job | None:
+        return self.jobs.get(task.job_id)
+
+    def queue_of(self, task: Task) -> Queue | None:
+        job = self.jobs.get(task.job_id)
+        return None if job is None else self.queues.get(job.queue)
+
+    def is_enabled(self, action: str) -> bool:
+        return action in self.config.actions
+
+    def restore(self) -> None:
+        """The snapshot is again what it was when the session opened."""
+        self.moves.restore()
+        self.table.track_presence = True
+        for owner, topology in reversed(self.topologies):
+            owner.topology = topology
+        self.topologies.clear()

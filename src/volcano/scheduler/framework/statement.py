@@ -1,0 +1,142 @@
+"""Statement: a list of operations, applied to the session at once and to the world only on commit.
+
+Roll back to a checkpoint, discard, or commit; operations are undone in reverse order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from volcano.scheduler.framework.record import Bind, Eviction
+from volcano.scheduler.framework.session import Session
+from volcano.scheduler.model import LastTransaction, Node, Status, Task
+
+
+class Kind(Enum):
+    ALLOCATE = "allocate"
+    PIPELINE = "pipeline"
+    EVICT = "evict"
+
+
+@dataclass(slots=True, frozen=True)
+class Operation:
+    kind: Kind
+    task: Task
+    node: str = ""
+    eviction_occurred: bool = False
+    reason: str = ""
+    preemptor: str = ""
+
+
+class Statement:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._operations: list[Operation] = []
+
+    def __len__(self) -> int:
+        return len(self._operations)
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        return tuple(self._operations)
+
+    @property
+    def has_evictions(self) -> bool:
+        return any(operation.kind is Kind.EVICT for operation in self._operations)
+
+    # -- doing ----------------------------------------------------------------------------------------------------
+    def allocate(self, task: Task, node: Node) -> str | None:
+        """Give the task free room; the objection of a plugin, if any, has already undone it."""
+        objection = self._session.moves.place(task, node, Status.ALLOCATED)
+        if objection is None:
+            self._operations.append(Operation(Kind.ALLOCATE, task, node.name))
+        return objection
+
+    def pipeline(self, task: Task, node: Node, *, eviction_occurred: bool = False) -> str | None:
+        """Promise the task room that others are about to leave."""
+        objection = self._session.moves.place(task, node, Status.PIPELINED, eviction_occurred=eviction_occurred)
+        if objection is None:
+            self._operations.append(Operation(Kind.PIPELINE, task, node.name, eviction_occurred))
+        return objection
+
+    def evict(self, task: Task, reason: str, *, preemptor: str = "") -> None:
+        node = task.node
+        self._session.moves.evict(task)
+        self._operations.append(Operation(Kind.EVICT, task, node, reason=reason, preemptor=preemptor))
+
+    # -- undoing --------------------------------------------------------------------------------------------------
+    def checkpoint(self) -> int:
+        return len(self._operations)
+
+    def roll_back(self, checkpoint: int = 0) -> None:
+        """Undo everything after the checkpoint, newest first."""
+        while len(self._operations) > checkpoint:
+            self._undo(self._operations.pop())
+
+    def discard(self) -> None:
+        """Undo everything, and let each task remember where it had been put, to tell why it waits."""
+        for operation in self._operations:
+            if operation.kind is not Kind.EVICT:
+                task = operation.task
+                task.last_transaction = LastTransaction(task.status, task.node, task.eviction_occurred)
+        self.roll_back()
+
+    def _undo(self, operation: Operation) -> None:
+        if operation.kind is Kind.EVICT:
+            self._session.moves.reinstate(operation.task)
+        else:
+            self._session.moves.lift(operation.task)
+
+    # -- keeping --------------------------------------------------------------------------------------------------
+    def commit(self) -> None:
+        """Turn the operations into decisions."""
+        record = self._session.record
+        for operation in self._operations:
+            task = operation.task
+            task.last_transaction = None
+            if operation.kind is Kind.EVICT:
+                record.evictions[task.uid] = Eviction(
+                    task.key, task.uid, operation.node, task.job_id, operation.reason, operation.preemptor
+                )
+            elif operation.kind is Kind.ALLOCATE:
+                bind(self._session, task)
+        self._operations.clear()
+
+    def merge(self, *others: Statement) -> None:
+        """Take over the others' operations."""
+        for other in others:
+            self._operations.extend(other._operations)
+            other._operations.clear()
+
+    def replay(self, operations: Iterable[Operation]) -> str | None:
+        """Do again what was undone; the first objection stops, what was done before it stays done."""
+        for operation in operations:
+            node = self._session.table.nodes[self._session.table.index[operation.node]]
+            objection: str | None = None
+            if operation.kind is Kind.EVICT:
+                self.evict(operation.task, operation.reason, preemptor=operation.preemptor)
+            elif operation.kind is Kind.ALLOCATE:
+                objection = self.allocate(operation.task, node)
+            else:
+                objection = self.pipeline(operation.task, node, eviction_occurred=operation.eviction_occurred)
+            if objection is not None:
+                return objection
+        return None
+
+
+def bind(session: Session, task: Task) -> None:
+    """An allocated task is decided: it will be bound."""
+    session.moves.bind(task)
+    session.record.binds[task.uid] = Bind(task.key, task.uid, task.node, task.job_id, task.bind_annotations)
+
+
+def allocate_directly(session: Session, task: Task, node: Node) -> str | None:
+    """Without a statement, for tasks that need no room: as soon as the job is ready, all it was given is bound."""
+    objection = session.moves.place(task, node, Status.ALLOCATED)
+    job = session.jobs.get(task.job_id)
+    if objection is None and job is not None and session.ask.job_ready(job):
+        for allocated in job.with_status(Status.ALLOCATED):
+            bind(session, allocated)
+    return objection

@@ -1,0 +1,61 @@
+"""Network topology as a session sees it: names become tiers, soft becomes hard at the top, lost places are found.
+
+Only session copies change; `Session.restore` puts the stated topology back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from volcano.scheduler.framework.session import Session
+from volcano.scheduler.model import ROOT, Job, SubJob, Topology
+from volcano.scheduler.model.status import ALLOCATED
+
+
+def settle_topology(session: Session) -> None:
+    for job in session.jobs.values():
+        if not job.needs_topology:
+            continue
+        _set(session, job, _settled(session, job.topology, top=_root_tier(session)))
+        job_tier = job.topology.highest_tier if job.topology is not None else None
+        for sub_job in job.sub_jobs.values():
+            top = _root_tier(session) if job_tier is None else job_tier
+            _set(session, sub_job, _settled(session, sub_job.topology, top=top))
+        if session.domains.ready:
+            _recover_places(session, job)
+
+
+def _root_tier(session: Session) -> int:
+    return session.domains.by_name[ROOT].tier
+
+
+def _set(session: Session, owner: Job | SubJob, topology: Topology | None) -> None:
+    session.topologies.append((owner, owner.topology))
+    owner.topology = topology
+
+
+def _settled(session: Session, topology: Topology | None, *, top: int) -> Topology | None:
+    if topology is None:
+        return None
+    if topology.highest_tier is None and topology.highest_tier_name:
+        topology = replace(topology, highest_tier=session.domains.tier_named(topology.highest_tier_name))
+    if topology.mode == "soft":
+        return replace(topology, mode="hard", highest_tier=top)
+    return topology
+
+
+def _recover_places(session: Session, job: Job) -> None:
+    """Forget domains that are gone or empty of us; find the lowest one holding whom we have running."""
+    for sub_job in job.sub_jobs.values():
+        held = [task.node for task in sub_job.tasks.values() if task.status in ALLOCATED and task.node]
+        if sub_job.allocated_domain not in session.domains.by_name or not held:
+            sub_job.allocated_domain = ""
+        if held and not sub_job.allocated_domain:
+            sub_job.allocated_domain = session.domains.lowest_with(held)
+    if job.allocated_domain not in session.domains.by_name or not job.allocated_count:
+        job.allocated_domain = ""
+    if not job.allocated_domain:
+        common = ""
+        for sub_job in job.sub_jobs.values():
+            common = session.domains.common(common, sub_job.allocated_domain)
+        job.allocated_domain = common

@@ -1,0 +1,50 @@
+"""Node: what is true of one machine apart from amounts, which are columns of core.node_table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from volcano.api.core import Node as ApiNode
+from volcano.api.core import Taint
+from volcano.api.topology import NumatopologySpec
+from volcano.scheduler.model.resources import Resources
+from volcano.scheduler.model.task import Task
+
+
+@dataclass(slots=True, frozen=True)
+class Usage:
+    """Measured load: ten-minute averages in percent, and when they were taken."""
+
+    cpu: float = 0.0
+    memory: float = 0.0
+    measured: datetime | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    name: str
+    allocatable: Resources
+    capacity: Resources
+    labels: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    images: dict[str, int] = field(default_factory=dict)  # image name → bytes
+    revocable_zone: str = ""
+    usage: Usage = Usage()
+    numa: NumatopologySpec | None = None
+    devices: dict[str, Any] = field(default_factory=dict)  # by device family, for device plugins
+    offline_job_evicting: bool = False
+    object: ApiNode | None = None
+    row: int = -1  # its place in the node table
+    tasks: dict[str, Task] = field(default_factory=dict)  # namespace/name → whoever occupies or is promised room here
+
+    @property
+    def present_tasks(self) -> list[Task]:
+        """Tasks whose pods count for predicates: not those this session evicted."""
+        return [task for task in self.tasks.values() if not task.evicted]
+
+    def __repr__(self) -> str:
+        return f"<Node {self.name}>"

@@ -1,0 +1,1 @@
+"""The policies, one file (or folder) per name in volcano-scheduler.conf."""
