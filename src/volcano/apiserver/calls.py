@@ -1,0 +1,137 @@
+"""What every verb is given: the parts of the server, and one parsed, authorized call."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from volcano.api.errors import BadRequest, NotFound, UnsupportedMediaType
+from volcano.api.meta import JSON
+from volcano.apiserver.admission_hook import Admission
+from volcano.apiserver.ids import Ids
+from volcano.apiserver.representation import Shown, view_from
+from volcano.apiserver.requests import Target
+from volcano.apiserver.resources import Registry, Served
+from volcano.apiserver.store import ObjectKey, Store, Stored
+from volcano.apiserver.watch_hub import WatchHub
+from volcano.machinery.clock import Clock
+from volcano.machinery.transport import Request, User
+
+DEEPEST: Final = 200
+
+
+@dataclass(slots=True)
+class Backend:
+    """The server's parts."""
+
+    store: Store
+    registry: Registry
+    hub: WatchHub
+    clock: Clock
+    ids: Ids
+    admission: Admission
+
+    def timestamp(self) -> str:
+        return self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@dataclass(slots=True)
+class Call:
+    """One request about one resource, known to be allowed."""
+
+    backend: Backend
+    request: Request
+    target: Target
+    served: Served
+    user: User
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def key(self) -> ObjectKey:
+        return self.key_of(self.target.name)
+
+    def key_of(self, name: str) -> ObjectKey:
+        namespace = self.target.namespace if self.served.type.namespaced else ""
+        return ObjectKey(self.served.storage, namespace, name)
+
+    def found(self) -> Stored:
+        stored = self.backend.store.find(self.key)
+        if stored is None:
+            raise self.not_found()
+        return stored
+
+    def not_found(self, name: str = "") -> NotFound:
+        row = self.served.type
+        return NotFound.of(row.plural, name or self.target.name, row.group)
+
+    def shown(self) -> Shown:
+        return Shown(
+            self.served,
+            view_from(self.request),
+            include_object=self.request.param("includeObject") or "Metadata",
+            now=self.backend.clock.now(),
+        )
+
+
+def decode_body(request: Request, *, what: str = "object") -> JSON:
+    """The request's JSON (or YAML) object; 415 and 400 for anything else."""
+    media = request.headers.get("content-type", "application/json").split(";")[0].strip().lower()
+    if media in ("application/yaml", "application/x-yaml", "text/yaml"):
+        obj = _decode_yaml(request.body)
+    elif media in ("application/json", "*/*", ""):
+        obj = decode_json(request.body)
+    else:
+        raise UnsupportedMediaType(
+            "the body of the request was in an unknown format - accepted media types include: "
+            "application/json, application/yaml"
+        )
+    if not isinstance(obj, dict):
+        raise BadRequest(f"couldn't get version/kind; json parse error: the {what} must be a JSON object")
+    return obj
+
+
+def decode_json(body: bytes) -> Any:
+    check_depth(body)
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, ValueError) as error:
+        raise BadRequest(f"the object provided is unrecognized: json parse error: {error}") from None
+
+
+_TEXTS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.S)
+_ALL_BUT_BRACKETS: Final = bytes(code for code in range(256) if code not in b"[]{}")
+
+
+def check_depth(body: bytes) -> None:
+    """Refuse JSON nested deeper than anything honest, before anything recursive looks at it."""
+    if body.count(b"{") + body.count(b"[") <= DEEPEST:
+        return
+    depth = 0
+    for bracket in _TEXTS.sub(b"", body).translate(None, _ALL_BUT_BRACKETS):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > DEEPEST:
+            raise BadRequest(f"the object is nested deeper than {DEEPEST} levels")
+
+
+def _decode_yaml(body: bytes) -> Any:
+    import yaml
+
+    try:
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(body, Loader=_yaml_loader())):
+            raise BadRequest("the object provided is unrecognized: yaml aliases are not accepted")
+        obj = yaml.load(body, Loader=_yaml_loader())
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise BadRequest(f"the object provided is unrecognized: yaml parse error: {error}") from None
+    try:
+        return decode_json(msgspec.json.encode(obj))
+    except (TypeError, RecursionError) as error:
+        raise BadRequest(f"the object provided is unrecognized: yaml parse error: {error}") from None
+
+
+def _yaml_loader() -> Any:
+    import yaml
+
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -1,0 +1,63 @@
+"""Names and ids that must not repeat: uids, generateName suffixes, random secrets.
+
+RandomIds asks the operating system; SeededIds gives the same row of ids for the same seed, for simulations.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import uuid
+from typing import Final, Protocol
+
+ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+"""Kubernetes' letters for generated names: no vowels, so that no words appear."""
+SUFFIX_LENGTH: Final = 5
+
+
+class Ids(Protocol):
+    def uid(self) -> str: ...
+
+    def suffix(self) -> str:
+        """What generateName is completed with."""
+        ...
+
+    def token(self) -> bytes:
+        """32 bytes nobody can guess."""
+        ...
+
+
+class RandomIds:
+    """From the operating system."""
+
+    def uid(self) -> str:
+        return str(uuid.UUID(bytes=os.urandom(16), version=4))
+
+    def suffix(self) -> str:
+        return _letters(os.urandom(SUFFIX_LENGTH * 2))
+
+    def token(self) -> bytes:
+        return os.urandom(32)
+
+
+class SeededIds:
+    """The same for the same seed."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._seed = seed
+        self._count = 0
+
+    def uid(self) -> str:
+        return str(uuid.UUID(bytes=self.token()[:16], version=4))
+
+    def suffix(self) -> str:
+        return _letters(self.token())
+
+    def token(self) -> bytes:
+        self._count += 1
+        return hashlib.sha256(f"{self._seed}/{self._count}".encode()).digest()
+
+
+def _letters(entropy: bytes) -> str:
+    pairs = zip(entropy[::2], entropy[1::2])
+    return "".join(ALPHABET[(high << 8 | low) % len(ALPHABET)] for high, low in pairs)[:SUFFIX_LENGTH]

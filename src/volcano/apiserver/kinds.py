@@ -1,0 +1,86 @@
+"""What is particular to built-in kinds when they are written: status on create, what an update may not change.
+
+One table; a kind without a row is treated like any other. Validation of contents is in core_validation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from volcano.api.meta import JSON
+
+Prepare = Callable[[JSON], None]
+
+KEEPS_STATUS_ON_CREATE: Final = frozenset({"nodes"})
+"""A kubelet registers its node together with its status."""
+
+
+def _pod(obj: JSON) -> None:
+    obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj.get("spec") or {})}
+
+
+def _namespace(obj: JSON) -> None:
+    spec = obj.setdefault("spec", {})
+    if isinstance(spec, dict) and "kubernetes" not in (spec.get("finalizers") or []):
+        spec["finalizers"] = [*(spec.get("finalizers") or []), "kubernetes"]
+    obj["status"] = {"phase": "Active"}
+    labels = obj["metadata"].setdefault("labels", {})
+    labels["kubernetes.io/metadata.name"] = obj["metadata"]["name"]
+
+
+def _service(obj: JSON) -> None:
+    obj["status"] = {"loadBalancer": {}}
+
+
+def _claim(obj: JSON) -> None:
+    obj["status"] = {"phase": "Pending"}
+
+
+def _volume(obj: JSON) -> None:
+    obj["status"] = {"phase": "Pending"}
+
+
+def _empty_status(obj: JSON) -> None:
+    obj["status"] = {}
+
+
+WITHOUT_STATUS: Final = (
+    "deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps", "jobs.batch", "cronjobs.batch",
+    "replicationcontrollers", "resourcequotas",
+)  # fmt: skip
+"""Their controllers fill the status; it starts empty."""
+
+PREPARE_CREATE: Final[Mapping[str, Prepare]] = {
+    "pods": _pod,
+    "namespaces": _namespace,
+    "services": _service,
+    "persistentvolumeclaims": _claim,
+    "persistentvolumes": _volume,
+    **dict.fromkeys(WITHOUT_STATUS, _empty_status),
+}  # fmt: skip
+
+
+def qos_class(spec: JSON) -> str:
+    """Guaranteed, Burstable or BestEffort, by the containers' requests and limits of cpu and memory."""
+    containers = [c for field in ("containers", "initContainers") for c in spec.get(field) or [] if isinstance(c, dict)]
+    any_set, guaranteed = False, bool(containers)
+    for container in containers:
+        resources = container.get("resources")
+        resources = resources if isinstance(resources, dict) else {}
+        limits, requests = (_amounts(resources.get(field)) for field in ("limits", "requests"))
+        any_set = any_set or bool(limits or requests)
+        for name in ("cpu", "memory"):
+            if name not in limits or str(requests.get(name, limits[name])) != str(limits[name]):
+                guaranteed = False
+    if not any_set:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed else "Burstable"
+
+
+def _amounts(found: Any) -> JSON:
+    return (
+        {k: v for k, v in found.items() if k in ("cpu", "memory") and v not in (0, "0")}
+        if isinstance(found, dict)
+        else {}
+    )

@@ -1,0 +1,141 @@
+"""Store: a revisioned log of objects, the only thing the API server remembers.
+
+Objects are encoded JSON; every write gets the next revision, and the object carries it as its resourceVersion.
+What is read is committed. sqlite_store keeps the log on disk, memory_store forgets it; revision_log is what both
+hold in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol
+
+import msgspec
+
+ADDED: Final = "ADDED"
+MODIFIED: Final = "MODIFIED"
+DELETED: Final = "DELETED"
+
+
+class ObjectKey(NamedTuple):
+    """Where an object is kept: `pods` or `jobs.batch.volcano.sh`, its namespace (or none), its name."""
+
+    resource: str
+    namespace: str
+    name: str
+
+
+class Index(msgspec.Struct, frozen=True, gc=False):
+    """What selectors look at, so that objects need not be decoded to be matched."""
+
+    labels: Mapping[str, str]
+    fields: Mapping[str, str]
+
+
+class Stored:
+    """One object at one revision. The index is filled in when first asked for."""
+
+    __slots__ = ("index", "key", "raw", "revision")
+
+    def __init__(self, key: ObjectKey, revision: int, raw: bytes, index: Index | None = None) -> None:
+        self.key = key
+        self.revision = revision
+        self.raw = raw
+        self.index = index
+
+
+class Change:
+    """One entry of the log: the object as it became (or as it last was), and what it was before."""
+
+    __slots__ = ("encoded", "kind", "previous", "stored")
+
+    def __init__(self, kind: str, stored: Stored, previous: Stored | None) -> None:
+        self.kind = kind
+        self.stored = stored
+        self.previous = previous
+        self.encoded: dict[object, bytes] = {}
+
+    @property
+    def revision(self) -> int:
+        return self.stored.revision
+
+
+class Write(msgspec.Struct, frozen=True):
+    """A put or a delete, given that the object is still at `expected` (0: that it does not exist).
+
+    `encode` is called with the revision the write gets, since the object carries it.
+    """
+
+    key: ObjectKey
+    expected: int
+    encode: Callable[[int], bytes]
+    deletes: bool = False
+    index: Index | None = None
+
+
+class Stale(Exception):
+    """The object is no longer at the expected revision; read it again."""
+
+
+class Compacted(Exception):
+    """The revision is older than what the log still holds."""
+
+    def __init__(self, oldest: int) -> None:
+        super().__init__(f"revisions up to {oldest} were compacted")
+        self.oldest = oldest
+
+
+class FutureRevision(Exception):
+    """The revision has not happened yet."""
+
+
+class StoreFailed(Exception):
+    """The write could not be made durable; nothing of it happened."""
+
+
+class Store(Protocol):
+    """A revisioned log of objects. Reads are synchronous and see exactly what was committed."""
+
+    @property
+    def revision(self) -> int:
+        """The newest committed revision."""
+        ...
+
+    @property
+    def compacted(self) -> int:
+        """Changes up to this revision are forgotten."""
+        ...
+
+    def find(self, key: ObjectKey) -> Stored | None: ...
+
+    def scan(self, resource: str, namespace: str = "", *, revision: int | None = None) -> Sequence[Stored]:
+        """All objects of a resource in key order, now or as they were at a revision."""
+        ...
+
+    def count(self, resource: str) -> int: ...
+
+    def resources(self) -> Sequence[str]:
+        """The resources of which there is, or lately was, an object."""
+        ...
+
+    def position(self, resource: str, revision: int) -> int:
+        """Where in the resource's log the changes after a revision begin; Compacted if they are no longer all there."""
+        ...
+
+    def changes(self, resource: str, position: int) -> Sequence[Change]:
+        """The resource's changes from a position on; Compacted if some of them are forgotten."""
+        ...
+
+    def subscribe(self, listener: Callable[[Sequence[Change]], None]) -> None:
+        """Call with every committed batch, in order, on the event loop."""
+        ...
+
+    async def write(self, write: Write) -> Stored:
+        """Returns once committed. Raises Stale or StoreFailed."""
+        ...
+
+    async def compact(self, revision: int) -> None:
+        """Forget changes up to a revision."""
+        ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,159 @@
+"""list: a collection at one revision, whole or in pages that all show that same revision."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from bisect import bisect_right
+from typing import Final
+
+import msgspec
+
+from volcano.api.errors import BadRequest, FieldError, Gone, Invalid, Timeout
+from volcano.api.meta import JSON
+from volcano.apiserver.calls import Call
+from volcano.apiserver.representation import reply
+from volcano.apiserver.requests import number
+from volcano.apiserver.selection import Selection, selection_from
+from volcano.apiserver.store import Compacted, FutureRevision, Stored
+from volcano.machinery.transport import Response
+
+LATEST: Final = -1
+_EXPIRED: Final = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
+
+
+class Continue(msgspec.Struct, frozen=True):
+    """Where the next page starts, and at which revision."""
+
+    rv: int
+    namespace: str
+    name: str
+
+    def token(self) -> str:
+        return base64.urlsafe_b64encode(msgspec.json.encode(self)).decode().rstrip("=")
+
+    @classmethod
+    def parse(cls, token: str) -> Continue:
+        try:
+            padded = token + "=" * (-len(token) % 4)
+            return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=cls)
+        except (binascii.Error, msgspec.DecodeError, ValueError):
+            raise BadRequest("continue key is not valid: invalid continue token") from None
+
+
+async def list_objects(call: Call) -> Response:
+    selection = selection_from(
+        call.request, call.served, namespace=call.target.namespace if call.served.type.namespaced else ""
+    )
+    limit = number(call.request, "limit") or 0
+    if limit < 0:
+        raise BadRequest("limit: Invalid value: must be a non-negative integer")
+    token = call.request.param("continue")
+    if token:
+        if call.request.param("resourceVersion") not in ("", "0"):
+            raise BadRequest("specifying resource version is not allowed when using continue")
+        start = Continue.parse(token)
+        return _page(call, selection, limit=limit, start=start)
+    return _page(call, selection, limit=limit, start=Continue(revision_asked(call, limit=limit), "", ""))
+
+
+def _page(call: Call, selection: Selection, *, limit: int, start: Continue) -> Response:
+    store = call.backend.store
+    revision = store.revision if start.rv == LATEST else start.rv
+    try:
+        objects = store.scan(call.served.storage, selection.namespace, revision=revision)
+    except Compacted:
+        raise _expired(start) from None
+    except FutureRevision:
+        raise too_large(revision, store.revision) from None
+    if start.name:
+        after = bisect_right(objects, (start.namespace, start.name), key=_place)
+        objects = objects[after:]
+    if selection.name or selection.has_selectors:
+        objects = [stored for stored in objects if selection.matches(stored)]
+    metadata: JSON = {"resourceVersion": str(revision)}
+    if limit and len(objects) > limit:
+        last = objects[limit - 1].key
+        metadata["continue"] = Continue(revision, last.namespace, last.name).token()
+        if not selection.has_selectors:
+            metadata["remainingItemCount"] = len(objects) - limit
+        objects = objects[:limit]
+    return reply(call.shown().list_of(objects, metadata))
+
+
+def _place(stored: Stored) -> tuple[str, str]:
+    return (stored.key.namespace, stored.key.name)
+
+
+def _expired(start: Continue) -> Gone:
+    if not start.name:
+        return Gone(f"The resourceVersion for the provided list is too old: {start.rv}")
+    error = Gone(_EXPIRED)
+    error.details = {}
+    error.next_token = Continue(LATEST, start.namespace, start.name).token()  # type: ignore[attr-defined]
+    return error
+
+
+def too_large(asked: int, current: int) -> Timeout:
+    return Timeout(
+        f"Too large resource version: {asked}, current: {current}",
+        details={
+            "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+            "retryAfterSeconds": 1,
+        },
+    )
+
+
+def parse_revision(call: Call) -> int | None:
+    """The resourceVersion parameter: None when unset."""
+    text = call.request.param("resourceVersion")
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit()) or len(text) > 19:
+        row = call.served.type
+        raise Invalid.of(
+            row.kind,
+            "",
+            [
+                FieldError(
+                    "resourceVersion", f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+                )
+            ],
+            row.group,
+        )
+    return int(text)
+
+
+def require_revision(call: Call) -> None:
+    """Not older than asked: what is newer than anything here cannot be shown."""
+    asked = parse_revision(call)
+    if asked is not None and asked > call.backend.store.revision:
+        raise too_large(asked, call.backend.store.revision)
+
+
+def revision_asked(call: Call, *, limit: int) -> int:
+    """The revision a list is to show; LATEST unless an exact one is meant."""
+    asked, match = parse_revision(call), call.request.param("resourceVersionMatch")
+    if match not in ("", "Exact", "NotOlderThan"):
+        raise BadRequest(
+            f'resourceVersionMatch: Unsupported value: "{match}": supported values: "Exact", "NotOlderThan", ""'
+        )
+    if match and asked is None:
+        raise BadRequest(
+            "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"
+        )
+    if match == "Exact" and not asked:
+        raise BadRequest(
+            'resourceVersionMatch: Forbidden: resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'
+        )
+    if not asked:
+        return LATEST
+    if match == "Exact" or (not match and limit):
+        return asked
+    require_revision(call)
+    return LATEST

@@ -1,0 +1,85 @@
+"""patch: JSON patch, merge patch, strategic merge (built-in kinds), and server-side apply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from volcano.api.errors import ApiError, BadRequest, Invalid, MethodNotAllowed, UnsupportedMediaType
+from volcano.api.meta import JSON
+from volcano.apiserver.calls import Call, decode_json
+from volcano.apiserver.representation import reply
+from volcano.apiserver.requests import WriteOptions, write_options
+from volcano.apiserver.verbs.writing import Transform, update_object
+from volcano.machinery.patch import PatchError, json_patch, merge_patch
+from volcano.machinery.transport import Response
+
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC: Final = "application/strategic-merge-patch+json"
+APPLY: Final = "application/apply-patch+yaml"
+APPLY_CBOR: Final = "application/apply-patch+cbor"
+MOST_OPERATIONS: Final = 10_000
+
+
+async def patch(call: Call) -> Response:
+    if not call.target.name:
+        raise MethodNotAllowed("the server does not allow this method on the requested resource")
+    options = write_options(call.request)
+    media = call.request.headers.get("content-type", "").split(";")[0].strip().lower()
+    transform = _transform(call, media, options)
+    stored, _ = await update_object(call, transform, options, subresource=call.target.subresource)
+    return reply(call.shown().of(stored.raw), 200, call.warnings)
+
+
+def _transform(call: Call, media: str, options: WriteOptions) -> Transform:
+    accepted = [JSON_PATCH, MERGE_PATCH] + ([] if call.served.is_custom else [STRATEGIC]) + [APPLY]
+    if media not in accepted:
+        raise UnsupportedMediaType(
+            "the body of the request was in an unknown format - accepted media types include: " + ", ".join(accepted)
+        )
+    makers: Mapping[str, Callable[[Call, Any], Transform]] = {
+        JSON_PATCH: _json,
+        MERGE_PATCH: _merge,
+        STRATEGIC: _strategic,
+    }
+    return makers[media](call, decode_json(call.request.body))
+
+
+def _json(call: Call, operations: Any) -> Transform:
+    if not isinstance(operations, list):
+        raise BadRequest("json patch: the body must be a list of operations")
+    if len(operations) > MOST_OPERATIONS:
+        raise ApiError(
+            f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {len(operations)}",
+            code=413,
+            reason="RequestEntityTooLarge",
+        )
+
+    def transform(obj: JSON) -> JSON:
+        try:
+            return _object(json_patch(obj, operations))
+        except PatchError as error:
+            raise Invalid(
+                f"the server rejected our request due to an error in our request: {error}", details={}
+            ) from error
+
+    return transform
+
+
+def _merge(call: Call, change: Any) -> Transform:
+    if not isinstance(change, dict):
+        raise BadRequest("merge patch: the body must be an object")
+    return lambda obj: _object(merge_patch(obj, change))
+
+
+def _strategic(call: Call, change: Any) -> Transform:
+    if not isinstance(change, dict):
+        raise BadRequest("strategic merge patch: the body must be an object")
+    raise UnsupportedMediaType("not yet")
+
+
+def _object(found: Any) -> JSON:
+    if not isinstance(found, dict):
+        raise BadRequest("the patch leaves no object")
+    return found

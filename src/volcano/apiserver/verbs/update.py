@@ -1,0 +1,36 @@
+"""update: replace an object (or its status) by what the client sends, if it saw the latest."""
+
+from __future__ import annotations
+
+from volcano.api.errors import FieldError, Invalid, MethodNotAllowed
+from volcano.api.meta import JSON
+from volcano.apiserver.calls import Call, decode_body
+from volcano.apiserver.representation import reply
+from volcano.apiserver.requests import write_options
+from volcano.apiserver.verbs.writing import check_kind, update_object
+from volcano.machinery.transport import Response
+
+
+async def update(call: Call) -> Response:
+    if not call.target.name:
+        raise MethodNotAllowed("the server does not allow this method on the requested resource")
+    options = write_options(call.request)
+    given = decode_body(call.request)
+    given.setdefault("kind", call.served.type.kind)
+    given.setdefault("apiVersion", call.served.type.api_version)
+    check_kind(call, given)
+    insists = bool(given["metadata"].get("resourceVersion"))
+    if not insists and call.served.is_custom and not call.target.subresource:
+        row = call.served.type
+        raise Invalid.of(
+            row.kind,
+            call.target.name,
+            [FieldError("metadata.resourceVersion", "Invalid value: 0x0: must be specified for an update")],
+            row.group,
+        )
+
+    def replace(_: JSON) -> JSON:
+        return decode_body(call.request) | {"kind": given["kind"], "apiVersion": given["apiVersion"]}
+
+    stored, _ = await update_object(call, replace, options, subresource=call.target.subresource, insists=insists)
+    return reply(call.shown().of(stored.raw), 200, call.warnings)

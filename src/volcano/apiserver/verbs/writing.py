@@ -1,0 +1,347 @@
+"""The road to the store that all writes share: system fields, schema, admission, validation, commit.
+
+Order as in Kubernetes: prune and default, mutate, default again, validate against the schema, validating admission,
+commit.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from volcano.api.errors import (
+    BadRequest,
+    Conflict,
+    FieldError,
+    Invalid,
+    ServiceUnavailable,
+)
+from volcano.api.meta import JSON
+from volcano.apiserver.admission_hook import CREATE, UPDATE, Attributes
+from volcano.apiserver.calls import Call
+from volcano.apiserver.conversion import from_storage, to_storage
+from volcano.apiserver.core_validation import core_errors
+from volcano.apiserver.custom_resources import set_status
+from volcano.apiserver.kinds import KEEPS_STATUS_ON_CREATE, PREPARE_CREATE
+from volcano.apiserver.names import metadata_errors
+from volcano.apiserver.requests import WriteOptions
+from volcano.apiserver.resources import CRDS
+from volcano.apiserver.shaping import apply_defaults, check_fields, schema_errors
+from volcano.apiserver.store import ObjectKey, Stale, Stored, StoreFailed, Write
+
+ATTEMPTS: Final = 8
+_SYSTEM_FIELDS: Final = (
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "selfLink",
+)
+MODIFIED_MESSAGE: Final = "the object has been modified; please apply your changes to the latest version and try again"
+
+Transform = Callable[[JSON], JSON]
+
+
+def check_kind(call: Call, obj: JSON) -> None:
+    """The body must be of the kind the URL names."""
+    row = call.served.type
+    kind, version = obj.get("kind"), obj.get("apiVersion")
+    if not kind:
+        raise BadRequest("Object 'Kind' is missing in the request body")
+    if not isinstance(kind, str) or not isinstance(version, str):
+        raise BadRequest("couldn't get version/kind; json parse error: kind and apiVersion must be strings")
+    if kind != row.kind or version != row.api_version:
+        raise BadRequest(
+            f'{kind} in version "{version.rpartition("/")[2]}" cannot be handled as a {row.kind}: '
+            f"the API version in the data ({version}, Kind={kind}) does not match the expected API version "
+            f"({row.api_version}, Kind={row.kind})"
+        )
+    if not isinstance(obj.get("metadata", {}), dict):
+        raise BadRequest(
+            f'{row.kind} in version "{row.version}" cannot be handled as a {row.kind}: metadata must be an object'
+        )
+    if obj.get("metadata") is None:
+        obj["metadata"] = {}
+
+
+async def create_object(
+    call: Call, obj: JSON, options: WriteOptions, *, raw: bytes | None = None
+) -> tuple[Stored, JSON]:
+    """A new object, stored; raises AlreadyExists through Stale at the caller."""
+    served, row = call.served, call.served.type
+    metadata = obj["metadata"]
+    call.warnings += check_fields(served, obj, raw=raw, mode=options.field_validation)
+    _new_metadata(call, metadata)
+    if row.has_status and row.qualified not in KEEPS_STATUS_ON_CREATE:
+        obj.pop("status", None)
+    if (prepare := PREPARE_CREATE.get(row.qualified)) is not None and not served.is_custom:
+        prepare(obj)
+    apply_defaults(served, obj)
+    obj = await _mutate(call, CREATE, obj, None, options)
+    apply_defaults(served, obj)
+    _check(call, obj, None)
+    _settle(call, obj)
+    await _validate(call, CREATE, obj, None, options)
+    key = call.key_of(obj["metadata"]["name"])
+    return await commit(call, key, obj, expected=0, dry_run=options.dry_run)
+
+
+def _new_metadata(call: Call, metadata: JSON) -> None:
+    for field in (*_SYSTEM_FIELDS, "resourceVersion"):
+        metadata.pop(field, None)
+    row = call.served.type
+    if not isinstance(metadata.get("name") or "", str) or not isinstance(metadata.get("generateName") or "", str):
+        raise Invalid.of(row.kind, "", metadata_errors(row.qualified, metadata), row.group)
+    if not metadata.get("name") and metadata.get("generateName"):
+        metadata["name"] = f"{metadata['generateName'][:58]}{call.backend.ids.suffix()}"
+    if row.namespaced:
+        given = metadata.get("namespace")
+        if given and given != call.target.namespace:
+            raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+        metadata["namespace"] = call.target.namespace
+    else:
+        metadata.pop("namespace", None)
+    metadata["uid"] = call.backend.ids.uid()
+    metadata["creationTimestamp"] = call.backend.timestamp()
+    if call.served.has_generation:
+        metadata["generation"] = 1
+
+
+async def update_object(
+    call: Call, transform: Transform, options: WriteOptions, *, subresource: str = "", insists: bool = False
+) -> tuple[Stored, JSON]:
+    """Change the stored object by `transform`; tried again when someone else was faster, unless the caller insists."""
+    for _ in range(ATTEMPTS):
+        stored = call.found()
+        try:
+            return await _update_once(call, stored, transform, options, subresource=subresource)
+        except Stale:
+            if insists:
+                break
+    row = call.served.type
+    raise Conflict.of(row.plural, call.target.name, MODIFIED_MESSAGE, row.group)
+
+
+async def _update_once(
+    call: Call, stored: Stored, transform: Transform, options: WriteOptions, *, subresource: str
+) -> tuple[Stored, JSON]:
+    served = call.served
+    old = from_storage(served, msgspec.json.decode(stored.raw))
+    new = transform(copy.deepcopy(old))
+    check_kind(call, new)
+    _check_identity(call, new, old)
+    if not subresource:
+        call.warnings += check_fields(served, new, raw=None, mode=options.field_validation)
+    _keep_system_fields(new, old)
+    _keep_other_parts(call, new, old, subresource)
+    apply_defaults(served, new)
+    new = await _mutate(call, UPDATE, new, old, options, subresource)
+    apply_defaults(served, new)
+    _keep_system_fields(new, old)
+    _check(call, new, old)
+    _settle(call, new)
+    _bump_generation(call, new, old)
+    await _validate(call, UPDATE, new, old, options, subresource)
+    if _may_go(call, new):
+        return await remove(call, stored, new, dry_run=options.dry_run)
+    if new == old:
+        return stored, old
+    return await commit(call, stored.key, new, expected=stored.revision, dry_run=options.dry_run)
+
+
+def _settle(call: Call, obj: JSON) -> None:
+    """What the server itself decides about a valid object: which names of a CRD are accepted."""
+    if call.served.storage == CRDS and not obj["metadata"].get("deletionTimestamp"):
+        set_status(obj, call.backend.registry, call.backend.timestamp())
+
+
+def _may_go(call: Call, obj: JSON) -> bool:
+    """Being deleted, and nothing holds it any longer. A namespace also has finalizers in its spec."""
+    metadata = obj["metadata"]
+    if (
+        not metadata.get("deletionTimestamp")
+        or metadata.get("finalizers")
+        or metadata.get("deletionGracePeriodSeconds")
+    ):
+        return False
+    return call.served.type.qualified != "namespaces" or not (obj.get("spec") or {}).get("finalizers")
+
+
+def _check_identity(call: Call, new: JSON, old: JSON) -> None:
+    row, metadata, before = call.served.type, new["metadata"], old["metadata"]
+    name = metadata.get("name") or before["name"]
+    if name != before["name"]:
+        raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({before['name']})")
+    metadata["name"] = name
+    if row.namespaced and (metadata.get("namespace") or before["namespace"]) != before["namespace"]:
+        raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+    uid = metadata.get("uid")
+    if uid and uid != before["uid"]:
+        raise Conflict.of(
+            row.plural,
+            name,
+            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {before['uid']}",
+            row.group,
+        )
+    version = metadata.get("resourceVersion")
+    if version and version != before["resourceVersion"]:
+        if not isinstance(version, str) or not version.isdigit():
+            raise Invalid.of(
+                row.kind,
+                name,
+                [FieldError("metadata.resourceVersion", f"Invalid value: {version!r}: must be an unsigned integer")],
+                row.group,
+            )
+        raise Conflict.of(row.plural, name, MODIFIED_MESSAGE, row.group)
+    metadata["resourceVersion"] = before["resourceVersion"]
+
+
+def _keep_system_fields(new: JSON, old: JSON) -> None:
+    metadata, before = new["metadata"], old["metadata"]
+    metadata["name"] = before["name"]
+    for field in (*_SYSTEM_FIELDS, "namespace", "resourceVersion"):
+        if field in before:
+            metadata[field] = before[field]
+        else:
+            metadata.pop(field, None)
+
+
+def _keep_other_parts(call: Call, new: JSON, old: JSON, subresource: str) -> None:
+    """A plain update leaves status alone; a status update leaves everything else alone."""
+    if subresource == "status":
+        status = new.get("status")
+        metadata = new["metadata"]
+        kept = {field: metadata[field] for field in ("labels", "annotations", "managedFields") if field in metadata}
+        new.clear()
+        new.update(copy.deepcopy(old))
+        new.pop("status", None)
+        if status is not None:
+            new["status"] = status
+        if not call.served.is_custom:
+            for field in ("labels", "annotations"):
+                new["metadata"].pop(field, None)
+            new["metadata"].update(kept)
+        elif "managedFields" in kept:
+            new["metadata"]["managedFields"] = kept["managedFields"]
+    elif not subresource and call.served.type.has_status:
+        new.pop("status", None)
+        if "status" in old:
+            new["status"] = copy.deepcopy(old["status"])
+
+
+def _bump_generation(call: Call, new: JSON, old: JSON) -> None:
+    if not call.served.has_generation:
+        return
+    ignored = {"metadata", "status"} if call.served.type.has_status or not call.served.is_custom else {"metadata"}
+    if _without(new, ignored) != _without(old, ignored):
+        new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
+
+
+def _without(obj: Mapping[str, Any], fields: set[str]) -> JSON:
+    return {field: value for field, value in obj.items() if field not in fields}
+
+
+def _check(call: Call, obj: JSON, old: JSON | None) -> None:
+    row = call.served.type
+    metadata = obj.get("metadata")
+    errors = metadata_errors(row.qualified, metadata if isinstance(metadata, dict) else {})
+    if old is None or call.target.subresource in ("", "status"):
+        if call.served.is_custom:
+            errors += schema_errors(call.served, obj, old)
+        else:
+            errors += core_errors(row, obj, old)
+    if errors:
+        name = metadata.get("name") if isinstance(metadata, dict) else ""
+        raise Invalid.of(row.kind, str(name or ""), errors, row.group)
+    if old is not None and old["metadata"].get("deletionTimestamp"):
+        added = set(obj["metadata"].get("finalizers") or ()) - set(old["metadata"].get("finalizers") or ())
+        if added:
+            raise Invalid.of(
+                row.kind,
+                old["metadata"]["name"],
+                [
+                    FieldError(
+                        "metadata.finalizers",
+                        "Forbidden: no new finalizers can be added if the object is being deleted, found new "
+                        f"finalizers {sorted(added)}",
+                        "FieldValueForbidden",
+                    )
+                ],
+                row.group,
+            )
+
+
+async def _mutate(
+    call: Call, operation: str, obj: JSON, old: JSON | None, options: WriteOptions, subresource: str = ""
+) -> JSON:
+    changed, warnings = await call.backend.admission.admit(_attributes(call, operation, obj, old, options, subresource))
+    call.warnings += warnings
+    return changed if changed is not None else obj
+
+
+async def _validate(
+    call: Call, operation: str, obj: JSON, old: JSON | None, options: WriteOptions, subresource: str = ""
+) -> None:
+    attributes = _attributes(call, operation, obj, old, options, subresource)
+    _, warnings = await call.backend.admission.admit(msgspec.structs.replace(attributes, phase="validate"))
+    call.warnings += [warning for warning in warnings if warning not in call.warnings]
+
+
+def _attributes(
+    call: Call, operation: str, obj: JSON | None, old: JSON | None, options: WriteOptions, subresource: str
+) -> Attributes:
+    metadata = (obj or old or {}).get("metadata") or {}
+    return Attributes(
+        operation=operation,
+        resource=call.served.type,
+        name=str(metadata.get("name") or call.target.name),
+        namespace=call.target.namespace if call.served.type.namespaced else "",
+        object=obj,
+        old=old,
+        user=call.user,
+        subresource=subresource,
+        dry_run=options.dry_run,
+    )
+
+
+async def commit(call: Call, key: ObjectKey, obj: JSON, *, expected: int, dry_run: bool = False) -> tuple[Stored, JSON]:
+    """Make it durable. A dry run only shows what would be stored."""
+    stored_form = to_storage(call.served, obj)
+
+    def encode(revision: int) -> bytes:
+        stored_form["metadata"]["resourceVersion"] = str(revision)
+        return msgspec.json.encode(stored_form)
+
+    if dry_run:
+        current = call.backend.store.find(key)
+        if (current.revision if current else 0) != expected:
+            raise Stale
+        if not expected:
+            return Stored(key, 0, msgspec.json.encode(stored_form)), obj
+        return Stored(key, expected, encode(expected)), obj
+    write = Write(key, expected, encode, index=call.served.index(stored_form))
+    try:
+        return await call.backend.store.write(write), obj
+    except StoreFailed as error:
+        raise ServiceUnavailable(f"the write could not be stored: {error}", details={"retryAfterSeconds": 1}) from error
+
+
+async def remove(call: Call, stored: Stored, obj: JSON, *, dry_run: bool = False) -> tuple[Stored, JSON]:
+    """Take the object out of the store; the log keeps its last state."""
+    stored_form = to_storage(call.served, obj)
+
+    def encode(revision: int) -> bytes:
+        stored_form["metadata"]["resourceVersion"] = str(revision)
+        return msgspec.json.encode(stored_form)
+
+    if dry_run:
+        return stored, obj
+    write = Write(stored.key, stored.revision, encode, deletes=True, index=call.served.index(stored_form))
+    try:
+        return await call.backend.store.write(write), obj
+    except StoreFailed as error:
+        raise ServiceUnavailable(f"the write could not be stored: {error}", details={"retryAfterSeconds": 1}) from error
