@@ -1,0 +1,162 @@
+"""What `volcano run` shows: a live view on a terminal, one line per event elsewhere.
+
+Knows how things look; what happens is told to it by app.run.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import Any, Protocol, TextIO
+
+from volcano.api.batch import TASK_SPEC_KEY, Job
+from volcano.api.core import Pod
+from volcano.api.meta import Key
+
+SHADES = {
+    "Completed": "green", "Running": "green", "Succeeded": "green", "Failed": "red", "Aborted": "red",
+    "Terminated": "red", "Pending": "yellow", "Restarting": "yellow",
+}  # fmt: skip
+POD_PHASES = ("Pending", "Running", "Succeeded", "Failed")
+PREFIX_SHADES = ("cyan", "magenta", "blue", "yellow", "green", "bright_cyan", "bright_magenta", "bright_blue")
+
+
+class View(Protocol):
+    """What can be told to whoever watches."""
+
+    def say(self, text: str) -> None: ...
+
+    def log_line(self, pod: str, line: str) -> None: ...
+
+    def job_changed(self, job: Job, pods: list[Pod]) -> None: ...
+
+    def pod_changed(self, pod: Pod) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class PlainView:
+    """One line per event, nothing that moves."""
+
+    def __init__(self, out: TextIO | None = None) -> None:
+        self._out = out or sys.stdout
+        self._phases: dict[Key, tuple[str, str]] = {}
+        self._pods: dict[Key, str] = {}
+
+    def say(self, text: str) -> None:
+        print(text, file=self._out, flush=True)
+
+    def log_line(self, pod: str, line: str) -> None:
+        self.say(f"{pod} | {line}")
+
+    def job_changed(self, job: Job, pods: list[Pod]) -> None:
+        phase, why = job.status.state.phase or "Pending", waiting_for(job)
+        before = self._phases.get(job.key)
+        self._phases[job.key] = (phase, why)
+        if before is None or before[0] != phase:
+            self.say(f"job/{job.name} {phase}{f': {why}' if why else ''}")
+        elif why and before[1] != why:
+            self.say(f"job/{job.name} waits: {why}")
+
+    def pod_changed(self, pod: Pod) -> None:
+        state = pod_state(pod)
+        if self._pods.get(pod.key) != state:
+            self._pods[pod.key] = state
+            self.say(f"pod/{pod.name} {state}")
+
+    def close(self) -> None:
+        return None
+
+
+class LiveView:
+    """A table that stays at the bottom of the terminal while logs scroll above it."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._console = Console(highlight=False)
+        self._jobs: dict[Key, tuple[Job, list[Pod]]] = {}
+        self._live = Live(console=self._console, refresh_per_second=8, transient=False, get_renderable=self._render)
+        self._live.start()
+
+    def say(self, text: str) -> None:
+        self._console.print(text, markup=False, style="dim")
+
+    def log_line(self, pod: str, line: str) -> None:
+        from rich.text import Text
+
+        shade = PREFIX_SHADES[sum(pod.encode()) % len(PREFIX_SHADES)]
+        self._console.print(Text.assemble((f"{pod} ", shade), ("│ ", "dim"), line))
+
+    def job_changed(self, job: Job, pods: list[Pod]) -> None:
+        self._jobs[job.key] = (job, pods)
+
+    def pod_changed(self, pod: Pod) -> None:
+        return None
+
+    def close(self) -> None:
+        self._live.refresh()
+        self._live.stop()
+
+    def _render(self) -> Any:
+        from rich.console import Group
+
+        return Group(*(self._job_table(job, pods) for job, pods in self._jobs.values()))
+
+    def _job_table(self, job: Job, pods: list[Pod]) -> Any:
+        from rich.table import Table
+        from rich.text import Text
+
+        phase = job.status.state.phase or "Pending"
+        title = Text.assemble((job.name, "bold"), "  ", (phase, SHADES.get(phase, "white")))
+        if waiting_for(job):
+            title.append(f"  {waiting_for(job)}", style="yellow")
+        table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), header_style="dim")
+        for column in ("task", "pending", "running", "succeeded", "failed", ""):
+            table.add_column(column, justify="left" if column in ("task", "") else "right")
+        for task in job.spec.tasks:
+            counts = Counter(p.status.phase for p in pods if p.annotations.get(TASK_SPEC_KEY) == task.name)
+            shown = [str(counts[name]) if counts[name] else "·" for name in POD_PHASES]
+            table.add_row(task.name, *shown, _bar(counts, task.replicas))
+        return table
+
+
+def _bar(counts: Counter[str], replicas: int, width: int = 24) -> Any:
+    from rich.text import Text
+
+    bar, used = Text(), 0
+    for phase, shade in (("Succeeded", "green"), ("Running", "bright_green"), ("Failed", "red"), ("Pending", "yellow")):
+        cells = round(width * counts[phase] / replicas) if replicas else 0
+        cells = min(cells, width - used)
+        bar.append(("█" if phase != "Pending" else "░") * cells, style=shade)
+        used += cells
+    return bar.append("·" * (width - used), style="dim")
+
+
+def waiting_for(job: Job) -> str:
+    """Why a job that has not started waits, as its status says."""
+    state = job.status.state
+    return (state.message or state.reason) if state.phase in ("", "Pending") else ""
+
+
+def pod_state(pod: Pod) -> str:
+    """`Running on node-1`, `Failed (exit code 3)`, `Pending: Unschedulable`."""
+    phase = pod.status.phase or "Pending"
+    ended = [s.state.terminated for s in pod.status.container_statuses if s.state.terminated is not None]
+    codes = [str(each.exit_code) for each in ended if each.exit_code]
+    if phase == "Failed":
+        return f"Failed ({f'exit code {codes[0]}' if codes else pod.status.reason or 'no exit code'})"
+    if phase == "Running":
+        return f"Running on {pod.spec.node_name}"
+    waits = [s.state.waiting.reason for s in pod.status.container_statuses if s.state.waiting is not None]
+    if phase == "Pending" and any(waits) and waits[0] not in ("ContainerCreating", "PodInitializing"):
+        return f"Pending: {waits[0]}"
+    return phase
+
+
+def make_view() -> View:
+    """Live on a terminal, plain elsewhere."""
+    if sys.stdout.isatty():
+        return LiveView()
+    return PlainView()
