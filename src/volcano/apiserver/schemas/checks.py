@@ -7,6 +7,7 @@ Dropping and filling in are schemas.pruning's; rules in CEL are schemas.rules'.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -27,7 +28,9 @@ PYTHON_TYPES: Final[Mapping[str, type]] = {
     "string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict,
 }  # fmt: skip
 TYPE_NAMES: Final[Mapping[type, str]] = {kind: name for name, kind in PYTHON_TYPES.items()} | {type(None): "null"}
-RANGES: Final = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
+LEAST, MOST = -(2**63), 2**63 - 1
+HUGE: Final = 2**1000  # past this an integer is no float either
+RANGES: Final[Mapping[Any, tuple[float, float]]] = {"int32": (-(2**31), 2**31 - 1), "int64": (LEAST, MOST)}
 
 
 class TooDeep(ValueError):
@@ -51,11 +54,17 @@ def compile_check(schema: JSON, depth: int = 0) -> Checked:
     if depth > MAX_DEPTH:
         raise TooDeep(f"schema is nested deeper than {MAX_DEPTH} levels")
     types = types_of(schema)
-    by_type = {name: _content_check(name, schema, depth) for name in types or PYTHON_TYPES}
+    contents = {
+        str: _string_check(schema),
+        int: _number_check(schema),
+        float: _number_check(schema),
+        list: _array_check(schema, depth),
+        dict: _object_check(schema, depth),
+    }
     common = _common_checks(schema, depth)
     plain = PYTHON_TYPES.get(types[0]) if len(types) == 1 else None
-    inner = _sequence([by_type[types[0]], *common]) if plain is not None else None
-    return Checked(plain, inner, _full_check(schema, types, by_type=by_type, common=common))
+    inner = _sequence([contents.get(plain), *common]) if plain is not None else None
+    return Checked(plain, inner, _full_check(schema, types, contents=contents, common=common))
 
 
 def types_of(schema: JSON) -> tuple[str, ...]:
@@ -66,42 +75,58 @@ def types_of(schema: JSON) -> tuple[str, ...]:
 
 
 def _full_check(
-    schema: JSON, types: tuple[str, ...], *, by_type: Mapping[str, Check | None], common: list[Check]
+    schema: JSON, types: tuple[str, ...], *, contents: Mapping[type, Check | None], common: list[Check]
 ) -> Check:
+    """The check of any value. What a value says of itself is checked also when its type is wrong."""
     nullable = schema.get("nullable") is True
-    enum = "enum" in schema
-    wanted = ",".join(types)
     either = "anyOf" in schema and is_int_or_string(schema)
 
     def check(value: Any, path: Path, errors: Errors) -> None:
         if value is None:
             if types and not nullable:
-                errors.append((path, _wrong_type(path, wanted, "null")))
-            if enum:
+                errors.append((path, _wrong_type(path, schema, "null")))
+            if "enum" in schema:
                 errors.append((path, say.unsupported(path, None, schema["enum"])))
             return
-        found = TYPE_NAMES[type(value)]
-        if found == "number" and "integer" in types and "number" not in types and float(value).is_integer():
-            found = "integer"
-        elif found == "integer" and "number" in types:
-            found = "number"
-        if types and found not in types:
-            errors.append((path, _wrong_type(path, wanted, found)))
+        if types and not _fits(value, types):
+            found = TYPE_NAMES[type(value)]
+            errors.append((path, _wrong_type(path, schema, found)))
             if either:
                 errors.append((path, say.pathless(f'"{path_text(path)}" must validate at least one schema (anyOf)')))
-                errors.append((path, _wrong_type(path, "integer", found)))
-        else:
-            content = by_type.get(found)
-            if content is not None:
-                content(value, path, errors)
+                errors.append((path, _wrong_type(path, {"type": "integer"}, found)))
+                if found == "number":
+                    text = f"Checked value must be of type integer (default format) in {path_text(path)}"
+                    errors.append((path, say.pathless(text)))
+        content = contents.get(type(value))
+        if content is not None:
+            content(value, path, errors)
         for other in common:
             other(value, path, errors)
 
     return check
 
 
-def _wrong_type(path: Path, wanted: str, found: str) -> FieldError:
+def _fits(value: Any, types: tuple[str, ...]) -> bool:
+    found = TYPE_NAMES[type(value)]
+    if found in types:
+        return found != "integer" or LEAST <= value <= MOST
+    if found == "integer":
+        return "number" in types
+    return found == "number" and "integer" in types and float(value).is_integer() and abs(value) < 2**53
+
+
+def _wrong_type(path: Path, schema: JSON, found: str) -> FieldError:
+    wanted = ",".join(types_of(schema))
+    if _knows_format(schema) and found not in ("string", "array", "null"):  # then both sides are named by format
+        wanted, found = schema["format"], {"number": "float64", "integer": "int64"}.get(found, "")
     return say.type_invalid(path, found, f'{path_text(path)} in body must be of type {wanted}: "{found}"')
+
+
+def _knows_format(schema: JSON) -> bool:
+    name, kind = schema.get("format"), schema.get("type")
+    if kind == "string":
+        return isinstance(name, str) and format_check(name) is not None
+    return name in (("int32", "int64") if kind == "integer" else ("float", "double") if kind == "number" else ())
 
 
 def _sequence(checks: Sequence[Check | None]) -> Check | None:
@@ -114,16 +139,6 @@ def _sequence(checks: Sequence[Check | None]) -> Check | None:
             check(value, path, errors)
 
     return run
-
-
-def _content_check(name: str, schema: JSON, depth: int) -> Check | None:
-    if name == "string":
-        return _string_check(schema)
-    if name in ("integer", "number"):
-        return _number_check(schema, name)
-    if name == "array":
-        return _array_check(schema, depth)
-    return _object_check(schema, depth) if name == "object" else None
 
 
 def _string_check(schema: JSON) -> Check | None:
@@ -151,40 +166,40 @@ def _string_check(schema: JSON) -> Check | None:
     return check
 
 
-def _number_check(schema: JSON, name: str) -> Check | None:
-    low, high = schema.get("minimum"), schema.get("maximum")
+def _number_check(schema: JSON) -> Check | None:
+    low, high, step = schema.get("minimum"), schema.get("maximum"), schema.get("multipleOf")
     below, above = schema.get("exclusiveMinimum") is True, schema.get("exclusiveMaximum") is True
-    step = schema.get("multipleOf")
-    integral = name == "integer" and schema.get("type") == "integer"
-    size = schema.get("format") if integral and schema.get("format") in RANGES else "int64" if integral else ""
-    if not integral and low is None and high is None and step is None:
+    size = schema.get("format") if schema.get("format") in RANGES else "int64"
+    least, most = RANGES[size] if schema.get("type") == "integer" else (-inf, inf)
+    floor = low if low is not None and low > least else least
+    ceiling = high if high is not None and high < most else most
+    if floor == -inf and ceiling == inf and step is None:
         return None
-    least, most = RANGES[size] if size else (0, 0)
-    spelled = f"integer with format {size}" if schema.get("format") in RANGES else "integer (default format)"
 
     def check(value: float, path: Path, errors: Errors) -> None:
-        if size and not least <= value <= most:
-            detail = f"Checked value must be of type {spelled} in {path_text(path)}"
-            errors.append((path, say.pathless(detail)))
+        fits = floor < value < ceiling or (floor == value and not below) or (ceiling == value and not above)
+        if fits and (step is None or value % step == 0) and (least == -inf or type(value) is int):
+            return
+        if type(value) is int and not LEAST <= value <= MOST:  # such a number is no integer to Kubernetes
+            value = float(value) if abs(value) < HUGE else inf
+            errors.append((path, _wrong_type(path, schema, "number")))
+        if least != -inf and not (float(value).is_integer() and least <= value <= most):
+            spelled = f"with format {size}" if schema.get("format") in RANGES else "(default format)"
+            text = f"Checked value must be of type integer {spelled} in {path_text(path)}"
+            errors.append((path, say.pathless(text)))
+        _check_limits(value, path, errors)
+
+    def _check_limits(value: float, path: Path, errors: Errors) -> None:
         for limit, excluded, ok, words in (
-            (step, False, step is None or step <= 0 or value % step == 0, "be a multiple of"),
+            (step, True, step is None or step <= 0 or value % step == 0, "be a multiple of"),
             (low, below, low is None or value > low or (value == low and not below), "be greater than"),
             (high, above, high is None or value < high or (value == high and not above), "be less than"),
         ):
-            if ok or limit is None:
-                continue
-            words += "" if excluded or limit is step else " or equal to"
-            detail = f"{path_text(path)} in body should {words} {say.go_number(float(limit))}"
-            errors.append((path, say.invalid(path, value, detail)))
+            if not ok and limit is not None:
+                words += "" if excluded else " or equal to"
+                detail = f"{path_text(path)} in body should {words} {say.go_number(float(limit))}"
+                errors.append((path, say.invalid(path, value, detail)))
 
-    if step is None and not above and not below and high is None:
-        floor = max(least, low) if low is not None and size else low if low is not None else least
-
-        def quick(value: float, path: Path, errors: Errors) -> None:
-            if not (floor <= value and (not size or value <= most)):
-                check(value, path, errors)
-
-        return quick
     return check
 
 
@@ -193,6 +208,8 @@ def _array_check(schema: JSON, depth: int) -> Check | None:
     fewest, limit = schema.get("minItems"), schema.get("maxItems")
     unique = _unique_check(schema)
     distinct = schema.get("uniqueItems") is True
+    if items is None and fewest is None and limit is None and unique is None and not distinct:
+        return None
     plain, inner, full = (items.plain, items.inner, items.full) if items else (None, None, None)
 
     def check(value: list[Any], path: Path, errors: Errors) -> None:
@@ -252,6 +269,8 @@ def _object_check(schema: JSON, depth: int) -> Check | None:
     demanded: Sequence[str] = schema.get("required") or ()
     fewest, limit = schema.get("minProperties"), schema.get("maxProperties")
     embedded = schema.get("x-kubernetes-embedded-resource") is True
+    if not (table or others or closed or demanded or embedded or fewest is not None or limit is not None):
+        return None
 
     def check(value: JSON, path: Path, errors: Errors) -> None:
         for name, item in value.items():
