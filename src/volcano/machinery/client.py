@@ -46,7 +46,7 @@ class WatchEvent(msgspec.Struct):
     object: msgspec.Raw
 
 
-class _ListMeta(msgspec.Struct, rename="camel"):
+class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):
     resource_version: str = ""
     continue_: str = msgspec.field(default="", name="continue")
 
