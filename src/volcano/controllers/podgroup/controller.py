@@ -147,13 +147,22 @@ def _annotated(pod: Pod) -> Patch:
 
 
 def _difference(group: PodGroup, wanted: JSON) -> JSON:
-    """A merge patch of what the workload's pods want otherwise; the queue stays where the group was accepted."""
+    """A merge patch of what the workload's pods want otherwise; a queue they do not name stays as it is."""
     patch: JSON = {}
-    spec = dict(msgspec.to_builtins(msgspec.convert(wanted["spec"], PodGroupSpec)))
-    if "queue" not in wanted["spec"]:
-        spec["queue"] = group.spec.queue
-    if changed := merge_difference(msgspec.to_builtins(group.spec), spec):
-        patch["spec"] = changed
+    have, want = group.spec, msgspec.convert(wanted["spec"], PodGroupSpec)
+    spec: JSON = {}
+    if have.min_member != want.min_member:
+        spec["minMember"] = want.min_member
+    if have.min_resources != want.min_resources:
+        spec["minResources"] = merge_difference(have.min_resources or {}, want.min_resources)
+    if have.priority_class_name != want.priority_class_name:
+        spec["priorityClassName"] = want.priority_class_name or None
+    if have.network_topology != want.network_topology:
+        spec["networkTopology"] = wanted["spec"].get("networkTopology")
+    if "queue" in wanted["spec"] and have.queue != want.queue:
+        spec["queue"] = want.queue
+    if spec:
+        patch["spec"] = spec
     metadata: JSON = {}
     for field, have in (("annotations", group.annotations), ("labels", group.labels)):
         fresh = {key: value for key, value in wanted["metadata"][field].items() if have.get(key) != value}
