@@ -164,8 +164,8 @@ def _difference(group: PodGroup, wanted: JSON) -> JSON:
     if spec:
         patch["spec"] = spec
     metadata: JSON = {}
-    for field, have in (("annotations", group.annotations), ("labels", group.labels)):
-        fresh = {key: value for key, value in wanted["metadata"][field].items() if have.get(key) != value}
+    for field, known in (("annotations", group.annotations), ("labels", group.labels)):
+        fresh = {key: value for key, value in wanted["metadata"][field].items() if known.get(key) != value}
         if fresh:
             metadata[field] = fresh
     return {**patch, **({"metadata": metadata} if metadata else {})}
