@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from volcano.api import batch, bus, core, flow, scheduling, topology
+from volcano.api.kubelet import AgentPod
 from volcano.api.meta import Resource
 
 
@@ -154,6 +155,7 @@ _ALL: Final = {(row.group, row.kind): row for row in (*BUILT_IN, *VOLCANO)}
 
 READERS: Final[dict[type[Resource], ResourceType]] = {
     core.Pod: _ALL["", "Pod"],
+    AgentPod: _ALL["", "Pod"],
     core.Node: _ALL["", "Node"],
     core.Namespace: _ALL["", "Namespace"],
     core.ConfigMap: _ALL["", "ConfigMap"],

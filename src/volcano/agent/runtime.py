@@ -1,0 +1,42 @@
+"""What an agent asks of whatever really runs its pods. Two kinds exist: process_runtime and simulated_runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from typing import Protocol, TypeAlias
+
+from volcano.agent.pod_events import Assigned, Command, Event
+from volcano.api.kubelet import AgentPod
+
+Report: TypeAlias = Callable[[str, Event], None]
+"""Tells the agent what happened to the pod of this UID."""
+
+
+class Runtime(Protocol):
+    """Carries out the commands of a pod's lifecycle and reports what becomes of them.
+
+    Commands of one pod are carried out in the order they are given; `carry_out` never waits.
+    """
+
+    @property
+    def name(self) -> str:
+        """The scheme of its container ids."""
+        ...
+
+    async def open(self, report: Report) -> None:
+        """Get ready; afterwards `resume` knows what still runs from before."""
+        ...
+
+    async def close(self) -> None:
+        """Stop working; what runs is left alone."""
+        ...
+
+    def resume(self, pod: AgentPod) -> Assigned:
+        """What already runs of a pod that the agent takes on, and from now on is reported."""
+        ...
+
+    def end_strangers(self, uids: Set[str]) -> None:
+        """End and forget everything that belongs to none of these pods."""
+        ...
+
+    def carry_out(self, pod: AgentPod, command: Command) -> None: ...

@@ -1,0 +1,57 @@
+"""Many moments to wait for, with one sleeper: a heap of callbacks."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import heapq
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final
+
+from volcano.machinery.clock import Clock
+
+LONGEST_SLEEP: Final = timedelta(minutes=5)
+"""Nobody sleeps longer than this in one go, so that a stepped system clock is noticed."""
+
+
+class Timers:
+    """Calls back at the times asked for, in order; equal times in the order they were asked for."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._heap: list[tuple[datetime, int, Callable[[], None]]] = []
+        self._count = 0
+        self._sooner = asyncio.Event()
+
+    def at(self, moment: datetime, call: Callable[[], None]) -> None:
+        self._count += 1
+        heapq.heappush(self._heap, (moment, self._count, call))
+        if self._heap[0][1] == self._count:
+            self._sooner.set()
+
+    def after(self, pause: timedelta, call: Callable[[], None]) -> None:
+        self.at(self._clock.now() + pause, call)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            self._sooner.clear()
+            now = self._clock.now()
+            while self._heap and self._heap[0][0] <= now:
+                heapq.heappop(self._heap)[2]()
+            if not self._heap:
+                await self._sooner.wait()
+                continue
+            await self._sleep_or_sooner(min(self._heap[0][0] - now, LONGEST_SLEEP))
+
+    async def _sleep_or_sooner(self, pause: timedelta) -> None:
+        sleeper = asyncio.ensure_future(self._clock.sleep(pause))
+        sooner = asyncio.ensure_future(self._sooner.wait())
+        try:
+            await asyncio.wait((sleeper, sooner), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (sleeper, sooner):
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
