@@ -180,6 +180,7 @@ READERS: Final[dict[type[Resource], ResourceType]] = {
     core.ResourceClaim: _ALL["resource.k8s.io", "ResourceClaim"],
     core.ResourceSlice: _ALL["resource.k8s.io", "ResourceSlice"],
     core.DeviceClass: _ALL["resource.k8s.io", "DeviceClass"],
+    core.CustomResourceDefinition: _ALL["apiextensions.k8s.io", "CustomResourceDefinition"],
     batch.Job: _ALL["batch.volcano.sh", "Job"],
     batch.CronJob: _ALL["batch.volcano.sh", "CronJob"],
     bus.Command: _ALL["bus.volcano.sh", "Command"],
@@ -201,3 +202,22 @@ def resource_type(reader: type[Resource]) -> ResourceType:
 
 def find_resource_type(group: str, kind: str) -> ResourceType | None:
     return _ALL.get((group, kind))
+
+
+def custom_resource_type(crd: core.CustomResourceDefinition) -> ResourceType | None:
+    """The row of a kind that a CRD defines, in its stored version; None while it serves none."""
+    spec = crd.spec
+    served = [version for version in spec.versions if version.served]
+    if not served:
+        return None
+    version = next((version for version in served if version.storage), served[0])
+    return ResourceType(
+        spec.group,
+        version.name,
+        spec.names.kind,
+        spec.names.plural,
+        spec.scope == "Namespaced",
+        tuple(spec.names.short_names),
+        subresources=tuple(sorted(version.subresources or ())),
+        singular=spec.names.singular,
+    )

@@ -35,7 +35,9 @@ from volcano.machinery.plan import (
     Delete,
     EnsureSecret,
     Evict,
+    Found,
     Later,
+    Look,
     Patch,
     Plan,
     Probe,
@@ -70,7 +72,7 @@ class Outcome(msgspec.Struct):
 
     failures: list[Failure] = []
     later: list[Later] = []
-    answers: list[ProbeAnswer] = []
+    answers: list[ProbeAnswer | Found] = []
     writes: int = 0
 
     @property
@@ -116,8 +118,21 @@ class Applier:
             case Probe():
                 if self._probe is not None:
                     outcome.answers.append(await self._probe(step))
+            case Look(target):
+                await self._look(target, outcome)
             case _:
                 await self._write(step, outcome)
+
+    async def _look(self, target: Ref, outcome: Outcome) -> None:
+        try:
+            found = await self._client.get_json(target.resource, target.key)
+        except NotFound:
+            outcome.answers.append(Found(target, present=False))
+        except (ApiError, OSError) as error:
+            outcome.failures.append(Failure(Look(target), error))
+        else:
+            uid = found.get("metadata", {}).get("uid")
+            outcome.answers.append(Found(target, present=not target.uid or uid == target.uid))
 
     async def _write(self, step: Step, outcome: Outcome) -> None:
         pause = FIRST_PAUSE

@@ -144,13 +144,28 @@ class ProbeAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class Look:
+    """Ask the API server itself, past what was seen last, whether this very object is there; answered by Found."""
+
+    target: Ref
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a Look found, as a cause of the next decision."""
+
+    target: Ref
+    present: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Together:
     """Steps that do not wait for one another."""
 
     steps: tuple[Step, ...]
 
 
-Step: TypeAlias = "Create | Patch | Delete | Bind | Evict | EnsureSecret | Record | Later | Probe | Together"
+Step: TypeAlias = "Create | Patch | Delete | Bind | Evict | EnsureSecret | Record | Later | Probe | Look | Together"
 Plan: TypeAlias = "tuple[Step, ...]"
 
 NOTHING: Final[Plan] = ()

@@ -1,4 +1,4 @@
-"""The patches of the API, small and pure, for PureWorld. The real ones are the API server's."""
+"""A strategic merge by a few known keys, for PureWorld. The real one, by schema, is the API server's."""
 
 from __future__ import annotations
 
@@ -13,19 +13,6 @@ MERGE_KEYS: Final = {
     "taints": "key",
     "tolerations": "key",
 }
-
-
-def merge_patched(target: Any, patch: Any) -> Any:
-    """RFC 7386."""
-    if not isinstance(patch, dict):
-        return copy.deepcopy(patch)
-    answer = dict(target) if isinstance(target, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            answer.pop(key, None)
-        else:
-            answer[key] = merge_patched(answer.get(key), value)
-    return answer
 
 
 def strategic_patched(target: Any, patch: Any, field: str = "") -> Any:
@@ -44,37 +31,3 @@ def strategic_patched(target: Any, patch: Any, field: str = "") -> Any:
         else:
             answer[name] = strategic_patched(answer.get(name), value, name)
     return answer
-
-
-def json_patched(target: Any, operations: list[dict[str, Any]]) -> Any:
-    """RFC 6902: add, replace, remove and test. A path that is not there is a LookupError."""
-    answer = copy.deepcopy(target)
-    for operation in operations:
-        *parents, last = [_unescaped(part) for part in operation["path"].split("/")[1:]]
-        holder = answer
-        for part in parents:
-            holder = holder[int(part)] if isinstance(holder, list) else holder[part]
-        _operate(holder, last, operation)
-    return answer
-
-
-def _operate(holder: Any, last: str, operation: dict[str, Any]) -> None:
-    kind = operation["op"]
-    at: Any = last if isinstance(holder, dict) else len(holder) if last == "-" else int(last)
-    if kind == "test":
-        if holder[at] != operation["value"]:
-            raise LookupError(f"test failed at {operation['path']}")
-    elif kind == "remove":
-        del holder[at]
-    elif kind == "add" and isinstance(holder, list):
-        holder.insert(at, copy.deepcopy(operation["value"]))
-    elif kind in ("add", "replace"):
-        if kind == "replace":
-            holder[at]
-        holder[at] = copy.deepcopy(operation["value"])
-    else:
-        raise LookupError(f"unknown operation {kind}")
-
-
-def _unescaped(part: str) -> str:
-    return part.replace("~1", "/").replace("~0", "~")

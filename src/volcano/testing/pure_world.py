@@ -17,12 +17,16 @@ import msgspec
 
 from volcano.api.decode import decode_object
 from volcano.api.meta import JSON, Key, Resource
+from volcano.api.partial import PartialObject, partial_of
 from volcano.api.scheme import READERS, ResourceType, find_resource_type, resource_type
 from volcano.machinery.controller import Controller
+from volcano.machinery.patch import PatchError, json_patch, merge_patch
 from volcano.machinery.plan import (
     Create,
     Delete,
+    Found,
     Later,
+    Look,
     Patch,
     Plan,
     Probe,
@@ -33,7 +37,7 @@ from volcano.machinery.plan import (
     Together,
 )
 from volcano.machinery.world import Change, Mirror
-from volcano.testing.pure_patches import json_patched, merge_patched, strategic_patched
+from volcano.testing.pure_patches import strategic_patched
 
 R = TypeVar("R", bound=Resource)
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -106,7 +110,7 @@ class PureWorld:
         """A merge patch over everything, status included, as if by someone else."""
         row = resource_type(reader)
         key = self._key(row, name, namespace)
-        self._store(row, key, merge_patched(self.objects[row, key], patch))
+        self._store(row, key, merge_patch(self.objects[row, key], patch))
 
     def delete(self, reader: type[Resource], name: str, namespace: str | None = None, propagation: str = "") -> None:
         row = resource_type(reader)
@@ -191,9 +195,7 @@ class PureWorld:
             heapq.heappush(self._timers, (moment, self._timer_count, controller.name, whom, later.cause))
 
     # -- carrying out plans ---------------------------------------------------------------------------------------
-    def apply(
-        self, plan: Plan, laters: list[Later] | None = None, answer: Callable[[Any], None] | None = None
-    ) -> None:
+    def apply(self, plan: Plan, laters: list[Later] | None = None, answer: Callable[[Any], None] | None = None) -> None:
         """Do the steps of a plan in order; `Refused` ends it."""
         for step in plan:
             match step:
@@ -207,6 +209,11 @@ class PureWorld:
                 case Probe():
                     if answer is not None:
                         answer(self.answer(step))
+                case Look(target):
+                    if answer is not None:
+                        stored = self.objects.get((target.resource, target.key), {})
+                        uid = stored.get("metadata", {}).get("uid")
+                        answer(Found(target, present=uid is not None and uid == (target.uid or uid)))
                 case _:
                     self._write(step)
 
@@ -246,10 +253,10 @@ class PureWorld:
             if not step.gone_ok:
                 raise Refused(f"{step.target.key} is gone")
             return
-        change = {"merge": merge_patched, "apply": merge_patched, "strategic": strategic_patched, "json": json_patched}
+        change = {"merge": merge_patch, "apply": merge_patch, "strategic": strategic_patched, "json": json_patch}
         try:
             patched = change[step.kind](stored, step.body)
-        except LookupError as error:
+        except PatchError as error:
             raise Refused(str(error)) from error
         if step.subresource == "status":
             patched = {**stored, "status": patched.get("status", {})}
@@ -307,13 +314,15 @@ class PureWorld:
         body = self.objects.pop((row, key))
         for reader in _readers(row):
             self.mirror.remove(reader, self._read(reader, body).key)
+        self.mirror.remove(PartialObject, partial_of(row, self._read(PartialObject, body)).key)
 
     def _show(self, row: ResourceType, body: JSON) -> None:
         for reader in _readers(row):
             self.mirror.put(self._read(reader, body))
+        self.mirror.put(partial_of(row, self._read(PartialObject, body)))
 
     @staticmethod
-    def _read(reader: type[Resource], body: JSON) -> Resource:
+    def _read(reader: type[R], body: JSON) -> R:
         return decode_object(reader, msgspec.json.decode(msgspec.json.encode(body)))
 
 
