@@ -1,0 +1,124 @@
+"""Which nodes the embedded system has: the node options of `up`, `run` and `agent`, and the agents made from them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from volcano.agent.settings import SIMULATED_CAPACITY, NodeSettings, NodeShape, simulated_nodes
+from volcano.api.manifests import ManifestError, load_documents
+from volcano.api.names import label_value_problems, qualified_name_problems
+from volcano.api.quantity import QuantityError, parse_quantity
+
+F = TypeVar("F", bound=Callable[..., Any])
+MOST_SIMULATED = 100_000
+MOST_PROCESS_NODES = 64
+
+
+class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The node options as given."""
+
+    nodes: int = 1
+    simulated_nodes: int = 0
+    node_cpu: str = ""
+    node_memory: str = ""
+    node_resources: str = ""
+    node_labels: str = ""
+    nodes_file: str = ""
+    pod_network: str = "auto"
+    images: str = ""
+
+
+def node_options(command: F) -> F:
+    """The options that say which nodes there are."""
+    options = [
+        click.option("--nodes", type=click.IntRange(0, MOST_PROCESS_NODES), default=1, show_default=True,
+                     help="Nodes that run pods as processes of this machine."),
+        click.option("--simulated-nodes", type=click.IntRange(0, MOST_SIMULATED), default=0,
+                     help="Nodes that only pretend to run pods; no process node then, unless --nodes is given too."),
+        click.option("--node-cpu", default="", help="CPUs of each node (default: what the machine has, or 32 simulated)."),
+        click.option("--node-memory", default="", help="Memory of each node (simulated: 256Gi)."),
+        click.option("--node-resources", default="", help="Further resources: cpu=8,nvidia.com/gpu=4."),
+        click.option("--node-labels", default="", help="Labels of each node: zone=a,disk=ssd."),
+        click.option("--nodes-file", default="", help="A file of Node objects to simulate."),
+        click.option("--pod-network", type=click.Choice(["auto", "isolated", "host"]), default="auto", show_default=True,
+                     help="Whether each pod has a network of its own."),
+        click.option("--images", default="", help="A file that maps image names to commands or root folders."),
+    ]  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def capacity_of(options: NodeOptions) -> dict[str, str]:
+    """Amounts that were given, checked."""
+    amounts = {"cpu": options.node_cpu, "memory": options.node_memory}
+    amounts |= _pairs(options.node_resources, "--node-resources")
+    for resource, amount in amounts.items():
+        try:
+            if amount and parse_quantity(amount).nanos < 0:
+                raise click.BadParameter(f"{resource}: {amount} is negative")
+        except QuantityError as error:
+            raise click.BadParameter(f"{resource}: {amount!r}: {error}") from error
+    return {resource: amount for resource, amount in amounts.items() if amount}
+
+
+def labels_of(options: NodeOptions) -> dict[str, str]:
+    labels = _pairs(options.node_labels, "--node-labels")
+    for key, value in labels.items():
+        wrong = [*qualified_name_problems(key), *label_value_problems(value)]
+        if wrong:
+            raise click.BadParameter(f"{key}={value}: {wrong[0]}", param_hint="--node-labels")
+    return labels
+
+
+def simulated_settings(options: NodeOptions) -> NodeSettings | None:
+    """The simulated nodes, from a count and from a file."""
+    listed = _listed_nodes(options)
+    if not options.simulated_nodes and not listed:
+        return None
+    counted = simulated_nodes(options.simulated_nodes, capacity=capacity_of(options), labels=labels_of(options))
+    return dataclasses.replace(counted, nodes=(*counted.nodes, *listed))
+
+
+def process_count(options: NodeOptions, *, given: bool) -> int:
+    """`--simulated-nodes` alone means no process node; asked for explicitly, both kinds exist."""
+    if (options.simulated_nodes or options.nodes_file) and not given:
+        return 0
+    return options.nodes
+
+
+def _listed_nodes(options: NodeOptions) -> tuple[NodeShape, ...]:
+    if not options.nodes_file:
+        return ()
+    try:
+        documents = load_documents(Path(options.nodes_file).read_bytes(), source=options.nodes_file)
+    except (OSError, ManifestError) as error:
+        raise click.BadParameter(str(error), param_hint="--nodes-file") from error
+    shapes = []
+    for number, document in enumerate(documents, 1):
+        metadata = document.get("metadata") or {}
+        if document["kind"] != "Node" or not metadata.get("name"):
+            raise click.BadParameter(f"{options.nodes_file}, document {number} is not a Node with a name")
+        status = document.get("status") or {}
+        capacity = {**SIMULATED_CAPACITY, **(status.get("capacity") or status.get("allocatable") or {})}
+        shapes.append(
+            NodeShape(metadata["name"], capacity, metadata.get("labels") or {}, metadata.get("annotations") or {},
+                      tuple((document.get("spec") or {}).get("taints") or ()), document)
+        )  # fmt: skip
+    return tuple(shapes)
+
+
+def _pairs(text: str, option: str) -> dict[str, str]:
+    pairs = {}
+    for item in filter(None, text.split(",")):
+        name, equals, value = item.strip().partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"{item!r} is not name=value", param_hint=option)
+        pairs[name] = value
+    return pairs

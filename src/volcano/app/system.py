@@ -1,0 +1,139 @@
+"""The whole system in one process: the API server and every component on it, each with a client of its own.
+
+`volcano up` runs it on SQLite and real time, tests run the same on memory and virtual time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from volcano.agent.agent import Agent
+from volcano.api.core import ConfigMap
+from volcano.api.errors import AlreadyExists
+from volcano.api.meta import Key
+from volcano.api.scheme import resource_type
+from volcano.apiserver.app import ApiServer
+from volcano.app.controller_manager import make_controllers
+from volcano.app.probing import ask
+from volcano.app.scheduler import SchedulerService, SchedulerSettings
+from volcano.app.settings import SCHEDULER_CONFIGMAP
+from volcano.cluster import make_cluster_controllers
+from volcano.machinery.client import Client
+from volcano.machinery.clock import Clock
+from volcano.machinery.runner import Runner
+from volcano.machinery.transport import InProcess, User
+
+CONFIGMAPS: Final = resource_type(ConfigMap)
+MASTERS: Final = ("system:masters", "system:authenticated")
+
+DEFAULT_CONFIGURATION: Final = """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+"""
+"""What the ConfigMap volcano-scheduler-configmap holds at first: the built-in configuration, spelt out to be edited."""
+
+AgentMaker = Callable[[Client], Agent]
+
+
+class SystemSettings(msgspec.Struct, frozen=True):
+    """What the embedded system is made of, apart from its nodes."""
+
+    scheduler_conf: str = ""  # a file; the ConfigMap when empty
+    scheduler_configmap: str = SCHEDULER_CONFIGMAP
+    scheduler_names: tuple[str, ...] = ("volcano",)
+    adopt_plain_pods: bool = True
+    workers: int = 8
+
+
+class System:
+    """Runs until cancelled. `ready` returns when everything that was asked for exists."""
+
+    def __init__(
+        self,
+        server: ApiServer,
+        clock: Clock,
+        *,
+        settings: SystemSettings | None = None,
+        agents: Sequence[AgentMaker] = (),
+    ) -> None:
+        self.server, self.clock = server, clock
+        self._settings = settings or SystemSettings()
+        self.controllers = Runner(
+            self.client("vc-controller-manager"),
+            clock,
+            make_controllers(scheduler_names=self._settings.scheduler_names),
+            component="vc-controller-manager",
+            workers=self._settings.workers,
+            probe=ask,
+        )
+        self.cluster = Runner(
+            self.client("kube-controller-manager"),
+            clock,
+            make_cluster_controllers(),
+            component="kube-controller-manager",
+            workers=self._settings.workers,
+        )
+        self.scheduler = SchedulerService(self.client("vc-scheduler"), clock, self._scheduler_settings())
+        self.agents = [make(self.client(f"volcano-agent-{number}")) for number, make in enumerate(agents)]
+        self._ready = asyncio.Event()
+
+    def client(self, component: str) -> Client:
+        """Straight into the server, as the named component."""
+        return Client(InProcess(self.server.handle, User(f"system:{component}", MASTERS)), agent=component)
+
+    @property
+    def is_ready(self) -> bool:
+        return self._ready.is_set()
+
+    async def ready(self) -> None:
+        await self._ready.wait()
+
+    async def run(self) -> None:
+        """Until cancelled; the server's start is the caller's."""
+        await ensure_configuration(self.client("volcano-bootstrap"))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.controllers.run())
+            group.create_task(self.cluster.run())
+            group.create_task(self.scheduler.run())
+            for agent in self.agents:
+                group.create_task(agent.run())
+            await self.controllers.synced()
+            await self.cluster.synced()
+            await self.scheduler.ready()
+            for agent in self.agents:
+                await agent.ready()
+            self._ready.set()
+
+    def _scheduler_settings(self) -> SchedulerSettings:
+        chosen = self._settings
+        return SchedulerSettings(
+            scheduler_conf=chosen.scheduler_conf,
+            scheduler_configmap="" if chosen.scheduler_conf else chosen.scheduler_configmap,
+            scheduler_names=chosen.scheduler_names,
+            adopt_plain_pods=chosen.adopt_plain_pods,
+        )
+
+
+async def ensure_configuration(client: Client) -> None:
+    """The scheduler's ConfigMap, unless someone has made one already."""
+    key = Key.parse(SCHEDULER_CONFIGMAP.partition(":")[0])
+    metadata = {"name": key.name, "namespace": key.namespace}
+    body = {"metadata": metadata, "data": {"volcano-scheduler.conf": DEFAULT_CONFIGURATION}}
+    try:
+        await client.create(CONFIGMAPS, body)
+    except AlreadyExists:
+        return

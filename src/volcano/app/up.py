@@ -1,0 +1,187 @@
+"""`volcano up`: everything in one command. Owns the data directory, the order of starting and stopping, and what is said."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from click.core import ParameterSource
+
+from volcano.agent.agent import Agent
+from volcano.agent.simulated_runtime import SimulatedRuntime
+from volcano.app.component import log_to_stderr, run_until_signalled
+from volcano.app.nodes import NodeOptions, node_options, process_count, simulated_settings
+from volcano.app.settings import DEFAULT_PORT, SCHEDULER_CONFIGMAP, data_directory
+from volcano.app.system import AgentMaker, System, SystemSettings
+from volcano.apiserver.app import ApiServer
+from volcano.apiserver.memory_store import MemoryStore
+from volcano.apiserver.serve import serve
+from volcano.apiserver.sqlite_store import SqliteStore
+from volcano.machinery.client import Client
+from volcano.machinery.clock import Clock, SystemClock
+
+STORE: Final = "volcano.db"
+SHUTDOWN_GRACE: Final = timedelta(seconds=30)
+
+
+class DataDirectoryInUse(click.ClickException):
+    """Another `volcano up` holds the data directory."""
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep a second system away from this data directory for as long as this process lives."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.pread(handle, 32, 0).decode(errors="replace").strip()
+            whom = f" (process {holder})" if holder else ""
+            raise DataDirectoryInUse(
+                f"{folder} is in use by another `volcano up`{whom}; stop that one, or choose another --data-dir"
+            ) from error
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextlib.asynccontextmanager
+async def running_system(
+    folder: Path,
+    nodes: NodeOptions,
+    clock: Clock,
+    *,
+    port: int = DEFAULT_PORT,
+    ephemeral: bool = False,
+    settings: SystemSettings | None = None,
+    explicit_nodes: bool = True,
+    keep_pods: bool = False,
+) -> AsyncIterator[System]:
+    """The system, ready, for as long as the block runs; then everything is stopped in order."""
+    with locked(folder):
+        store = MemoryStore() if ephemeral else await SqliteStore.open(folder / STORE)
+        server = ApiServer(store, clock=clock)
+        await server.start()
+        agents = agent_makers(folder, nodes, clock, explicit=explicit_nodes)
+        system = System(server, clock, settings=settings, agents=agents)
+        server.add_readiness_check("system", lambda: system.is_ready)
+        async with serve(server, folder, port=port):
+            running = asyncio.ensure_future(system.run())
+            try:
+                await _ready_or_failed(system, running)
+                yield system
+            finally:
+                if not keep_pods:
+                    await end_pods(system)
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
+        await server.close()
+
+
+async def _ready_or_failed(system: System, running: asyncio.Future[None]) -> None:
+    ready = asyncio.ensure_future(system.ready())
+    await asyncio.wait({ready, running}, return_when=asyncio.FIRST_COMPLETED)
+    if running.done():
+        ready.cancel()
+        running.result()
+
+
+async def end_pods(system: System) -> None:
+    """As a node's shutdown does: TERM, then KILL, and each pod's status says so."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout((SHUTDOWN_GRACE * 2).total_seconds()):
+            await asyncio.gather(*(agent.shut_down(SHUTDOWN_GRACE) for agent in system.agents))
+
+
+def agent_makers(folder: Path, nodes: NodeOptions, clock: Clock, *, explicit: bool) -> list[AgentMaker]:
+    """One agent for all simulated nodes, one for all process nodes."""
+    makers: list[AgentMaker] = []
+    simulated = simulated_settings(nodes)
+    if simulated is not None:
+        makers.append(lambda client: Agent(client, clock, simulated, SimulatedRuntime(clock)))
+    count = process_count(nodes, given=explicit)
+    if count:
+        makers.append(lambda client: process_agent(client, clock, folder, nodes, count))
+    return makers
+
+
+def process_agent(client: Client, clock: Clock, folder: Path, nodes: NodeOptions, count: int) -> Agent:
+    from volcano.agent.process_agent import make_process_agent
+
+    return make_process_agent(client, clock, folder, nodes, count)
+
+
+@click.command()
+@click.option("--data-dir", default=None, help="Where everything is kept [default: ~/.local/share/volcano].")
+@click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True,
+              help="Port of the API server; a free one if it is taken.")  # fmt: skip
+@click.option("--ephemeral", is_flag=True, help="Keep objects in memory only.")
+@click.option("--scheduler-conf", default="", help="A volcano-scheduler.conf; changes are taken up as they are saved.")
+@click.option("--scheduler-configmap", default=SCHEDULER_CONFIGMAP, show_default=True, metavar="NS/NAME:KEY")
+@click.option("--keep-pods", is_flag=True, help="Leave pods running at the end; the next `up` finds them again.")
+@click.option("-v", "--v", "verbosity", type=int, default=0, help="Log verbosity.")
+@node_options
+@click.pass_context
+def up_command(context: click.Context, **flags: Any) -> None:
+    """Start the whole system on this machine: API server, scheduler, controllers, admission, node.
+
+    \b
+    Examples:
+      volcano up
+      volcano up --nodes 4 --node-cpu 4 --node-memory 8Gi
+      volcano up --ephemeral --simulated-nodes 1000
+    """
+    log_to_stderr(flags["verbosity"])
+    nodes = NodeOptions(**{name: flags[name] for name in NodeOptions.__struct_fields__})
+    explicit = context.get_parameter_source("nodes") == ParameterSource.COMMANDLINE
+    run_until_signalled(lambda: _up(nodes, flags, explicit=explicit))
+
+
+async def _up(nodes: NodeOptions, flags: dict[str, Any], *, explicit: bool) -> None:
+    folder, clock = data_directory(flags["data_dir"]), SystemClock()
+    settings = SystemSettings(
+        scheduler_conf=flags["scheduler_conf"], scheduler_configmap=flags["scheduler_configmap"]
+    )
+    began = clock.monotonic()
+    async with running_system(
+        folder,
+        nodes,
+        clock,
+        port=flags["port"],
+        ephemeral=flags["ephemeral"],
+        settings=settings,
+        explicit_nodes=explicit,
+        keep_pods=flags["keep_pods"],
+    ):
+        _say_ready(folder, clock.monotonic() - began, default=flags["data_dir"] is None)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            click.echo("stopping: pods are being ended (Ctrl-C again stops at once)")
+            _stop_at_once_when_asked_again()
+
+
+def _say_ready(folder: Path, seconds: float, *, default: bool) -> None:
+    place = "" if default else f" --data-dir {folder}"
+    click.echo(f"volcano is up ({seconds:.1f} s). Its kubeconfig: {folder / 'kubeconfig'}")
+    click.echo(f'  eval "$(volcano env{place})"       then kubectl and vcctl speak to it')
+    click.echo("  vcctl job list · kubectl get nodes · volcano run examples/gang.yaml")
+    click.echo("  Ctrl-C stops it")
+
+
+def _stop_at_once_when_asked_again() -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, os._exit, 130)
