@@ -7,7 +7,8 @@ Run by developers when the project moves to another Kubernetes release; users ne
 
 It reads api/openapi-spec/v3/*.json, keeps the kinds of volcano.api.scheme.BUILT_IN, the few request kinds below and all
 they refer to, writes a reference as {"$ref": "<name>"}, and drops descriptions and the defaults that only restate
-Go's zero values of required fields. The answer is sorted, so a second run gives the same bytes.
+Go's zero values of required fields. A struct that is no pointer, and so always present in what Kubernetes stores, is
+marked "x-embedded". The answer is sorted, so a second run gives the same bytes.
 """
 
 from __future__ import annotations
@@ -99,6 +100,8 @@ def compact(schema: dict[str, Any], *, required: bool = False) -> dict[str, Any]
     short = {k: v for k, v in schema.items() if k not in ("description", "allOf", "x-kubernetes-unions")}
     if "allOf" in schema:
         short["$ref"] = schema["allOf"][0]["$ref"].removeprefix(REFERENCE)
+    if short.get("default") == {} and "$ref" in short:
+        short["x-embedded"] = True
     if "default" in short and (required or short["default"] in ({}, [])):
         del short["default"]
     if "items" in schema:
