@@ -42,8 +42,8 @@ def duplicate(path: str, value: Any) -> FieldError:
     return _with_value("Duplicate value", "FieldValueDuplicate", path, value, "")
 
 
-def not_found(path: str, value: Any) -> FieldError:
-    return _with_value("Not found", "FieldValueNotFound", path, value, "")
+def not_found(path: str, value: Any, detail: str = "") -> FieldError:
+    return _with_value("Not found", "FieldValueNotFound", path, value, detail)
 
 
 def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
