@@ -290,7 +290,7 @@ class PureWorld:
         self._revision += 1
         body = copy.deepcopy(body)
         body["metadata"]["resourceVersion"] = str(self._revision)
-        if body["metadata"].get("deletionTimestamp") and not body["metadata"].get("finalizers"):
+        if body["metadata"].get("deletionTimestamp") and not _is_held(body):
             self._forget(row, key)
             return
         self.objects[row, key] = body
@@ -302,7 +302,7 @@ class PureWorld:
         finalizer = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}.get(propagation)
         if finalizer and finalizer not in metadata.get("finalizers", []):
             metadata["finalizers"] = [*metadata.get("finalizers", []), finalizer]
-        if not (metadata.get("finalizers") or body.get("spec", {}).get("finalizers")):
+        if not _is_held(body):
             self._forget(target.resource, target.key)
             return
         metadata.setdefault("deletionTimestamp", self.now.isoformat())
@@ -324,6 +324,11 @@ class PureWorld:
     @staticmethod
     def _read(reader: type[R], body: JSON) -> R:
         return decode_object(reader, msgspec.json.decode(msgspec.json.encode(body)))
+
+
+def _is_held(body: JSON) -> bool:
+    """By finalizers; a namespace has some in its spec too."""
+    return bool(body["metadata"].get("finalizers") or (body["kind"] == "Namespace" and body["spec"].get("finalizers")))
 
 
 def _row_of(body: JSON) -> ResourceType:
