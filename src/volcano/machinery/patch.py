@@ -1,6 +1,7 @@
 """JSON patch (RFC 6902) and merge patch (RFC 7386) as pure functions of plain JSON values.
 
-Neither changes what it is given. Strategic merge and server-side apply need schemas and live in apiserver.schemas.
+Neither changes what it is given. Nesting is bounded, and so is what `copy` operations may add, since each can double
+a document. Strategic merge and server-side apply need schemas and live in apiserver.schemas.
 """
 
 from __future__ import annotations
@@ -9,6 +10,10 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+MAX_DEPTH: Final = 256
+MAX_COPIED: Final = 3 * 1024 * 1024
+"""Roughly the bytes that all `copy` operations of one patch may add."""
+
 
 class PatchError(ValueError):
     """The patch cannot be applied to this object; the message says which operation and why."""
@@ -16,23 +21,70 @@ class PatchError(ValueError):
 
 def merge_patch(target: Any, patch: Any) -> Any:
     """RFC 7386: objects merge, null removes, anything else replaces."""
+    return _merged(target, patch, 0)
+
+
+def _merged(target: Any, patch: Any, depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        raise PatchError(f"the patch is nested deeper than {MAX_DEPTH} levels")
     if not isinstance(patch, dict):
-        return copy.deepcopy(patch)
+        return _copied(patch)
     merged = dict(target) if isinstance(target, dict) else {}
     for key, value in patch.items():
         if value is None:
             merged.pop(key, None)
         else:
-            merged[key] = merge_patch(merged.get(key), value)
+            merged[key] = _merged(merged.get(key), value, depth + 1)
     return merged
+
+
+def merge_diff(old: Any, new: Any) -> Any:
+    """The smallest merge patch that makes `old` into `new`, as far as one can: merge patches cannot store nulls."""
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return _copied(new)
+    patch: dict[str, Any] = dict.fromkeys(key for key in old if key not in new)
+    for key, value in new.items():
+        if key not in old:
+            patch[key] = _copied(value)
+        elif not _same(old[key], value):
+            patch[key] = merge_diff(old[key], value)
+    return patch
+
+
+def _copied(value: Any) -> Any:
+    try:
+        return copy.deepcopy(value)
+    except RecursionError:
+        raise PatchError(f"the value is nested deeper than {MAX_DEPTH} levels") from None
+
+
+def _weight(value: Any) -> int:
+    """About the bytes of a value, counted without recursion."""
+    total, open_values = 0, [value]
+    while open_values:
+        found = open_values.pop()
+        total += 8 + (len(found) if isinstance(found, str) else 0)
+        if isinstance(found, dict):
+            open_values.extend(found.values())
+            total += sum(map(len, found))
+        elif isinstance(found, list):
+            open_values.extend(found)
+        if total > MAX_COPIED:
+            break
+    return total
 
 
 def json_patch(target: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
     """RFC 6902: all operations in order, or PatchError."""
-    document = [copy.deepcopy(target)]  # boxed, so that "" addresses something replaceable
+    document = [_copied(target)]  # boxed, so that "" addresses something replaceable
+    added = 0
     for operation in operations:
         if not isinstance(operation, dict):
             raise PatchError(f"an operation must be an object, not {operation!r}")
+        if operation.get("op") == "copy":
+            added += _weight(_find(document, _pointer(operation, "from")))
+            if added > MAX_COPIED:
+                raise PatchError(f"the copy operations of a patch may add {MAX_COPIED} bytes, and these add more")
         kind = operation.get("op")
         apply = _OPERATIONS.get(kind) if isinstance(kind, str) else None
         if apply is None:
@@ -53,7 +105,7 @@ def _pointer(operation: Mapping[str, Any], field: str = "path") -> list[str]:
 def _value(operation: Mapping[str, Any]) -> Any:
     if "value" not in operation:
         raise PatchError(f"operation {operation.get('op')!r} on {operation.get('path')!r} has no value")
-    return copy.deepcopy(operation["value"])
+    return _copied(operation["value"])
 
 
 def _index(part: str, length: int, *, appends: bool = False) -> int:
@@ -140,7 +192,7 @@ def _move(document: list[Any], operation: Mapping[str, Any]) -> None:
 
 
 def _copy(document: list[Any], operation: Mapping[str, Any]) -> None:
-    _put(document, _pointer(operation), copy.deepcopy(_find(document, _pointer(operation, "from"))))
+    _put(document, _pointer(operation), _copied(_find(document, _pointer(operation, "from"))))
 
 
 def _test(document: list[Any], operation: Mapping[str, Any]) -> None:

@@ -62,7 +62,7 @@ def _visit_of(name: str) -> Visit | None:
     embedded = tuple(
         field for field, child in properties.items() if child.get("x-embedded") and child["$ref"] not in _SCALARS
     )
-    children = {field: visit for field, child in properties.items() if (visit := _visit_in(child)) is not None}
+    children = {field: inner for field, child in properties.items() if (inner := _visit_in(child)) is not None}
     quantities = tuple(field for field, child in properties.items() if child.get("$ref") == QUANTITY)
     if not (constants or compute or embedded or children or quantities):
         return None

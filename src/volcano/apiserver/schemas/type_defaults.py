@@ -302,9 +302,9 @@ def _stateful_set_strategy(spec: JSON) -> None:
     if _unset(strategy.get("type")):
         strategy["type"] = "RollingUpdate"
         _ensured(strategy, "rollingUpdate")
-    if strategy["type"] == "RollingUpdate" and isinstance(strategy.get("rollingUpdate"), dict):
-        if strategy["rollingUpdate"].get("partition") is None:
-            strategy["rollingUpdate"]["partition"] = 0
+    rolling = strategy.get("rollingUpdate")
+    if strategy["type"] == "RollingUpdate" and isinstance(rolling, dict) and rolling.get("partition") is None:
+        rolling["partition"] = 0
     for claim in _objects(spec.get("volumeClaimTemplates")):
         claim.setdefault("apiVersion", "v1")
         claim.setdefault("kind", "PersistentVolumeClaim")
