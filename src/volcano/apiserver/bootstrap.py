@@ -1,4 +1,4 @@
-"""What every cluster has from the start: system namespaces, system priority classes, Volcano's CRDs.
+"""What every cluster has from the start: system namespaces, priority classes, roles and bindings, Volcano's CRDs.
 
 Everything goes through the front door as system:admin, and what is already there is left alone.
 """
@@ -12,6 +12,7 @@ import msgspec
 
 from volcano.api.errors import ApiError, error_from
 from volcano.api.meta import JSON
+from volcano.apiserver.rbac_defaults import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES
 from volcano.machinery.transport import Handler, Request, User
 
 ADMIN: Final = User("system:admin", ("system:masters", "system:authenticated"))
@@ -40,6 +41,11 @@ async def bootstrap(handle: Handler, crds: Iterable[JSON] = ()) -> None:
         await ensure(handle, "/api/v1/namespaces", {"metadata": {"name": name}})
     for priority in PRIORITY_CLASSES:
         await ensure(handle, "/apis/scheduling.k8s.io/v1/priorityclasses", priority)
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    for role in CLUSTER_ROLES:
+        await ensure(handle, f"{rbac}/clusterroles", role)
+    for binding in CLUSTER_ROLE_BINDINGS:
+        await ensure(handle, f"{rbac}/clusterrolebindings", binding)
     for crd in crds:
         await ensure(handle, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd, replaces_spec=True)
 

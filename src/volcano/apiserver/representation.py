@@ -46,7 +46,7 @@ def view_from(request: Request) -> View:
             return PLAIN
         if options.get("g") != "meta.k8s.io" or options.get("v") not in ("v1", "v1beta1"):
             continue
-        if shape in ("Table", "PartialObjectMetadata", "PartialObjectMetadataList"):
+        if shape in ("PartialObjectMetadata", "PartialObjectMetadataList"):
             return View(shape, options["v"])
     raise NotAcceptable(
         "only the following media types are accepted: application/json",
