@@ -1,0 +1,281 @@
+"""The command line as Volcano's users know it: flags, help screens and errors in the manner of Go's cobra and pflag.
+
+Commands are values; what they do is imported only when they are called.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TextIO
+
+STRING, INT, INT32, BOOL, DURATION = "string", "int", "int32", "", "duration"
+_RANGES: Final = {INT: 2**63, INT32: 2**31}
+
+
+class UsageError(Exception):
+    """A flag or word that does not exist, or a value that does not fit; the message is pflag's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One flag. Hidden ones work but are not on the help screens that must not change."""
+
+    name: str
+    short: str = ""
+    default: Any = ""
+    help: str = ""
+    kind: str = STRING
+    hidden: bool = False
+    is_repeatable: bool = False
+
+    @property
+    def left(self) -> str:
+        short = f"  -{self.short}, " if self.short else "      "
+        return f"{short}--{self.name}{f' {self.kind}' if self.kind else ''}"
+
+    @property
+    def right(self) -> str:
+        if self.kind == BOOL or self.default in ("", 0, (), None):
+            return self.help
+        shown = f'"{self.default}"' if self.kind == STRING else self.default
+        return f"{self.help} (default {shown})"
+
+    def parse(self, text: str) -> Any:
+        if self.kind == BOOL:
+            return self._parse_bool(text)
+        if self.kind in _RANGES:
+            return self._parse_int(text)
+        if self.kind == DURATION and not re.fullmatch(r"[-+]?(\d+(\.\d*)?(ns|us|µs|ms|s|m|h))+|0", text):
+            raise self._refuse(text, f'time: invalid duration "{text}"')
+        return text
+
+    def _parse_bool(self, text: str) -> bool:
+        if text in ("1", "t", "T", "true", "TRUE", "True"):
+            return True
+        if text in ("0", "f", "F", "false", "FALSE", "False"):
+            return False
+        raise self._refuse(text, f'strconv.ParseBool: parsing "{text}": invalid syntax')
+
+    def _parse_int(self, text: str) -> int:
+        try:
+            number = int(text, 0)
+        except ValueError:
+            raise self._refuse(text, f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+        if not -_RANGES[self.kind] <= number < _RANGES[self.kind]:
+            raise self._refuse(text, f'strconv.ParseInt: parsing "{text}": value out of range')
+        return number
+
+    def _refuse(self, text: str, why: str) -> UsageError:
+        shown = f"-{self.short}, --{self.name}" if self.short else f"--{self.name}"
+        return UsageError(f'invalid argument "{text}" for "{shown}" flag: {why}')
+
+
+GLOBAL_FLAGS: Final = (
+    Flag("log-flush-frequency", default="5s", kind=DURATION, help="Maximum number of seconds between log flushes"),
+    Flag("v", "v", default="", kind="Level", help="number for the log level verbosity"),
+    Flag(
+        "vmodule",
+        default="",
+        kind="moduleSpec",
+        help="comma-separated list of pattern=N settings for file-filtered logging "
+        "(only works for the default text log format)",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command or a group. `run` is "module:function"; it is given the flags' values by name."""
+
+    name: str
+    short: str = ""
+    flags: tuple[Flag, ...] = ()
+    run: str = ""
+    children: tuple[Command, ...] = ()
+    hidden: bool = False
+    more_help: str = ""  # shown below the fixed part, only for commands that are not on fixed screens
+
+    def child(self, name: str) -> Command | None:
+        return next((each for each in self.children if each.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A command line, understood."""
+
+    path: tuple[Command, ...]
+    values: Mapping[str, Any] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
+    wants_help: bool = False
+
+    @property
+    def command(self) -> Command:
+        return self.path[-1]
+
+
+def main(root: Command, argv: Sequence[str] | None = None) -> int:
+    """Run a command line; the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        called = understand(root, words)
+    except UsageError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
+    if called.wants_help or not called.command.run:
+        print(help_screen(called.path), end="")
+        return 0
+    return _call(called)
+
+
+def _call(called: Called) -> int:
+    module, _, name = called.command.run.partition(":")
+    function: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    from volcano.cli.failures import Failed
+
+    try:
+        code = function(called)
+    except Failed as error:
+        words = " ".join(command.name for command in reversed(called.path[1:]))
+        print(f"Failed to{f' {words}' if words else ''}: {error}")
+        return 255
+    except BrokenPipeError:
+        return 141
+    except KeyboardInterrupt:
+        return 130
+    return int(code or 0)
+
+
+def understand(root: Command, words: list[str]) -> Called:
+    """Find the command, then its flags; raises UsageError."""
+    path, rest = _find(root, words)
+    flags = {flag.name: flag for command in path for flag in command.flags} | {f.name: f for f in GLOBAL_FLAGS}
+    values: dict[str, Any] = {name: flag.default for name, flag in flags.items()}
+    try:
+        given, arguments, wants_help = _parse_flags(flags, rest)
+    except UsageError as error:
+        print(help_screen(path), end="", file=sys.stderr)
+        raise error from None
+    if len(path) == 1 and root.children and arguments:
+        raise UsageError(f'unknown command "{arguments[0]}" for "{root.name}"\nRun \'{root.name} --help\' for usage.')
+    return Called(tuple(path), values | given, tuple(arguments), wants_help)
+
+
+def _find(root: Command, words: list[str]) -> tuple[list[Command], list[str]]:
+    path, rest, index = [root], list(words), 0
+    if rest and rest[0] == "help" and root.children:
+        rest = [*rest[1:], "--help"]
+    while index < len(rest) and path[-1].children:
+        word = rest[index]
+        if word.startswith("-"):
+            index += 1 if "=" in word or word in ("-h", "--help") else 2
+            continue
+        child = path[-1].child(word)
+        if child is None:
+            break
+        path.append(child)
+        del rest[index]
+    return path, rest
+
+
+def _parse_flags(flags: Mapping[str, Flag], words: list[str]) -> tuple[dict[str, Any], list[str], bool]:
+    by_short = {flag.short: flag for flag in flags.values() if flag.short}
+    values: dict[str, Any] = {}
+    arguments: list[str] = []
+    wants_help, waiting = False, list(reversed(words))
+    while waiting:
+        word = waiting.pop()
+        if word == "--":
+            arguments += reversed(waiting)
+            break
+        if word in ("--help", "-h"):
+            wants_help = True
+        elif word.startswith("--"):
+            _long(flags, word, waiting, values)
+        elif word.startswith("-") and len(word) > 1:
+            wants_help = _shorts(by_short, word, waiting, values) or wants_help
+        else:
+            arguments.append(word)
+    return values, arguments, wants_help
+
+
+def _long(flags: Mapping[str, Flag], word: str, waiting: list[str], values: dict[str, Any]) -> None:
+    name, equals, text = word[2:].partition("=")
+    flag = flags.get(name.replace("_", "-"))
+    if flag is None:
+        raise UsageError(f"unknown flag: --{name}")
+    if not equals:
+        if flag.kind == BOOL:
+            text = "true"
+        elif waiting:
+            text = waiting.pop()
+        else:
+            raise UsageError(f"flag needs an argument: --{name}")
+    _set(values, flag, text)
+
+
+def _shorts(by_short: Mapping[str, Flag], word: str, waiting: list[str], values: dict[str, Any]) -> bool:
+    """`-k x`, `-kx`, `-k=x`, and booleans in a row. Whether -h was among them."""
+    letters = word[1:]
+    while letters:
+        letter, letters = letters[0], letters[1:]
+        if letter == "h" and "h" not in by_short:
+            return True
+        flag = by_short.get(letter)
+        if flag is None:
+            raise UsageError(f"unknown shorthand flag: {letter!r} in {word}")
+        if flag.kind == BOOL and not letters.startswith("="):
+            _set(values, flag, "true")
+            continue
+        if letters:
+            text = letters.removeprefix("=")
+        elif waiting:
+            text = waiting.pop()
+        else:
+            raise UsageError(f"flag needs an argument: {letter!r} in {word}")
+        _set(values, flag, text)
+        return False
+    return False
+
+
+def _set(values: dict[str, Any], flag: Flag, text: str) -> None:
+    value = flag.parse(text)
+    values[flag.name] = (*values.get(flag.name, ()), value) if flag.is_repeatable else value
+
+
+# -- help -------------------------------------------------------------------------------------------------------
+def help_screen(path: Sequence[Command]) -> str:
+    """The screen for a command, byte for byte as cobra draws it."""
+    command, words = path[-1], " ".join(each.name for each in path)
+    lines = [command.short, ""] if command.short else []
+    lines += ["Usage:", f"  {words} [command]" if command.children else f"  {words} [flags]", ""]
+    if command.children:
+        shown = [each for each in command.children if not each.hidden]
+        if len(path) == 1:
+            shown.append(Command("help", "Help about any command"))
+        width = max(11, *(len(each.name) for each in shown))
+        lines.append("Available Commands:")
+        lines += [f"  {each.name:<{width}} {each.short}" for each in sorted(shown, key=lambda each: each.name)]
+        lines.append("")
+    own = [*(f for f in command.flags if not f.hidden), Flag("help", "h", kind=BOOL, help=f"help for {command.name}")]
+    if len(path) == 1:
+        lines += _flag_block("Flags:", [*own, *GLOBAL_FLAGS])
+    else:
+        lines += [*_flag_block("Flags:", own), "", *_flag_block("Global Flags:", list(GLOBAL_FLAGS))]
+    if command.children:
+        lines += ["", f'Use "{words} [command] --help" for more information about a command.']
+    if command.more_help:
+        lines += ["", command.more_help.rstrip()]
+    return "\n".join(lines) + "\n"
+
+
+def _flag_block(title: str, flags: list[Flag]) -> list[str]:
+    width = max(len(flag.left) for flag in flags) + 3
+    return [title, *(f"{f.left:<{width}}{f.right}".rstrip() for f in sorted(flags, key=lambda f: f.name))]
+
+
+def say(text: str = "", *, out: TextIO | None = None) -> None:
+    print(text, file=out or sys.stdout)

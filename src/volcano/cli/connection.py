@@ -1,0 +1,88 @@
+"""To the API server and back, once: the client on the one-shot transport, with errors as commands report them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+from volcano.api.errors import ApiError
+from volcano.api.meta import JSON, Key
+from volcano.api.scheme import ResourceType
+from volcano.cli.command_line import Called
+from volcano.cli.failures import Failed
+from volcano.machinery.client import Client
+from volcano.machinery.kubeconfig import ConfigError, Endpoint, load_endpoint
+from volcano.machinery.one_shot import OneShot, finish
+from volcano.machinery.transport import Request
+
+T = TypeVar("T")
+
+
+class Connection:
+    """What commands need of the API, synchronously."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self.client = Client(OneShot(endpoint), agent="vcctl")
+
+    def do(self, work: Coroutine[Any, Any, T]) -> T:
+        """A client call; whatever goes wrong ends the command with the server's own words."""
+        try:
+            return self.attempt(work)
+        except ApiError as error:
+            raise Failed(error.message) from error
+
+    def attempt(self, work: Coroutine[Any, Any, T]) -> T:
+        """The same, but the caller looks at API errors itself."""
+        try:
+            return finish(work)
+        except ConnectionError as error:
+            raise Failed(str(error)) from error
+        except ConfigError as error:
+            raise Failed(str(error)) from error
+
+    def get(self, resource: ResourceType, namespace: str, name: str) -> JSON:
+        return self.do(self.client.get_json(resource, Key(namespace, name)))
+
+    def list(self, resource: ResourceType, namespace: str = "", **parameters: str) -> list[JSON]:
+        items = self.do(self.client.list_json(resource, namespace, **parameters)).get("items")
+        return list(items or [])
+
+    def create(self, resource: ResourceType, body: JSON) -> bytes:
+        return self.do(self.client.create(resource, body))
+
+    def delete(self, resource: ResourceType, namespace: str, name: str) -> None:
+        self.do(self.client.delete(resource, Key(namespace, name)))
+
+    def raw(self, method: str, path: str, body: bytes = b"", **query: str) -> bytes:
+        headers = {"content-type": "application/json"} if body else {}
+        request = Request(method, path, tuple(query.items()), headers, body)
+        return self.do(self.client.raw(request)).body
+
+
+def connect(called: Called) -> Connection:
+    """By --kubeconfig and --master, the usual places, or the embedded system's own kubeconfig."""
+    values = called.values
+    try:
+        return Connection(_endpoint(values.get("kubeconfig") or "", values.get("master") or ""))
+    except ConfigError as error:
+        raise Failed(str(error)) from error
+
+
+def _endpoint(kubeconfig: str, master: str) -> Endpoint:
+    try:
+        return load_endpoint(kubeconfig or None, server=master)
+    except ConfigError:
+        own = _embedded_kubeconfig()
+        if kubeconfig or os.environ.get("KUBECONFIG"):
+            raise
+        if own.is_file():
+            return load_endpoint(own, server=master)
+        return Endpoint(server=os.environ.get("KUBERNETES_MASTER") or "http://localhost:8080")
+
+
+def _embedded_kubeconfig() -> Path:
+    folder = os.environ.get("VOLCANO_DATA_DIR") or str(Path.home() / ".local" / "share" / "volcano")
+    return Path(folder).expanduser() / "kubeconfig"

@@ -1,0 +1,126 @@
+"""`vcctl jobflow` and `vcctl jobtemplate`: the same commands for two kinds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from volcano.api.errors import ApiError
+from volcano.api.manifests import ManifestError, load_documents
+from volcano.api.meta import JSON, Key
+from volcano.api.scheme import ResourceType
+from volcano.cli.command_line import Called, say
+from volcano.cli.connection import connect
+from volcano.cli.failures import Failed
+from volcano.cli.formats import NONE_FOUND, age, padded, parse_time, utc_now
+from volcano.cli.resources import JOB_FLOWS, JOB_TEMPLATES
+
+
+def _kind(called: Called) -> ResourceType:
+    return JOB_FLOWS if called.path[1].name == "jobflow" else JOB_TEMPLATES
+
+
+def create(called: Called) -> None:
+    connection, resource = connect(called), _kind(called)
+    for document in _documents(called.values["file"], resource):
+        try:
+            connection.attempt(connection.client.create(resource, document))
+        except ApiError as error:
+            say(f"Failed to create {resource.kind}: {error.message}")
+        else:
+            say(f"Created {resource.kind}: {_key(document)}")
+
+
+def delete(called: Called) -> None:
+    connection, resource, values = connect(called), _kind(called), called.values
+    if values["file"]:
+        for document in _documents(values["file"], resource):
+            try:
+                connection.attempt(connection.client.delete(resource, _key(document)))
+            except ApiError as error:
+                say(f"Failed to delete {resource.kind}: {error.message}")
+            else:
+                say(f"Deleted {resource.kind}: {_key(document)}")
+        return
+    if not values["name"]:
+        raise Failed(f"{resource.kind.lower()} name must be specified")
+    found = connection.get(resource, values["namespace"], values["name"])
+    connection.delete(resource, values["namespace"], values["name"])
+    say(f"Deleted {resource.kind}: {_key(found)}")
+
+
+def get(called: Called) -> None:
+    connection, resource, values = connect(called), _kind(called), called.values
+    if not values["name"]:
+        raise Failed(f"{resource.kind.lower()} name is mandatory to get the particular {resource.kind.lower()} details")
+    say(_table(resource, [connection.get(resource, values["namespace"], values["name"])]))
+
+
+def list_objects(called: Called) -> None:
+    connection, resource, values = connect(called), _kind(called), called.values
+    items = connection.list(resource, "" if values.get("all-namespaces") else values["namespace"])
+    say(_table(resource, items) if items else NONE_FOUND)
+
+
+def describe(called: Called) -> None:
+    connection, resource, values = connect(called), _kind(called), called.values
+    if values["name"]:
+        items = [connection.get(resource, values["namespace"], values["name"])]
+    else:
+        items = connection.list(resource, values["namespace"])
+    if values["format"] not in ("yaml", "json"):
+        print(f"Unsupported format: {values['format']}", end="")
+        return
+    print("\n\n".join(_described(resource, item, values["format"]) for item in items), end="")
+
+
+def _described(resource: ResourceType, item: JSON, form: str) -> str:
+    item["metadata"].pop("managedFields", None)
+    item = {**item, "apiVersion": resource.api_version, "kind": resource.kind}
+    if form == "json":
+        return msgspec.json.format(msgspec.json.encode(item, order="sorted"), indent=2).decode() + "\n"
+    return str(yaml.safe_dump(item, sort_keys=True, default_flow_style=False, allow_unicode=True, width=2**16))
+
+
+def _table(resource: ResourceType, items: Sequence[JSON]) -> str:
+    now = utc_now()
+    rows: list[tuple[str, ...]] = []
+    for item in items:
+        metadata = item["metadata"]
+        row: tuple[str, ...] = (metadata["name"], metadata.get("namespace", ""))
+        if resource is JOB_FLOWS:
+            phase = ((item.get("status") or {}).get("state") or {}).get("phase", "")
+            row += (phase, age(parse_time(metadata.get("creationTimestamp")), now))
+        rows.append(row)
+    headers = ("Name", "Namespace", "Phase", "Age") if resource is JOB_FLOWS else ("Name", "Namespace")
+    widths = [max(len(cell) for cell in column) + 4 for column in zip(headers, *rows)]
+    return "\n".join(padded(row, widths) for row in (headers, *rows))
+
+
+def _documents(path: str, resource: ResourceType) -> list[JSON]:
+    """Every part of the file between `---`, as an object of the kind, in namespace default unless it says otherwise."""
+    try:
+        text = Path(path).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise Failed(f"open {path}: {reason}") from error
+    documents = []
+    for part in re.split(r"---", text):
+        if part.strip():
+            try:
+                documents += load_documents(part, source=path)
+            except ManifestError as error:
+                raise Failed(f"failed to decode file: {error}") from error
+    for document in documents:
+        metadata = document.setdefault("metadata", {})
+        metadata["namespace"] = metadata.get("namespace") or "default"
+    return documents
+
+
+def _key(document: JSON) -> Key:
+    metadata = document.get("metadata") or {}
+    return Key(metadata.get("namespace") or "default", metadata.get("name") or "")

@@ -1,0 +1,211 @@
+"""`vcctl job`: run, list, suspend, resume, delete; and the same done by vsub, vjobs, vcancel, vsuspend, vresume."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+
+from volcano.api.manifests import ManifestError, load_documents
+from volcano.api.meta import JSON
+from volcano.cli.bus_commands import ask_for
+from volcano.cli.command_line import Called, say
+from volcano.cli.connection import Connection, connect
+from volcano.cli.failures import Failed
+from volcano.cli.formats import NONE_FOUND, labels_of, local_date, padded, parse_resource_list
+from volcano.cli.resources import JOBS
+
+COLUMNS = (
+    ("Creation", 15), ("Phase", 12), ("JobType", 12), ("Replicas", 12), ("Min", 6), ("Pending", 10), ("Running", 10),
+    ("Succeeded", 12), ("Failed", 10), ("Unknown", 12), ("RetryCount", 10),
+)  # fmt: skip
+JOB_TYPE_LABEL = "volcano.sh/job-type"
+
+
+# -- run ----------------------------------------------------------------------------------------------------------
+def run(called: Called) -> None:
+    connection, values = connect(called), called.values
+    if not values["name"] and not values["filename"]:
+        raise Failed("job name cannot be left blank")
+    described = described_job(called)
+    body = _job_from_file(values["filename"]) if values["filename"] else described
+    body.setdefault("metadata", {}).setdefault("namespace", values["namespace"])
+    _create(connection, body, values["namespace"])
+
+
+def submit(called: Called) -> None:
+    """vsub."""
+    connection, values = connect(called), called.values
+    if not values["name"]:
+        raise Failed("job name cannot be left blank")
+    body = described_job(called)
+    try:
+        words = shlex.split(values["command"], comments=True)
+    except ValueError as error:
+        raise Failed(f"invalid command {values['command']!r}: {error}") from error
+    if words:
+        body["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["command"] = words
+    _create(connection, body, values["namespace"])
+
+
+def described_job(called: Called) -> JSON:
+    """The Job that the flags describe: one task, one container."""
+    values = called.values
+    requests, limits = parse_resource_list(values["requests"]), parse_resource_list(values["limits"])
+    resources: JSON = {}
+    if limits:
+        resources["limits"] = limits
+    if requests:
+        resources["requests"] = requests
+    container = {
+        "name": values["name"],
+        "image": values["image"],
+        "imagePullPolicy": "IfNotPresent",
+        "resources": resources,
+    }
+    template = {
+        "metadata": {"name": values["name"], "labels": {"job.volcano.sh": values["name"]}},
+        "spec": {"restartPolicy": "Never", "containers": [container]},
+    }
+    return {
+        "apiVersion": JOBS.api_version,
+        "kind": JOBS.kind,
+        "metadata": {"name": values["name"], "namespace": values["namespace"]},
+        "spec": {
+            "minAvailable": values["min"],
+            "schedulerName": values["scheduler"],
+            "tasks": [{"replicas": values["replicas"], "template": template}],
+        },
+    }
+
+
+def _job_from_file(path: str) -> JSON:
+    if ".yaml" not in path and ".yml" not in path:
+        raise Failed("only support yaml file")
+    try:
+        documents = load_documents(Path(path).read_bytes(), source=path)
+    except OSError as error:
+        raise Failed(f"failed to read file, err: open {path}: {(error.strerror or str(error)).lower()}") from error
+    except ManifestError as error:
+        raise Failed(f"failed to decode file, err: {error}") from error
+    if not documents or documents[0]["kind"] != JOBS.kind:
+        raise Failed(f"failed to decode file, err: {path} holds no Job")
+    return documents[0]
+
+
+def _create(connection: Connection, body: JSON, namespace: str) -> None:
+    stated = body["metadata"].get("namespace") or namespace
+    if stated != namespace:
+        raise Failed(
+            f"the namespace of the provided object does not match the namespace sent on the request: "
+            f"{stated!r} != {namespace!r}".replace("'", '"')
+        )
+    connection.create(JOBS, body)
+    say(f"run job {body['metadata'].get('name', '')} successfully")
+
+
+# -- list ---------------------------------------------------------------------------------------------------------
+def list_jobs(called: Called) -> None:
+    connection, values = connect(called), called.values
+    everywhere = values["all-namespaces"]
+    jobs = connection.list(JOBS, "" if everywhere else values["namespace"])
+    shown = [job for job in jobs if _is_wanted(job, values["scheduler"], values["queue"], values["selector"])]
+    if not shown:
+        say(NONE_FOUND)
+        return
+    say(job_table(shown, shown, everywhere=everywhere))
+
+
+def vjobs(called: Called) -> None:
+    """vjobs: one job, or the list, whose widths come from the unfiltered list."""
+    if called.values["name"]:
+        from volcano.cli.job_view import view_job
+
+        view_job(called, conditions=False)
+        return
+    connection, values = connect(called), called.values
+    everywhere = values["all-namespaces"]
+    jobs = connection.list(JOBS, "" if everywhere else values["namespace"])
+    if not jobs:
+        say(NONE_FOUND)
+        return
+    shown = [job for job in jobs if _is_wanted(job, values["scheduler"], "", values["selector"])]
+    say(job_table(shown, jobs, everywhere=everywhere))
+
+
+def _is_wanted(job: JSON, scheduler: str, queue: str, part_of_name: str) -> bool:
+    spec = job.get("spec", {})
+    return (
+        (not scheduler or spec.get("schedulerName") == scheduler)
+        and (not queue or spec.get("queue") == queue)
+        and part_of_name in job["metadata"]["name"]
+    )
+
+
+def job_table(jobs: list[JSON], measured: list[JSON], *, everywhere: bool) -> str:
+    """The table; column widths follow `measured`, which may be more than is shown."""
+    headers = ["Name", *(name for name, _ in COLUMNS)]
+    widths = [_widest("Name", (j["metadata"]["name"] for j in measured)), *(width for _, width in COLUMNS)]
+    if everywhere:
+        headers.insert(0, "Namespace")
+        widths.insert(0, _widest("Namespace", (j["metadata"].get("namespace", "") for j in measured)))
+    lines = [padded(headers, widths)]
+    for job in jobs:
+        cells = [job["metadata"]["name"], *_cells(job)]
+        lines.append(padded([job["metadata"].get("namespace", ""), *cells] if everywhere else cells, widths))
+    return "\n".join(lines)
+
+
+def _widest(header: str, values: Iterable[str]) -> int:
+    return max([len(header), *(len(value) for value in values)]) + 3
+
+
+def _cells(job: JSON) -> list[object]:
+    status = job.get("status") or {}
+    return [
+        local_date(job["metadata"].get("creationTimestamp")),
+        (status.get("state") or {}).get("phase", ""),
+        labels_of(job).get(JOB_TYPE_LABEL) or "Batch",
+        sum(task.get("replicas", 0) for task in job.get("spec", {}).get("tasks") or ()),
+        status.get("minAvailable", 0),
+        *(status.get(name, 0) for name in ("pending", "running", "succeeded", "failed", "unknown", "retryCount")),
+    ]
+
+
+# -- suspend, resume, delete --------------------------------------------------------------------------------------
+def suspend(called: Called) -> None:
+    connection = connect(called)
+    namespace, name = named_job(called, "suspend a particular job")
+    ask_for(connection, JOBS, namespace, name, "AbortJob")
+
+
+def resume(called: Called) -> None:
+    connection = connect(called)
+    namespace, name = named_job(called, "resume a particular job")
+    ask_for(connection, JOBS, namespace, name, "ResumeJob")
+
+
+def delete(called: Called) -> None:
+    connection = connect(called)
+    namespace, name = named_job(called, "delete a particular job")
+    connection.delete(JOBS, namespace, name)
+    say(f"delete job {name} successfully")
+
+
+def cancel(called: Called) -> None:
+    """vcancel."""
+    connection = connect(called)
+    namespace, name = named_job(called, "cancel a particular job")
+    connection.delete(JOBS, namespace, name)
+    say(f"cancel job {name} successfully")
+
+
+def named_job(called: Called, purpose: str) -> tuple[str, str]:
+    """Namespace and name. `vcctl job … -n X` alone means the job X in `default`: tutorials write it so."""
+    values = called.values
+    name, namespace = values["name"], values["namespace"]
+    if not name and called.path[0].name in ("vcctl", "kubectl-vc") and namespace != "default":
+        name, namespace = namespace, "default"
+    if not name:
+        raise Failed(f"job name is mandatory to {purpose}")
+    return namespace, name

@@ -1,0 +1,67 @@
+"""`vcctl pod list`: the pods of Volcano jobs, as `kubectl get pods` shows them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from volcano.api.meta import JSON
+from volcano.cli.command_line import Called, say
+from volcano.cli.connection import Connection, connect
+from volcano.cli.failures import Failed
+from volcano.cli.formats import NONE_FOUND, age, labels_of, padded, parse_time, utc_now
+from volcano.cli.pod_status import ready_count, restarts, status_text
+from volcano.cli.resources import PODS
+
+JOB_LABEL = "volcano.sh/job-name"
+QUEUE_LABEL = "volcano.sh/queue-name"
+QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
+
+
+def list_pods(called: Called) -> None:
+    connection, values = connect(called), called.values
+    namespace = "" if values["all-namespaces"] else values["namespace"]
+    pods = _chosen(connection, namespace, job=values["job"], queue=values["queue"])
+    if not pods:
+        say(NONE_FOUND)
+        return
+    pods.sort(key=lambda pod: (pod["metadata"].get("namespace", ""), pod["metadata"]["name"]))
+    say(_table(pods, utc_now(), everywhere=values["all-namespaces"]))
+
+
+def _chosen(connection: Connection, namespace: str, *, job: str, queue: str) -> list[JSON]:
+    if job:
+        pods = connection.list(PODS, namespace, labelSelector=f"{JOB_LABEL} in ({job})")
+        others = [pod for pod in pods if labels_of(pod).get(QUEUE_LABEL, queue) != queue]
+        if queue and others:
+            raise Failed(f"the input vcjob {job} does not match the queue {queue}")
+        return pods
+    if not queue:
+        return connection.list(PODS, namespace, labelSelector=JOB_LABEL)
+    labelled = connection.list(PODS, namespace, labelSelector=f"{QUEUE_LABEL}={queue}")
+    known = {pod["metadata"]["uid"] for pod in labelled}
+    annotated = [
+        pod
+        for pod in connection.list(PODS, namespace)
+        if (pod["metadata"].get("annotations") or {}).get(QUEUE_ANNOTATION) == queue
+    ]
+    return labelled + [pod for pod in annotated if pod["metadata"]["uid"] not in known]
+
+
+def _table(pods: list[JSON], now: datetime, *, everywhere: bool) -> str:
+    headers = ["Name", "Ready", "Status", "Restart", "Age"]
+    rows = [
+        [
+            pod["metadata"]["name"],
+            ready_count(pod),
+            status_text(pod),
+            restarts(pod, now),
+            age(parse_time(pod["metadata"].get("creationTimestamp")), now),
+        ]
+        for pod in pods
+    ]
+    if everywhere:
+        headers.insert(0, "Namespace")
+        for row, pod in zip(rows, pods):
+            row.insert(0, pod["metadata"].get("namespace", ""))
+    widths = [max(len(header) + 2, max(len(cell) for cell in column) + 8) for header, *column in zip(headers, *rows)]
+    return "\n".join(padded(row, widths) for row in (headers, *rows))

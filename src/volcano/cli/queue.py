@@ -1,0 +1,104 @@
+"""`vcctl queue` and vqueues: create, delete, operate, list, get."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from volcano.api.meta import JSON, Key
+from volcano.cli.bus_commands import ask_for
+from volcano.cli.command_line import Called, say
+from volcano.cli.connection import connect
+from volcano.cli.failures import Failed
+from volcano.cli.formats import NONE_FOUND, padded
+from volcano.cli.resources import POD_GROUPS, QUEUES
+
+PHASES = ("Inqueue", "Pending", "Running", "Unknown", "Completed")
+WIDTHS = (25, 8, 8, 8, 8, 8, 8, 8, 8)
+OLD_PHASES = PHASES[:4]
+OLD_WIDTHS = (25, 8, 8, 8, 8, 8, 8)
+ACTIONS = {"open": "OpenQueue", "close": "CloseQueue"}
+
+
+def create(called: Called) -> None:
+    values = called.values
+    body = {
+        "metadata": {"name": values["name"]},
+        "spec": {"weight": values["weight"]},
+        "status": {"state": values["state"]},
+    }
+    connect(called).create(QUEUES, body)
+
+
+def delete(called: Called) -> None:
+    connection = connect(called)
+    connection.delete(QUEUES, "", _name(called, "queue name must be specified"))
+
+
+def operate(called: Called) -> None:
+    connection, values = connect(called), called.values
+    name, action = _name(called, "queue name must be specified"), values["action"]
+    if not action:
+        raise Failed("action can not be null")
+    if action == "update":
+        if values["weight"] == 0:
+            raise Failed("when update queue, weight must be specified, the value must be greater than 0")
+        patch = {"spec": {"weight": values["weight"]}}
+        connection.do(connection.client.patch(QUEUES, Key("", name), patch))
+    elif action in ACTIONS:
+        ask_for(connection, QUEUES, "", name, ACTIONS[action])
+    else:
+        raise Failed(f"action {action} invalid, valid actions are open, close and update")
+
+
+def list_queues(called: Called) -> None:
+    connection = connect(called)
+    queues = connection.list(QUEUES)
+    if not queues:
+        say(NONE_FOUND)
+        return
+    say(_table(queues, connection.list(POD_GROUPS)))
+
+
+def get(called: Called) -> None:
+    connection = connect(called)
+    name = _name(called, "name is mandatory to get the particular queue details")
+    queue = connection.get(QUEUES, "", name)
+    say(_table([queue], connection.list(POD_GROUPS)))
+
+
+def vqueues(called: Called) -> None:
+    """vqueues: the counters of the Queue's own status."""
+    connection, name = connect(called), called.values["name"]
+    queues = [connection.get(QUEUES, "", name)] if name else connection.list(QUEUES)
+    if not queues:
+        say(NONE_FOUND)
+        return
+    lines = [padded(("Name", "Weight", "State", *OLD_PHASES), OLD_WIDTHS)]
+    for queue in queues:
+        status = queue.get("status") or {}
+        counts = (status.get(phase.lower(), 0) for phase in OLD_PHASES)
+        lines.append(padded((queue["metadata"]["name"], _weight(queue), status.get("state", ""), *counts), OLD_WIDTHS))
+    say("\n".join(lines))
+
+
+def _table(queues: list[JSON], groups: list[JSON]) -> str:
+    lines = [padded(("Name", "Weight", "State", "Parent", *PHASES), WIDTHS)]
+    for queue in queues:
+        name = queue["metadata"]["name"]
+        mine = (g for g in groups if (g.get("spec") or {}).get("queue") == name)
+        counts = Counter((group.get("status") or {}).get("phase", "") for group in mine)
+        state = (queue.get("status") or {}).get("state", "")
+        parent = (queue.get("spec") or {}).get("parent", "")
+        cells = (name, _weight(queue), state, parent, *(counts[phase] for phase in PHASES))
+        lines.append(padded(cells, WIDTHS))
+    return "\n".join(lines)
+
+
+def _weight(queue: JSON) -> int:
+    return int((queue.get("spec") or {}).get("weight", 0))
+
+
+def _name(called: Called, otherwise: str) -> str:
+    if not called.values["name"]:
+        raise Failed(otherwise)
+    return str(called.values["name"])
