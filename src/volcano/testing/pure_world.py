@@ -24,6 +24,7 @@ from volcano.machinery.patch import PatchError, json_patch, merge_patch
 from volcano.machinery.plan import (
     Create,
     Delete,
+    Evict,
     Found,
     Later,
     Look,
@@ -122,6 +123,7 @@ class PureWorld:
         self.mirror = Mirror(lambda: self.now)
         self._waiting: dict[str, dict[Key, dict[Hashable, None]]] = {c.name: {} for c in self._controllers}
         self._timers: list[tuple[datetime, int, str, Key, Hashable]] = []
+        self._reminders: dict[tuple[str, Key, Hashable], datetime] = {}
         self._failures: dict[tuple[str, Key], int] = {}
         self._timer_count = 0
         for (row, _), body in sorted(self.objects.items(), key=lambda item: item[0][1]):
@@ -136,8 +138,8 @@ class PureWorld:
     def settle(self) -> PureWorld:
         """Decide and apply until nothing is waiting at this moment."""
         for _ in range(PATIENCE):
-            while self._timers and self._timers[0][0] <= self.now:
-                self._wake(*heapq.heappop(self._timers)[2:])
+            while (due := self._due(self.now)) is not None:
+                self._wake(*due[1:])
             taken = self._take()
             if taken is None:
                 return self
@@ -148,10 +150,9 @@ class PureWorld:
         """Let time pass, with everything that was asked to happen later happening at its moment."""
         end = self.now + duration
         self.settle()
-        while self._timers and self._timers[0][0] <= end:
-            moment, _, controller, key, cause = heapq.heappop(self._timers)
-            self.now = max(self.now, moment)
-            self._wake(controller, key, cause)
+        while (due := self._due(end)) is not None:
+            self.now = max(self.now, due[0])
+            self._wake(*due[1:])
             self.settle()
         self.now = end
         return self.settle()
@@ -190,9 +191,23 @@ class PureWorld:
             return
         self._failures.pop((controller.name, key), None)
         for later in laters:
+            self._remind(self.now + later.after, controller.name, later.key or key, later.cause)
+
+    def _remind(self, moment: datetime, controller: str, key: Key, cause: Hashable) -> None:
+        """Of several for the same key and cause only the earliest counts."""
+        known = self._reminders.get((controller, key, cause))
+        if known is None or moment < known:
+            self._reminders[controller, key, cause] = moment
             self._timer_count += 1
-            moment, whom = self.now + later.after, later.key or key
-            heapq.heappush(self._timers, (moment, self._timer_count, controller.name, whom, later.cause))
+            heapq.heappush(self._timers, (moment, self._timer_count, controller, key, cause))
+
+    def _due(self, until: datetime) -> tuple[datetime, str, Key, Hashable] | None:
+        while self._timers and self._timers[0][0] <= until:
+            moment, _, controller, key, cause = heapq.heappop(self._timers)
+            if self._reminders.get((controller, key, cause)) == moment:
+                del self._reminders[controller, key, cause]
+                return moment, controller, key, cause
+        return None
 
     # -- carrying out plans ---------------------------------------------------------------------------------------
     def apply(self, plan: Plan, laters: list[Later] | None = None, answer: Callable[[Any], None] | None = None) -> None:
@@ -229,6 +244,8 @@ class PureWorld:
             case Delete(target=target, propagation=propagation):
                 if self._stored(target) is not None:
                     self._delete(target, propagation)
+            case Evict(pod, reason, message):
+                self._evict(pod, reason, message)
             case _:
                 raise TypeError(f"a pure world does not carry out {step}")
 
@@ -264,6 +281,12 @@ class PureWorld:
             patched = {**patched, **({"status": stored["status"]} if "status" in stored else {})}
         patched["metadata"] |= {name: stored["metadata"][name] for name in ("uid", "resourceVersion")}
         self._store(step.target.resource, step.target.key, patched)
+
+    def _evict(self, pod: Ref, reason: str, message: str) -> None:
+        condition = {"type": "DisruptionTarget", "status": "True", "reason": reason, "message": message}
+        self._patch(Patch(pod, {"status": {"conditions": [condition]}}, kind="strategic", subresource="status"))
+        if self._stored(pod) is not None:
+            self._delete(pod, "")
 
     def _stored(self, target: Ref) -> JSON | None:
         stored = self.objects.get((target.resource, target.key))

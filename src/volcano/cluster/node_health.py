@@ -1,0 +1,181 @@
+"""Nodes that stop reporting: their conditions become Unknown, taints say so, and their pods are no longer ready.
+
+Pods are evicted by those taints, which is cluster.taint_eviction's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import ClassVar, Final
+
+import msgspec
+
+from volcano.api.core import Lease, Node, Pod, Taint
+from volcano.api.meta import JSON, Condition, Key, Resource
+from volcano.machinery.controller import Controller, Wake, Waker
+from volcano.machinery.plan import NOTHING, Later, Patch, Plan, Record, Step, Together, ref
+from volcano.machinery.world import Change, World
+
+LEASES: Final = "kube-node-lease"
+GRACE: Final = timedelta(seconds=40)
+LISTENED: Final = "listened"  # a cause: the time a node had to report has passed while we were here
+PREFIX: Final = "node.kubernetes.io/"
+NOT_READY: Final = PREFIX + "not-ready"
+UNREACHABLE: Final = PREFIX + "unreachable"
+CONDITION_TAINTS: Final = {
+    "MemoryPressure": PREFIX + "memory-pressure",
+    "DiskPressure": PREFIX + "disk-pressure",
+    "PIDPressure": PREFIX + "pid-pressure",
+    "NetworkUnavailable": PREFIX + "network-unavailable",
+}
+UNSCHEDULABLE: Final = PREFIX + "unschedulable"
+REPORTED: Final = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
+NEVER: Final = ("NodeStatusNeverUpdated", "Kubelet never posted node status.")
+STOPPED: Final = ("NodeStatusUnknown", "Kubelet stopped posting node status.")
+
+
+class NodeHealthController(Controller):
+    """Tells nodes that report from nodes that do not."""
+
+    name: ClassVar = "node-health"
+
+    def __init__(self, *, grace: timedelta = GRACE) -> None:
+        self._grace = grace
+
+    @property
+    def wakes_on(self) -> Mapping[type[Resource], Waker]:
+        return {Node: _nodes, Lease: _leases}
+
+    @property
+    def reads(self) -> tuple[type[Resource], ...]:
+        return (Pod,)
+
+    def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
+        node = world.get(Node, key)
+        if node is None or node.is_deleting:
+            return NOTHING
+        lease = world.get(Lease, Key(LEASES, node.name))
+        silent_at = self._silent_at(node, lease, world.now)
+        ready = _ready(node)
+        steps: list[Step]
+        if silent_at > world.now:
+            steps = [Later(silent_at - world.now, LISTENED)]
+        elif ready != "Unknown" and LISTENED not in causes:
+            # Nobody was listening until now, as after a restart: nodes get their time from here.
+            steps = [Later(self._grace, LISTENED)]
+        else:
+            ready = "Unknown"
+            steps = list(_fallen_silent(node, world.now))
+        steps += _tainted(node, ready, world.now)
+        if ready in ("False", "Unknown"):
+            steps += _unready_pods(node, world)
+        return tuple(steps)
+
+    def _silent_at(self, node: Node, lease: Lease | None, now: datetime) -> datetime:
+        """When a node counts as gone if it says nothing more."""
+        heard = [c.last_heartbeat_time for c in node.status.conditions if c.last_heartbeat_time is not None]
+        heard += [node.metadata.creation_timestamp] if node.metadata.creation_timestamp is not None else []
+        grace = self._grace
+        if lease is not None:
+            heard += [lease.spec.renew_time] if lease.spec.renew_time is not None else []
+            grace = max(grace, timedelta(seconds=lease.spec.lease_duration_seconds or 0))
+        return max(heard, default=now) + grace
+
+
+def _nodes(change: Change[Node]) -> Iterable[Wake]:
+    if change.new is not None and (
+        change.old is None or change.old.spec != change.new.spec or _statuses(change.old) != _statuses(change.new)
+    ):
+        yield Wake(change.new.key)
+
+
+def _statuses(node: Node) -> dict[str, str]:
+    return {condition.type: condition.status for condition in node.status.conditions}
+
+
+def _leases(change: Change[Lease]) -> Iterable[Wake]:
+    """Each renewal would wake too much; only one after silence, the first and the last matter."""
+    lease, old = change.object, change.old
+    if lease.namespace != LEASES:
+        return
+    if old is None or change.new is None or _was_late(old, change.new):
+        yield Wake(Key("", lease.name))
+
+
+def _was_late(old: Lease, new: Lease) -> bool:
+    if old.spec.renew_time is None or new.spec.renew_time is None:
+        return True
+    return new.spec.renew_time - old.spec.renew_time > timedelta(seconds=old.spec.lease_duration_seconds or 0)
+
+
+def _ready(node: Node) -> str:
+    return next((c.status for c in node.status.conditions if c.type == "Ready"), "")
+
+
+def _fallen_silent(node: Node, now: datetime) -> Iterable[Step]:
+    have = {condition.type: condition for condition in node.status.conditions}
+    changed = [_unknown(have.get(kind), kind, now) for kind in REPORTED if not _is_unknown(have.get(kind))]
+    if not changed:
+        return
+    yield Patch(ref(node, fresh=True), {"status": {"conditions": changed}}, kind="strategic", subresource="status")
+    yield Record(ref(node), "NodeNotReady", f"Node {node.name} status is now: NodeNotReady")
+
+
+def _is_unknown(condition: Condition | None) -> bool:
+    return condition is not None and condition.status == "Unknown"
+
+
+def _unknown(condition: Condition | None, kind: str, now: datetime) -> JSON:
+    reason, message = STOPPED if condition is not None else NEVER
+    return {
+        "type": kind,
+        "status": "Unknown",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": now.replace(microsecond=0).isoformat().replace("+00:00", "Z"),
+    }
+
+
+def _tainted(node: Node, ready: str, now: datetime) -> Iterable[Step]:
+    """The taints that the conditions ask for, others untouched; one that stays keeps its time."""
+    wanted = _wanted_taints(node, ready)
+    ours = {NOT_READY, UNREACHABLE, UNSCHEDULABLE, *CONDITION_TAINTS.values()}
+    if not ready:
+        ours -= {NOT_READY, UNREACHABLE}  # a node that has not reported yet keeps what it was registered with
+    kept = [t for t in node.spec.taints if t.key not in ours or (t.key, t.effect) in wanted]
+    have = {(taint.key, taint.effect) for taint in kept}
+    moment = now.replace(microsecond=0)
+    added = [
+        Taint(key=key, effect=effect, time_added=moment if effect == "NoExecute" else None)
+        for key, effect in wanted
+        if (key, effect) not in have
+    ]
+    if added or len(kept) != len(node.spec.taints):
+        taints = [msgspec.to_builtins(taint) for taint in (*kept, *added)]
+        yield Patch(ref(node, fresh=True), {"spec": {"taints": taints or None}})
+
+
+def _wanted_taints(node: Node, ready: str) -> list[tuple[str, str]]:
+    wanted: list[tuple[str, str]] = []
+    if ready in ("False", "Unknown"):
+        key = NOT_READY if ready == "False" else UNREACHABLE
+        wanted += [(key, "NoSchedule"), (key, "NoExecute")]
+    true = {condition.type for condition in node.status.conditions if condition.status == "True"}
+    wanted += [(key, "NoSchedule") for kind, key in CONDITION_TAINTS.items() if kind in true]
+    if node.spec.unschedulable:
+        wanted.append((UNSCHEDULABLE, "NoSchedule"))
+    return wanted
+
+
+def _unready_pods(node: Node, world: World) -> Iterable[Step]:
+    """Nobody answers for these pods, so no service may send them work."""
+    condition = {"type": "Ready", "status": "False", "reason": "NodeNotReady"}
+    body = {"status": {"conditions": [condition]}}
+    steps = tuple(
+        Patch(ref(pod), body, kind="strategic", subresource="status")
+        for pod in world.where(Pod, "node", node.name)
+        if any(c.type == "Ready" and c.status == "True" for c in pod.status.conditions)
+    )
+    if steps:
+        yield Together(steps)

@@ -1,0 +1,84 @@
+"""NoExecute taints: pods that do not tolerate them go, pods that tolerate them for a while go after it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import ClassVar, Final
+
+from volcano.api.core import Node, Pod, Taint, Toleration
+from volcano.api.meta import Key, Resource
+from volcano.machinery.controller import Controller, Wake, Waker
+from volcano.machinery.plan import NOTHING, Evict, Later, Plan, Together, ref
+from volcano.machinery.world import Change, World
+
+REASON: Final = "DeletionByTaintManager"
+FOREVER: Final = timedelta.max
+
+
+class TaintEvictionController(Controller):
+    """Evicts pods by the taints of their node. A key is a node."""
+
+    name: ClassVar = "taint-eviction"
+
+    @property
+    def wakes_on(self) -> Mapping[type[Resource], Waker]:
+        return {Node: _nodes, Pod: _pods}
+
+    def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
+        node = world.get(Node, key)
+        taints = no_execute(node) if node is not None else []
+        if not taints:
+            return NOTHING
+        due: list[Evict] = []
+        next_look: timedelta | None = None
+        for pod in world.where(Pod, "node", key.name):
+            if pod.is_deleting or pod.is_finished:
+                continue
+            left = time_left(pod, taints, world.now)
+            if left <= timedelta(0):
+                due.append(Evict(ref(pod), REASON, f"Taint manager: deleting due to NoExecute taint on {key.name}"))
+            elif left != FOREVER and (next_look is None or left < next_look):
+                next_look = left
+        evictions: Plan = (Together(tuple(due)),) if due else ()
+        return (*evictions, Later(next_look)) if next_look is not None else evictions
+
+
+def _nodes(change: Change[Node]) -> Iterable[Wake]:
+    new = change.new
+    if new is not None and no_execute(new) and (change.old is None or change.old.spec.taints != new.spec.taints):
+        yield Wake(new.key)
+
+
+def _pods(change: Change[Pod]) -> Iterable[Wake]:
+    pod = change.new
+    if pod is not None and pod.spec.node_name and (change.old is None or change.old.spec != pod.spec):
+        yield Wake(Key("", pod.spec.node_name))
+
+
+def no_execute(node: Node) -> list[Taint]:
+    return [taint for taint in node.spec.taints if taint.effect == "NoExecute"]
+
+
+def time_left(pod: Pod, taints: Iterable[Taint], now: datetime) -> timedelta:
+    """How long a pod may stay: nothing where it does not tolerate a taint, for ever where it tolerates all so."""
+    left = FOREVER
+    for taint in taints:
+        matching = [toleration for toleration in pod.spec.tolerations if tolerates(toleration, taint)]
+        if not matching:
+            return timedelta(0)
+        seconds = [t.toleration_seconds for t in matching if t.toleration_seconds is not None]
+        if seconds:
+            since = taint.time_added or now
+            left = min(left, since + timedelta(seconds=max(0, min(seconds))) - now)
+    return left
+
+
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    if toleration.effect not in ("", taint.effect):
+        return False
+    if toleration.key not in ("", taint.key):
+        return False
+    if toleration.operator == "Exists":
+        return True
+    return bool(toleration.key) and toleration.value == taint.value
