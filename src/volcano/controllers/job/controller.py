@@ -1,0 +1,244 @@
+"""job: turns a Job into a PodGroup and pods, watches over them, and ends, restarts and cleans up as its policies say.
+
+A decision first asks whether anything is to be done instead of going on: a Command, or a policy's answer to what has
+happened. If so it writes that intent into the status and nothing else; the effects follow from the status when the
+job is looked at again. So a controller that is stopped between any two writes goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar, Final
+
+import msgspec
+
+from volcano.api.batch import (
+    JOB_NAME_KEY,
+    OUT_OF_SYNC_KEY,
+    PARTITION_KEY,
+    TASK_SPEC_KEY,
+    Job,
+)
+from volcano.api.bus import Command
+from volcano.api.core import PersistentVolumeClaim, Pod, PriorityClass
+from volcano.api.durations import format_duration
+from volcano.api.meta import Key, Resource
+from volcano.api.scheduling import WHY_ANNOTATION, PodGroup, Queue
+from volcano.controllers.job.kill import clean_up, drain, finish_restart, intent, victims
+from volcano.controllers.job.occurrences import Armed, PodBecame, PodGone, restart_count
+from volcano.controllers.job.policies import NO_VERDICT, Verdict, Waiting, command_request, judge
+from volcano.controllers.job.reasons import waiting_condition
+from volcano.controllers.job.states import STATES, Work
+from volcano.controllers.job.sync import sync
+from volcano.controllers.job.view import DEFAULT_TASK, TARGET_INDEX, JobView, version_of
+from volcano.machinery.controller import Controller, Wake, Waker
+from volcano.machinery.plan import NOTHING, Delete, Later, Plan, Record, patch_status, ref
+from volcano.machinery.world import Change, IndexRule, World
+
+API_VERSION: Final = "batch.volcano.sh/v1alpha1"
+FIRST_DELAY: Final = timedelta(milliseconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupWaits:
+    """The PodGroup says that it cannot go on: the cause of a decision, told to people as an Event."""
+
+    condition: str
+    message: str
+
+
+def _targets(command: Command) -> Iterable[str]:
+    target = command.target
+    if target is not None and (target.api_version, target.kind) == (API_VERSION, "Job"):
+        yield str(Key(command.namespace, target.name))
+
+
+class JobController(Controller):
+    """Keeps Jobs as their specs, policies and Commands say."""
+
+    name: ClassVar = "job"
+    indexes: ClassVar[Mapping[type[Resource], Mapping[str, IndexRule]]] = {Command: {TARGET_INDEX: _targets}}
+
+    def __init__(self, *, max_requeue: int = 15, commands: bool = True) -> None:
+        self._patience = FIRST_DELAY * ((1 << max_requeue) - 1) if max_requeue >= 0 else None
+        self._obeys = commands
+
+    @property
+    def wakes_on(self) -> Mapping[type[Resource], Waker]:
+        return {Job: _job_changes, Pod: _pod_changes, PodGroup: _group_changes, Command: _commands}
+
+    @property
+    def reads(self) -> tuple[type[Resource], ...]:
+        return (Queue, PriorityClass, PersistentVolumeClaim)
+
+    def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
+        job = world.get(Job, key)
+        if job is None:
+            orphans = world.where(Command, TARGET_INDEX, str(key)) if self._obeys else []
+            return tuple(Delete(ref(command)) for command in orphans)
+        if job.is_deleting:
+            return NOTHING
+        view = JobView(job, world)
+        told = _told(view, causes)
+        obeyed = _obey(view) if self._obeys else None
+        if obeyed is not None:
+            return (*obeyed, *told)
+        verdict = self._verdict(view, causes)
+        if verdict.request is not None:
+            return (*intent(view, verdict.request, view.records), *told)
+        return (*self._carry_on(view, verdict), *told, *_reminders(view, verdict.waiting, causes))
+
+    @staticmethod
+    def _verdict(view: JobView, causes: tuple[Hashable, ...]) -> Verdict:
+        match STATES[view.phase].work:
+            case Work.SYNC:
+                return judge(view, causes)
+            case Work.FINISH_RESTART if not view.records.restarts_all:
+                goes = victims(view)
+                spared = frozenset(member.name for member in view.members if goes(member))
+                return judge(view, causes, spared=spared)
+        return NO_VERDICT
+
+    def _carry_on(self, view: JobView, verdict: Verdict) -> Plan:
+        match STATES[view.phase].work:
+            case Work.SYNC:
+                return sync(view, verdict.waiting, patience=self._patience)
+            case Work.FINISH_RESTART:
+                return finish_restart(view)
+            case Work.DRAIN:
+                return drain(view)
+            case Work.CLEAN_UP:
+                return clean_up(view)
+
+
+# -- Commands ---------------------------------------------------------------------------------------------------
+def _obey(view: JobView) -> Plan | None:
+    """The oldest Command: noted in the status, then deleted, then acted on, so that it is carried out exactly once."""
+    known = view.records.command
+    if known is not None and not known.is_done:
+        removal = tuple(Delete(ref(command)) for command in view.commands if command.uid == known.uid)
+        records = view.records.done(known.uid)
+        request = command_request(view, known.action)
+        if request is not None:
+            return (*removal, *intent(view, request, records))
+        status = msgspec.structs.replace(view.job.status, controlled_resources=records.entries)
+        return (*removal, patch_status(view.job, status))
+    for command in view.commands:
+        if known is not None and command.uid == known.uid:
+            return (Delete(ref(command)),)
+        issued = Record(ref(view.job), "CommandIssued", f"Command {command.name}: {command.action}")
+        if command_request(view, command.action) is None:
+            return (Delete(ref(command)), issued)  # it changes nothing in this phase
+        records = view.records.accepting(command.uid, command.action)
+        status = msgspec.structs.replace(view.job.status, controlled_resources=records.entries)
+        return (patch_status(view.job, status), issued)
+    return None
+
+
+# -- what is told and what is waited for --------------------------------------------------------------------------
+def _told(view: JobView, causes: tuple[Hashable, ...]) -> Plan:
+    job = view.job
+    return tuple(
+        Record(
+            ref(job),
+            "PodGroupPending",
+            f"PodGroup {job.namespace}:{job.name} {cause.condition.lower()}: {cause.message}",
+            "Warning",
+        )
+        for cause in causes
+        if isinstance(cause, GroupWaits)
+    )
+
+
+def _reminders(view: JobView, waiting: tuple[Waiting, ...], causes: tuple[Hashable, ...]) -> Plan:
+    """Look again when the first timeout is over; tell people of the waits that began with this decision."""
+    if not waiting:
+        return NOTHING
+    began = {(cause.pod, cause.phase) for cause in causes if isinstance(cause, PodBecame)}
+    gone = {cause.pod for cause in causes if isinstance(cause, PodGone)}
+    steps: list[Record | Later] = []
+    for each in waiting:
+        about = each.occurrence
+        phase = view.by_name[about.pod].phase if about.pod in view.by_name else ""
+        if (about.pod, phase) in began or about.pod in gone:
+            delay = format_duration(each.answer.delay or timedelta(0))
+            message = f"Execute action {each.answer.action} after {delay}: {about}"
+            steps.append(Record(ref(view.job), "ExecuteAction", message))
+    first = min(waiting, key=lambda each: each.due)
+    about = first.occurrence
+    cause = Armed(about.event, about.task, about.pod, view.now) if about.since is None else None
+    return (*steps, Later(first.due - view.now, cause))
+
+
+# -- what wakes the controller --------------------------------------------------------------------------------------
+def _job_changes(change: Change[Job]) -> Iterable[Wake]:
+    old, new = change.old, change.new
+    if new is None:
+        return
+    if old is None or _relevant(old) != _relevant(new):
+        yield Wake(new.key)
+
+
+def _relevant(job: Job) -> tuple[object, ...]:
+    """Counters change by our own hand and are looked at anyway."""
+    status = job.status
+    records = (status.state.phase, status.version, status.retry_count, status.controlled_resources)
+    return (job.spec, job.annotations, job.labels, job.is_deleting, *records)
+
+
+def _pod_changes(change: Change[Pod]) -> Iterable[Wake]:
+    pod, owner = change.object, change.object.controller
+    name = pod.annotations.get(JOB_NAME_KEY, "")
+    if owner is None or owner.kind != "Job" or owner.api_version != API_VERSION or not name:
+        return
+    key, old, new = Key(pod.namespace, name), change.old, change.new
+    if new is None:
+        gone = PodGone(
+            pod=pod.name,
+            uid=pod.uid,
+            job_uid=owner.uid,
+            task=pod.annotations.get(TASK_SPEC_KEY) or DEFAULT_TASK,
+            partition=pod.labels.get(PARTITION_KEY, ""),
+            version=version_of(pod),
+            marked=OUT_OF_SYNC_KEY in pod.annotations,
+        )
+        yield Wake(key, gone)
+    elif old is None or old.status.phase != new.status.phase:
+        yield Wake(key, PodBecame(new.name, new.status.phase or "Pending"))
+    elif _looks(old) != _looks(new):
+        yield Wake(key)
+
+
+def _looks(pod: Pod) -> tuple[object, ...]:
+    """What of a pod matters besides its phase: that it goes, that it is ready, and how often it was restarted."""
+    ready = all(status.ready for status in pod.status.container_statuses)
+    return (pod.is_deleting, OUT_OF_SYNC_KEY in pod.annotations, ready, restart_count(pod))
+
+
+def _group_changes(change: Change[PodGroup]) -> Iterable[Wake]:
+    owners = [owner for owner in change.object.metadata.owner_references if owner.kind == "Job"]
+    name = owners[-1].name if owners else change.object.name
+    key, old, new = Key(change.object.namespace, name), change.old, change.new
+    if owners and owners[-1].api_version != API_VERSION:
+        return
+    if new is None:
+        yield Wake(key)
+        return
+    before, now = waiting_condition(old) if old is not None else None, waiting_condition(new)
+    if now is not None and (before is None or (before.type, before.message) != (now.type, now.message)):
+        yield Wake(key, GroupWaits(now.type, now.message))
+    elif old is None or _group_looks(old) != _group_looks(new):
+        yield Wake(key)
+
+
+def _group_looks(group: PodGroup) -> tuple[object, ...]:
+    return (group.spec, group.status.phase, group.is_deleting, group.annotations.get(WHY_ANNOTATION))
+
+
+def _commands(change: Change[Command]) -> Iterable[Wake]:
+    command = change.new
+    if change.old is None and command is not None:
+        for target in _targets(command):
+            yield Wake(Key.parse(target))

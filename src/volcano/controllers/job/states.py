@@ -1,0 +1,203 @@
+"""The life of a Job as one table: what each phase does by itself, what each action makes of it, and which phase the
+counts of its pods lead to. docs/reference/job-lifecycle.md is drawn from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from volcano.api.batch import Action, Phase
+
+
+class Keep(StrEnum):
+    """Which pods outlive a kill of the whole job."""
+
+    NOTHING = "nothing"
+    FINISHED = "finished pods"
+
+
+class Work(StrEnum):
+    """What a phase does whenever the job is looked at."""
+
+    SYNC = "make plugin objects, claims, PodGroup and pods match the spec"
+    FINISH_RESTART = "end what is being restarted"
+    DRAIN = "end all unfinished pods"
+    CLEAN_UP = "end unfinished pods, remove plugin objects and PodGroup"
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """End the whole job's pods: the version grows, and the PodGroup goes. Without `then` the phase stays."""
+
+    keep: Keep
+    then: Phase | None = None
+    counts_as_retry: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KillTarget:
+    """End the pods of one task, one partition or one pod; version and PodGroup stay."""
+
+    then: Phase | None = None
+    counts_as_retry: bool = False
+
+
+Effect: TypeAlias = Kill | KillTarget
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What the counting rules look at."""
+
+    total: int  # replicas of all tasks
+    min_available: int
+    known_min_available: int = 0  # as the status recorded it
+    min_success: int | None = None
+    max_retry: int = 3
+    retries: int = 0
+    pending: int = 0
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    terminating: int = 0
+    a_task_fell_short: bool = False  # fewer successes than its own minAvailable, where the gang covers the tasks
+
+    @property
+    def all_finished(self) -> bool:
+        return 0 < self.total == self.succeeded + self.failed
+
+
+def gang_is_up(tally: Tally) -> bool:
+    return tally.min_available <= tally.running + tally.succeeded + tally.failed
+
+
+def enough_succeeded(tally: Tally) -> bool:
+    return tally.total > 0 and tally.min_success is not None and tally.succeeded >= tally.min_success
+
+
+def too_few_succeeded(tally: Tally) -> bool:
+    missed = tally.min_success is not None and tally.succeeded < tally.min_success
+    return tally.all_finished and (tally.a_task_fell_short or missed or tally.succeeded < tally.min_available)
+
+
+def all_finished(tally: Tally) -> bool:
+    return tally.all_finished
+
+
+def gang_is_broken(tally: Tally) -> bool:
+    return tally.total > 0 and tally.pending > tally.total - tally.min_available
+
+
+def out_of_retries(tally: Tally) -> bool:
+    return tally.retries >= tally.max_retry
+
+
+def room_for_the_gang(tally: Tally) -> bool:
+    return tally.total - tally.terminating >= tally.known_min_available
+
+
+def drained(tally: Tally) -> bool:
+    return tally.terminating == tally.pending == tally.running == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Settles:
+    """The phase that follows once the counts allow it."""
+
+    then: Phase
+    when: Callable[[Tally], bool]
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One phase: its own work, what actions do instead, and where the counts lead. First rule that holds wins."""
+
+    work: Work
+    actions: Mapping[Action, Effect] = field(default_factory=dict)
+    settles: tuple[Settles, ...] = ()
+
+
+TARGETED: Final = (Action.RESTART_TASK, Action.RESTART_POD, Action.RESTART_PARTITION)
+
+RESTART: Final = Kill(Keep.NOTHING, then=Phase.RESTARTING, counts_as_retry=True)
+RESTART_TARGET: Final = KillTarget(then=Phase.RESTARTING, counts_as_retry=True)
+RESUME: Final = Kill(Keep.FINISHED, then=Phase.RESTARTING, counts_as_retry=True)
+RESTART_AGAIN: Final = Kill(Keep.NOTHING)
+RESTART_TARGET_TOO: Final = KillTarget()
+
+_ALIVE: Final[Mapping[Action, Effect]] = {
+    Action.RESTART_JOB: RESTART,
+    Action.RESTART_TASK: RESTART_TARGET,
+    Action.RESTART_POD: RESTART_TARGET,
+    Action.RESTART_PARTITION: RESTART_TARGET,
+    Action.ABORT_JOB: Kill(Keep.FINISHED, then=Phase.ABORTING),
+    Action.TERMINATE_JOB: Kill(Keep.FINISHED, then=Phase.TERMINATING),
+    Action.COMPLETE_JOB: Kill(Keep.FINISHED, then=Phase.COMPLETING),
+}
+_RESTARTING: Final[Mapping[Action, Effect]] = {
+    Action.RESTART_JOB: RESTART_AGAIN,
+    Action.RESTART_TASK: RESTART_TARGET_TOO,
+    Action.RESTART_POD: RESTART_TARGET_TOO,
+    Action.RESTART_PARTITION: RESTART_TARGET_TOO,
+    Action.ABORT_JOB: RESTART_AGAIN,
+    Action.TERMINATE_JOB: RESTART_AGAIN,
+    Action.COMPLETE_JOB: RESTART_AGAIN,
+    Action.RESUME_JOB: RESTART_AGAIN,
+}
+
+STATES: Final[Mapping[Phase, State]] = {
+    Phase.PENDING: State(
+        Work.SYNC,
+        _ALIVE,
+        (Settles(Phase.RUNNING, gang_is_up, "running + succeeded + failed ≥ minAvailable"),),
+    ),
+    Phase.RUNNING: State(
+        Work.SYNC,
+        _ALIVE,
+        (
+            Settles(Phase.COMPLETED, enough_succeeded, "succeeded ≥ minSuccess"),
+            Settles(Phase.FAILED, too_few_succeeded, "all finished, too few succeeded"),
+            Settles(Phase.COMPLETED, all_finished, "all finished"),
+            Settles(Phase.PENDING, gang_is_broken, "pending > replicas − minAvailable"),
+        ),
+    ),
+    Phase.RESTARTING: State(
+        Work.FINISH_RESTART,
+        _RESTARTING,
+        (
+            Settles(Phase.FAILED, out_of_retries, "retryCount ≥ maxRetry"),
+            Settles(Phase.PENDING, room_for_the_gang, "replicas − terminating ≥ minAvailable"),
+        ),
+    ),
+    Phase.ABORTING: State(
+        Work.DRAIN, {Action.RESUME_JOB: RESUME}, (Settles(Phase.ABORTED, drained, "no pod is left unfinished"),)
+    ),
+    Phase.ABORTED: State(Work.CLEAN_UP, {Action.RESUME_JOB: RESUME}),
+    Phase.COMPLETING: State(Work.DRAIN, {}, (Settles(Phase.COMPLETED, drained, "no pod is left unfinished"),)),
+    Phase.COMPLETED: State(Work.CLEAN_UP),
+    Phase.TERMINATING: State(Work.DRAIN, {}, (Settles(Phase.TERMINATED, drained, "no pod is left unfinished"),)),
+    Phase.TERMINATED: State(Work.CLEAN_UP),
+    Phase.FAILED: State(Work.CLEAN_UP),
+}
+"""An action that a phase does not list changes nothing: the phase goes on with its own work."""
+
+FINISHED: Final = (Phase.COMPLETED, Phase.FAILED, Phase.TERMINATED)
+
+
+def phase_from(text: str) -> Phase:
+    """A new job has no phase yet and counts as Pending; so does a word nobody knows."""
+    return Phase(text) if text and text in tuple(Phase) else Phase.PENDING
+
+
+def effect_of(phase: Phase, action: str) -> Effect | None:
+    """What an action does to a job in this phase; None: nothing but the phase's own work."""
+    return STATES[phase].actions.get(Action(action)) if action in tuple(Action) else None
+
+
+def settled(phase: Phase, tally: Tally) -> Settles | None:
+    """The rule that ends this phase now, if one holds."""
+    return next((rule for rule in STATES[phase].settles if rule.when(tally)), None)

@@ -1,0 +1,180 @@
+"""A Job's status: counting pods, and the patch that says what changed, a handful of times in a job's life."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Final
+
+import msgspec
+
+from volcano.api.batch import JobCondition, JobState, JobStatus, Phase, TaskState
+from volcano.api.durations import format_duration
+from volcano.controllers.job.states import Tally
+from volcano.controllers.job.view import JobView, Member, task_name
+from volcano.machinery.plan import Later, Plan, patch_status
+
+QUIET: Final = timedelta(seconds=1)
+"""Counters alone are written at most this often; a change of phase never waits."""
+QUIET_WORDS: Final = timedelta(seconds=60)
+"""A message whose numbers change is written at most this often; a new reason never waits."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """The pods of a job by phase. What the controller ends is terminating and nothing else."""
+
+    pending: int = 0
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    unknown: int = 0
+    terminating: int = 0
+    alive: dict[str, Counter[str]] = field(default_factory=dict)  # per task, without terminating pods
+    present: dict[str, Counter[str]] = field(default_factory=dict)
+    """Per task, every pod that the controller does not end itself. That a recorded one is missing later is how a
+    restarted controller learns of an eviction, so pods that someone else is deleting are among them."""
+
+
+def count(view: JobView, is_victim: Callable[[Member], bool] = lambda _member: False) -> Counts:
+    """Count the pods; victims are as good as terminating."""
+    counts, phases = Counts(), Counter[str]()
+    wanted = view.wanted
+    for member in view.members:
+        ours = member.marked or is_victim(member)
+        if not ours:
+            counts.present.setdefault(member.task, Counter())[member.phase] += 1
+        if ours or member.is_deleting:
+            counts.terminating += 1
+        elif member.name in wanted:
+            phases[member.phase] += 1
+            counts.alive.setdefault(member.task, Counter())[member.phase] += 1
+    counts.pending, counts.running = phases["Pending"], phases["Running"]
+    counts.succeeded, counts.failed = phases["Succeeded"], phases["Failed"]
+    counts.unknown = phases.total() - counts.pending - counts.running - counts.succeeded - counts.failed
+    return counts
+
+
+def tally(view: JobView, counts: Counts) -> Tally:
+    spec, status = view.job.spec, view.job.status
+    return Tally(
+        total=view.total,
+        min_available=spec.min_available,
+        known_min_available=status.min_available or spec.min_available,
+        min_success=spec.min_success,
+        max_retry=spec.max_retry,
+        retries=status.retry_count,
+        pending=counts.pending,
+        running=counts.running,
+        succeeded=counts.succeeded,
+        failed=counts.failed,
+        terminating=counts.terminating,
+        a_task_fell_short=_a_task_fell_short(view, counts),
+    )
+
+
+def _a_task_fell_short(view: JobView, counts: Counts) -> bool:
+    tasks = view.job.spec.tasks
+    needed = sum(task.replicas if task.min_available is None else task.min_available for task in tasks)
+    if view.job.spec.min_available < needed:
+        return False
+    return any(
+        task.min_available is not None
+        and task_name(task) in counts.alive
+        and counts.alive[task_name(task)]["Succeeded"] < task.min_available
+        for task in tasks
+    )
+
+
+def with_counts(status: JobStatus, counts: Counts, **changes: Any) -> JobStatus:
+    tasks = {task: TaskState(phase=dict(sorted(phases.items()))) for task, phases in sorted(counts.present.items())}
+    return msgspec.structs.replace(
+        status,
+        pending=counts.pending,
+        running=counts.running,
+        succeeded=counts.succeeded,
+        failed=counts.failed,
+        unknown=counts.unknown,
+        terminating=counts.terminating,
+        task_status_count=tasks,
+        **changes,
+    )
+
+
+def entering(view: JobView, status: JobStatus, phase: Phase, *, reason: str = "", message: str = "") -> JobStatus:
+    """The same status in another phase, with the history of phases kept."""
+    state = JobState(phase=phase, reason=reason, message=message, last_transition_time=view.moment)
+    return msgspec.structs.replace(status, state=state, conditions=_history(view, status, phase))
+
+
+def _history(view: JobView, status: JobStatus, phase: Phase) -> list[JobCondition]:
+    others = [condition for condition in status.conditions if condition.status != phase]
+    return [*others, JobCondition(status=phase, last_transition_time=view.moment)]
+
+
+def lasting(view: JobView, status: JobStatus) -> JobStatus:
+    """With `runningDuration`: from the job's creation to its last transition."""
+    created, last = view.job.metadata.creation_timestamp, status.state.last_transition_time
+    spent = max(last - created, timedelta(0)) if created is not None and last is not None else timedelta(0)
+    return msgspec.structs.replace(status, running_duration=format_duration(spent))
+
+
+def written(view: JobView, wanted: JobStatus) -> Plan:
+    """The patch to the wanted status, at once or, when only counters moved, a little later together with more."""
+    known = view.job.status
+    if _timeless(wanted) == _timeless(known):
+        return ()
+    last = known.state.last_transition_time
+    pause = _pause(known, wanted)
+    if pause and last is not None and view.now - last < pause:
+        return (Later(last + pause - view.now),)
+    phase = wanted.state.phase
+    if phase == known.state.phase:
+        state = msgspec.structs.replace(wanted.state, last_transition_time=view.moment)
+        wanted = msgspec.structs.replace(wanted, state=state, conditions=_history(view, wanted, Phase(phase)))
+    return (patch_status(view.job, wanted),)
+
+
+def written_as_is(view: JobView, wanted: JobStatus) -> Plan:
+    """The patch to the wanted status, whose times are already right."""
+    return (patch_status(view.job, wanted),) if wanted != view.job.status else ()
+
+
+def _timeless(status: JobStatus) -> JobStatus:
+    state = msgspec.structs.replace(status.state, last_transition_time=None)
+    return msgspec.structs.replace(status, state=state, conditions=[])
+
+
+def _pause(known: JobStatus, wanted: JobStatus) -> timedelta | None:
+    """How long this change may wait; None: not at all."""
+    if _without_counters(wanted) != _without_counters(known) or wanted.state.reason != known.state.reason:
+        return None
+    if recorded(wanted) < recorded(known) or _lost(known, wanted):
+        return None  # a pod that is gone must not be taken for a new loss at the next look
+    counters_moved = _counters(wanted) != _counters(known)
+    return QUIET if counters_moved else QUIET_WORDS
+
+
+def recorded(status: JobStatus) -> int:
+    """How many pods the status knows of."""
+    return sum(sum(task.phase.values()) for task in status.task_status_count.values())
+
+
+def _lost(known: JobStatus, wanted: JobStatus) -> bool:
+    after = wanted.task_status_count
+    return any(
+        sum(state.phase.values()) > sum(after.get(task, TaskState()).phase.values())
+        for task, state in known.task_status_count.items()
+    )
+
+
+def _counters(status: JobStatus) -> tuple[Any, ...]:
+    counters = (status.pending, status.running, status.succeeded, status.failed, status.unknown, status.terminating)
+    return (*counters, status.task_status_count)
+
+
+def _without_counters(status: JobStatus) -> JobStatus:
+    state = JobState(phase=status.state.phase)
+    return with_counts(status, Counts(), state=state, conditions=[])

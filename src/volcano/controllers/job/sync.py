@@ -1,0 +1,160 @@
+"""Pending and Running: make plugin objects, claims, the PodGroup and the pods match the spec, and count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+import msgspec
+
+from volcano.api.batch import Action, JobState, JobStatus, Phase
+from volcano.controllers.job.groups import DIGEST_KEY, group_steps, is_admitted
+from volcano.controllers.job.kill import ending, intent, victims
+from volcano.controllers.job.plugins import Plugin, PluginError, digest, plugins_of
+from volcano.controllers.job.pods import FORWARDING_KEY, missing_pods, superfluous
+from volcano.controllers.job.policies import Request, Waiting, forgotten, lost_waiting
+from volcano.controllers.job.reasons import why_it_waits
+from volcano.controllers.job.states import effect_of, settled
+from volcano.controllers.job.status import Counts, count, entering, tally, with_counts, written
+from volcano.controllers.job.view import JobView
+from volcano.controllers.job.volumes import claims, making, missing_claim, naming
+from volcano.machinery.plan import NOTHING, Create, Delete, Later, Patch, Plan, Record, Step, Together, ref
+
+FIRST_DELAY: Final = timedelta(milliseconds=5)
+LONGEST_DELAY: Final = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why the job cannot be brought about as it is; it may pass."""
+
+    reason: str
+    message: str
+
+
+def sync(view: JobView, waiting: Sequence[Waiting], *, patience: timedelta | None) -> Plan:
+    """One round. Steps are in the order in which a crash between them does no harm."""
+    try:
+        plugins = plugins_of(view.job)
+        for plugin in plugins:
+            plugin.check()
+        problem = _problem(view)
+    except PluginError as error:
+        plugins, problem = [], Problem("PluginError", str(error))
+    if problem is not None:
+        return _wait_out(view, problem, patience)
+    change = _forwarding(view) or naming(view)
+    if change:
+        return change  # the job as it is then is looked at again
+    status = _status(view, plugins, waiting)
+    if status.state.phase not in (Phase.PENDING, Phase.RUNNING):
+        return written(view, status)
+    creates = missing_pods(view, plugins) if is_admitted(view.group) else []
+    return (*_prepared(view, plugins, creates), *written(view, status), *_pods(view, creates))
+
+
+def _problem(view: JobView) -> Problem | None:
+    if view.queue is None:
+        return Problem("QueueNotFound", f"queue {view.job.spec.queue!r} does not exist")
+    claim = missing_claim(view) if view.phase is Phase.PENDING else ""
+    return Problem("PVCError", f"persistent volume claim {claim!r} does not exist") if claim else None
+
+
+# -- what surrounds the pods ------------------------------------------------------------------------------------
+def _forwarding(view: JobView) -> Plan:
+    forwards = view.queue is not None and bool(view.queue.spec.extend_clusters)
+    if not forwards or view.job.annotations.get(FORWARDING_KEY) == "true":
+        return NOTHING
+    return (Patch(ref(view.job), {"metadata": {"annotations": {FORWARDING_KEY: "true"}}}),)
+
+
+def _prepared(view: JobView, plugins: list[Plugin], creates: list[Create]) -> Plan:
+    """Objects of plugins are made once, and again when a pod is lost: whoever took it may have taken them too."""
+    known, wanted = view.records.plugins, digest(plugins)
+    steps: list[Step] = []
+    for plugin in plugins:
+        if plugin.is_recorded and plugin.name not in known:
+            steps += plugin.objects()
+        elif view.group is None or view.group.annotations.get(DIGEST_KEY, "") != wanted:
+            steps += plugin.refresh()
+        elif creates and view.phase is Phase.RUNNING:
+            steps += plugin.objects()
+    return (*steps, *(making(view) if view.phase is Phase.PENDING else ()), *group_steps(view, wanted))
+
+
+# -- pods -------------------------------------------------------------------------------------------------------
+def _pods(view: JobView, creates: list[Create]) -> Plan:
+    goes = victims(view)
+    steps: list[Step] = list(ending(member for member in view.members if goes(member)))
+    surplus = [Delete(ref(member.pod)) for member in superfluous(view) if not goes(member)]
+    if surplus:
+        steps.append(Together(tuple(surplus)))
+    if creates:
+        steps.append(Together(tuple(creates)))
+    return tuple(steps)
+
+
+# -- the status ---------------------------------------------------------------------------------------------------
+def _status(view: JobView, plugins: list[Plugin], waiting: Sequence[Waiting]) -> JobStatus:
+    counts = count(view, victims(view))
+    status = view.job.status
+    records = view.records.without_restart()
+    records = records.holding((p.name for p in plugins if p.is_recorded), claims(view.job))
+    done = forgotten(view)
+    records = records.without_evicted(*done) if done else records
+    for pod, moment in lost_waiting(view, waiting).items():
+        records = records.losing(pod, moment)
+    wanted = with_counts(
+        status,
+        counts,
+        min_available=view.job.spec.min_available,
+        controlled_resources=records.entries,
+        running_duration=None,
+    )
+    return _phased(view, wanted, counts)
+
+
+def _phased(view: JobView, wanted: JobStatus, counts: Counts) -> JobStatus:
+    if not wanted.state.phase:
+        wanted = entering(view, wanted, Phase.PENDING)
+    rule = settled(view.phase, tally(view, counts))
+    phase = rule.then if rule is not None else view.phase
+    reason, message = _words(view, phase, counts)
+    if phase != wanted.state.phase:
+        return entering(view, wanted, phase, reason=reason, message=message)
+    state = JobState(
+        phase=phase, reason=reason, message=message, last_transition_time=wanted.state.last_transition_time
+    )
+    return msgspec.structs.replace(wanted, state=state)
+
+
+def _words(view: JobView, phase: Phase, counts: Counts) -> tuple[str, str]:
+    if phase is Phase.FAILED:
+        return "TooFewSucceeded", f"{counts.succeeded} of {view.total} pods succeeded, {counts.failed} failed"
+    waits = phase is Phase.PENDING or (phase is Phase.RUNNING and counts.pending > 0)
+    return why_it_waits(view.group) if waits else ("", "")
+
+
+# -- problems that may pass -------------------------------------------------------------------------------------
+def _wait_out(view: JobView, problem: Problem, patience: timedelta | None) -> Plan:
+    """Say it, look again at growing intervals, and terminate the job when it has lasted too long.
+
+    How long it has lasted is in the status: nothing else is written while the job waits.
+    """
+    state = view.job.status.state
+    if state.reason != problem.reason or state.last_transition_time is None or not state.phase:
+        phase = Phase(state.phase) if state.phase else Phase.PENDING
+        status = msgspec.structs.replace(view.job.status, min_available=view.job.spec.min_available)
+        wanted = entering(view, status, phase, reason=problem.reason, message=problem.message)
+        warning = Record(ref(view.job), problem.reason, problem.message, "Warning")
+        return (*written(view, wanted), warning, Later(FIRST_DELAY))
+    elapsed = view.now - state.last_transition_time
+    if patience is not None and elapsed >= patience:
+        effect = effect_of(view.phase, Action.TERMINATE_JOB)
+        assert effect is not None, "a job that is synced can be terminated"
+        why = f"retry limit reached: {problem.message}"
+        return intent(view, Request(Action.TERMINATE_JOB, effect, why), view.records)
+    pause = min(max(elapsed, FIRST_DELAY), LONGEST_DELAY)
+    return (Later(min(pause, patience - elapsed) if patience is not None else pause),)
