@@ -12,6 +12,7 @@ from volcano.api.errors import BadRequest, NotFound, UnsupportedMediaType
 from volcano.api.meta import JSON
 from volcano.apiserver.admission_hook import Admission
 from volcano.apiserver.ids import Ids
+from volcano.apiserver.protobuf import MEDIA_TYPE, decode_protobuf
 from volcano.apiserver.representation import Shown, view_from
 from volcano.apiserver.requests import Target
 from volcano.apiserver.resources import Registry, Served
@@ -77,16 +78,18 @@ class Call:
 
 
 def decode_body(request: Request, *, what: str = "object") -> JSON:
-    """The request's JSON (or YAML) object; 415 and 400 for anything else."""
+    """The request's object, from JSON, YAML or protobuf; 415 and 400 for anything else."""
     media = request.headers.get("content-type", "application/json").split(";")[0].strip().lower()
     if media in ("application/yaml", "application/x-yaml", "text/yaml"):
         obj = _decode_yaml(request.body)
+    elif media == MEDIA_TYPE:
+        obj = decode_protobuf(request.body)
     elif media in ("application/json", "*/*", ""):
         obj = decode_json(request.body)
     else:
         raise UnsupportedMediaType(
             "the body of the request was in an unknown format - accepted media types include: "
-            "application/json, application/yaml"
+            "application/json, application/yaml, application/vnd.kubernetes.protobuf"
         )
     if not isinstance(obj, dict):
         raise BadRequest(f"couldn't get version/kind; json parse error: the {what} must be a JSON object")

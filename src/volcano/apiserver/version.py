@@ -10,8 +10,8 @@ from volcano import __version__
 
 VERSION: Final = {
     "major": "1",
-    "minor": "34",
-    "gitVersion": f"v1.34.0+volcano-{__version__}",
+    "minor": "36",
+    "gitVersion": f"v1.36.3+volcano-{__version__}",
     "gitCommit": "",
     "gitTreeState": "clean",
     "buildDate": "1970-01-01T00:00:00Z",
