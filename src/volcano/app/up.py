@@ -1,4 +1,4 @@
-"""`volcano up`: everything in one command. Owns the data directory, the order of starting and stopping, and what is said."""
+"""`volcano up`: everything in one command. Owns the data directory, the order of starting and stopping, what is said."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ async def running_system(
 ) -> AsyncIterator[System]:
     """The system, ready, for as long as the block runs; then everything is stopped in order."""
     with locked(folder):
-        store = MemoryStore() if ephemeral else await SqliteStore.open(folder / STORE)
+        store = MemoryStore() if ephemeral else SqliteStore(folder / STORE)
         server = ApiServer(store, clock=clock)
         await server.start()
         agents = agent_makers(folder, nodes, clock, explicit=explicit_nodes)
         system = System(server, clock, settings=settings, agents=agents)
-        server.add_readiness_check("system", lambda: system.is_ready)
-        async with serve(server, folder, port=port):
+        server.health.add("system", lambda: "" if system.is_ready else "starting")
+        async with serve(server, pki=folder / "pki", clock=clock, port=port, kubeconfig_path=folder / "kubeconfig"):
             running = asyncio.ensure_future(system.run())
             try:
                 await _ready_or_failed(system, running)

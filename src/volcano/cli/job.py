@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
@@ -83,14 +84,18 @@ def _job_from_file(path: str) -> JSON:
     if ".yaml" not in path and ".yml" not in path:
         raise Failed("only support yaml file")
     try:
-        documents = load_documents(Path(path).read_bytes(), source=path)
+        documents = load_documents(_first_document(Path(path).read_text()), source=path)
     except OSError as error:
         raise Failed(f"failed to read file, err: open {path}: {(error.strerror or str(error)).lower()}") from error
-    except ManifestError as error:
+    except (ManifestError, UnicodeDecodeError) as error:
         raise Failed(f"failed to decode file, err: {error}") from error
     if not documents or documents[0]["kind"] != JOBS.kind:
         raise Failed(f"failed to decode file, err: {path} holds no Job")
     return documents[0]
+
+
+def _first_document(text: str) -> str:
+    return next((part for part in re.split(r"(?m)^---\s*$", text) if part.strip()), "")
 
 
 def _create(connection: Connection, body: JSON, namespace: str) -> None:

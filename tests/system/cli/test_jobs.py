@@ -1,0 +1,271 @@
+"""vcctl job and its Slurm-like relatives, against the embedded server."""
+
+import pytest
+
+from volcano.api.meta import Key
+
+from .conftest import today
+
+BATCH = "batch.volcano.sh"
+
+
+def a_job(name="demo", namespace="default", queue="default", scheduler="volcano", labels=None, replicas=(2, 1)):
+    container = {"name": "main", "image": "busybox", "command": ["sh", "-c", "true"]}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    tasks = [{"name": f"t{i}", "replicas": n, "template": template} for i, n in enumerate(replicas)]
+    metadata = {"name": name, "namespace": namespace, "labels": labels or {}}
+    spec = {"queue": queue, "schedulerName": scheduler, "minAvailable": 2, "tasks": tasks}
+    return {"metadata": metadata, "spec": spec}
+
+
+def test_run_creates_the_job_that_the_flags_describe(call, server):
+    answer = call("vcctl job run -N demo -m 2 -r 3 -i alpine -R cpu=500m -L cpu=1,memory=1Gi")
+
+    assert (answer.out, answer.code) == ("run job demo successfully\n", 0)
+    spec = server.get(BATCH, "Job", Key("default", "demo"))["spec"]
+    assert (spec["minAvailable"], spec["schedulerName"], len(spec["tasks"])) == (2, "volcano", 1)
+    task = spec["tasks"][0]
+    assert task["replicas"] == 3
+    template = task["template"]
+    assert template["metadata"] == {"name": "demo", "labels": {"job.volcano.sh": "demo"}}
+    assert template["spec"]["restartPolicy"] == "Never"
+    (container,) = template["spec"]["containers"]
+    assert container["name"] == "demo"
+    assert container["image"] == "alpine"
+    assert container["imagePullPolicy"] == "IfNotPresent"
+    assert container["resources"] == {"requests": {"cpu": "500m"}, "limits": {"cpu": "1", "memory": "1Gi"}}
+    assert "command" not in container
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("vcctl job run", "Failed to run job: job name cannot be left blank\n"),
+        ("vcctl job run -N x -R cpu", "Failed to run job: invalid resource"),
+        ("vcctl job run -N x -R cpu=lots", "Failed to run job: quantities must match the regular expression"),
+        ("vcctl job run -f job.json", "Failed to run job: only support yaml file"),
+        ("vcctl job run -f missing.yaml", "Failed to run job: failed to read file"),
+        ("vsub", "Failed to: job name cannot be left blank\n"),
+    ],
+)
+def test_run_refuses_what_it_cannot_use(call, line, says):
+    answer = call(line)
+
+    assert says in answer.out
+    assert answer.code == 255
+
+
+def test_run_takes_the_first_document_of_a_file(call, server, tmp_path):
+    manifest = tmp_path / "job.yaml"
+    manifest.write_text(
+        "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: from-file}\nspec:\n  minAvailable: 1\n"
+        "  tasks: [{name: a, replicas: 1, template: {spec: {containers: [{name: c, image: i}]}}}]\n---\nnot: read\n"
+    )
+
+    answer = call(f"vcctl job run -f {manifest}")
+
+    assert (answer.out, answer.code) == ("run job from-file successfully\n", 0)
+    assert server.get(BATCH, "Job", Key("default", "from-file"))["spec"]["tasks"][0]["name"] == "a"
+
+
+def test_run_into_another_namespace_than_the_files_is_refused(call, tmp_path):
+    manifest = tmp_path / "job.yml"
+    manifest.write_text(
+        "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: a, namespace: kube-system}\nspec: {}\n"
+    )
+
+    answer = call(f"vcctl job run -f {manifest}")
+
+    assert "does not match the namespace" in answer.out
+    assert answer.code == 255
+
+
+def test_an_existing_job_is_reported_in_the_servers_words(call):
+    call("vcctl job run -N demo")
+
+    answer = call("vcctl job run -N demo")
+
+    assert answer.out == 'Failed to run job: jobs.batch.volcano.sh "demo" already exists\n'
+    assert answer.code == 255
+
+
+def test_list_prints_the_table_to_the_byte(call, server):
+    server.create(BATCH, "Job", a_job("a-long-name", labels={"volcano.sh/job-type": "Tensor"}))
+    server.create(BATCH, "Job", a_job("b"))
+    status = {"state": {"phase": "Running"}, "minAvailable": 2, "pending": 1, "running": 2, "retryCount": 4}
+    server.set_status(BATCH, "Job", Key("default", "b"), status)
+
+    answer = call("vcctl job list")
+
+    day = today()
+    assert answer.out == (
+        "Name          Creation       Phase       JobType     Replicas    Min   Pending   Running   Succeeded   Failed    Unknown     RetryCount\n"
+        f"a-long-name   {day}     {'':<12}Tensor      3           0     0         0         0           0         0           0         \n"
+        f"b             {day}     Running     Batch       3           2     1         2         0           0         0           4         \n"
+    )
+    assert answer.code == 0
+
+
+def test_list_everywhere_adds_the_namespace(call, server):
+    server.create(BATCH, "Job", a_job("a", namespace="kube-system"))
+
+    header, row = call("vcctl job list --all-namespaces").out.splitlines()
+
+    assert header.startswith("Namespace     Name   Creation       ")
+    assert row.startswith("kube-system   a      ")
+
+
+def test_list_filters_by_queue_scheduler_and_part_of_the_name(call, server):
+    server.create(BATCH, "Job", a_job("alpha", queue="default", scheduler="volcano"))
+    server.create(BATCH, "Job", a_job("beta", queue="q2", scheduler="other"))
+
+    def shown(line):
+        return [row.split()[0] for row in call(line).out.splitlines()[1:]]
+
+    assert shown("vcctl job list -q q2") == ["beta"]
+    assert shown("vcctl job list -S volcano") == ["alpha"]
+    assert shown("vcctl job list --selector et") == ["beta"]
+    assert call("vcctl job list -q none").out == "No resources found\n"
+    assert call("vjobs --selector zzz").out.startswith("Name    Creation")
+
+
+def test_nothing_to_list(call):
+    for line in ("vcctl job list", "vjobs", "vcctl queue list", "vqueues", "vcctl jobflow list", "vcctl pod list"):
+        answer = call(line)
+        assert (answer.out, answer.code) == ("No resources found\n", 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "action"),
+    [
+        ("vcctl job suspend -N demo", "AbortJob"),
+        ("vcctl job resume -N demo", "ResumeJob"),
+        ("vcctl job suspend -n demo", "AbortJob"),
+        ("vsuspend -n demo", "AbortJob"),
+        ("vresume -n demo -N default", "ResumeJob"),
+    ],
+)
+def test_suspend_and_resume_issue_a_command(call, server, line, action):
+    job = server.create(BATCH, "Job", a_job())
+
+    answer = call(line)
+
+    assert (answer.out, answer.code) == ("", 0)
+    (command,) = server.items("bus.volcano.sh", "Command", "default")
+    reference = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "name": "demo",
+        "uid": job["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    assert command["action"] == action
+    assert command["target"] == reference
+    assert command["metadata"]["ownerReferences"] == [reference]
+    assert command["metadata"]["generateName"] == f"demo-{action.lower()}-"
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("vcctl job suspend", "Failed to suspend job: job name is mandatory to suspend a particular job\n"),
+        ("vcctl job resume", "Failed to resume job: job name is mandatory to resume a particular job\n"),
+        ("vcctl job delete", "Failed to delete job: job name is mandatory to delete a particular job\n"),
+        ("vcctl job view", "Failed to view job: job name (specified by --name or -N) is mandatory to view a particular job\n"),
+        ("vcctl job suspend -N none", 'Failed to suspend job: jobs.batch.volcano.sh "none" not found\n'),
+        ("vcctl job view -N none", 'Failed to view job: jobs.batch.volcano.sh "none" not found\n'),
+        ("vcctl job delete -N none", 'Failed to delete job: jobs.batch.volcano.sh "none" not found\n'),
+        ("vcancel", "Failed to: job name is mandatory to cancel a particular job\n"),
+        ("vcancel -n none", 'Failed to: jobs.batch.volcano.sh "none" not found\n'),
+        ("vsuspend", "Failed to: job name is mandatory to suspend a particular job\n"),
+    ],
+)
+def test_what_fails_says_so_on_stdout_with_code_255(call, line, says):
+    answer = call(line)
+
+    assert (answer.out, answer.err, answer.code) == (says, "", 255)
+
+
+def test_delete_and_cancel_remove_the_job_at_once(call, server):
+    server.create(BATCH, "Job", a_job("one"))
+    server.create(BATCH, "Job", a_job("two"))
+
+    assert call("vcctl job delete -N one").out == "delete job one successfully\n"
+    assert call("vcancel -n two").out == "cancel job two successfully\n"
+
+    assert server.items(BATCH, "Job") == []
+
+
+def test_vsub_splits_its_command_like_a_shell(call, server, monkeypatch):
+    monkeypatch.setenv("VOLCANO_DEFAULT_IMAGE", "alpine")
+    monkeypatch.setenv("VOLCANO_SCHEDULER_NAME", "")
+
+    answer = call("vsub -n demo -c", "sh -c 'echo \"a b\"' # said")
+
+    assert answer.out == "run job demo successfully\n"
+    spec = server.get(BATCH, "Job", Key("default", "demo"))["spec"]
+    container = spec["tasks"][0]["template"]["spec"]["containers"][0]
+    assert container["command"] == ["sh", "-c", 'echo "a b"']
+    assert container["image"] == "alpine"
+    assert spec["schedulerName"] == "volcano"
+    assert call("vsub -n other -c", "'open").code == 255
+
+
+def test_view_prints_everything_about_a_job(call, server, monkeypatch):
+    job = a_job(labels={"team": "ml"})
+    job["spec"]["plugins"] = {"env": [], "ssh": ["--ssh-port=2222", "--x"]}
+    container = job["spec"]["tasks"][0]["template"]["spec"]["containers"][0]
+    container |= {
+        "ports": [{"containerPort": 80, "name": "web"}],
+        "workingDir": "/tmp",
+        "resources": {"requests": {"cpu": "1000m"}, "limits": {"memory": "1024Mi"}},
+    }
+    job["spec"]["tasks"] = job["spec"]["tasks"][:1]
+    made = server.create(BATCH, "Job", job)
+    condition = {"status": "Running", "lastTransitionTime": "2026-01-02T03:04:05Z"}
+    status = {
+        "state": {"phase": "Running"}, "running": 2, "minAvailable": 2, "version": 1,
+        "controlledResources": {"plugin-env": "env"}, "conditions": [condition],
+    }  # fmt: skip
+    server.set_status(BATCH, "Job", Key("default", "demo"), status)
+    monkeypatch.setenv("TZ", "UTC")
+
+    out = call("vcctl job view -N demo").out
+
+    assert out.startswith('Name:       \tdemo\nNamespace:  \tdefault\nLabels:     \t{"team":"ml"}\nAnnotations:\t<none>\n')
+    for line in (
+        "API Version:\t", "Kind:       \t", "Metadata:", f"  UID:               \t{made['metadata']['uid']}",
+        "  Min Available:     \t2", "    Env:\t[]", "    Ssh:\t[--ssh-port=2222 --x]",
+        "  Scheduler Name:    \tvolcano", "    Name:\tt0", "    Replicas:\t2",
+        "          Cri . Cci . Io / Container - Type:          \t",
+        "        Creation Timestamp:\t0001-01-01 00:00:00 +0000 UTC", "          Command:", "            sh",
+        "          Image:\tbusybox", "          Name: \tmain", "            Container Port:\t80",
+        "            Name:          \tweb", "            Limits:", "              Cpu:   \t0",
+        "              Memory:\t1Gi", "              Cpu:   \t1", "            Working Dir:\t/tmp",
+        "        Restart Policy:   \tNever", "Status:", "  Running:      \t2", "  Min Available:\t2", "  Version:      \t1",
+        "    Phase:\tRunning", "    plugin-env: \tenv", "    Status\tTransitionTime", "Events: \t<none>",
+    ):  # fmt: skip
+        assert line in out.splitlines(), line
+    assert "Conditions:" not in call("vjobs -n demo").out
+
+
+def test_view_shows_the_jobs_events(call, server):
+    server.create(BATCH, "Job", a_job())
+    event = {
+        "metadata": {"name": "demo.1234", "namespace": "default"},
+        "involvedObject": {"kind": "Job", "name": "demo", "namespace": "default"},
+        "type": "Warning", "reason": "PodGroupPending", "message": " waits \n", "count": 3,
+        "firstTimestamp": "2020-01-01T00:00:00Z", "lastTimestamp": "2020-01-01T00:00:00Z",
+        "source": {"component": "vc-controller-manager", "host": "h1"},
+    }  # fmt: skip
+    server.create("", "Event", event)
+
+    lines = call("vcctl job view -N demo").out.splitlines()
+
+    start = lines.index("Events:")
+    assert lines[start + 1].split("\t") == [f"{'Type':<15}", f"{'Reason':<40}", f"{'Age':<30}", f"{'Form':<40}", "Message", ""]
+    kind, reason, age, form, message, _ = lines[start + 3].split("\t")
+    assert (kind, reason, message) == (f"{'Warning':<15}", f"{'PodGroupPending':<40}", "waits")
+    assert "(x3 over " in age
+    assert form == f"{'vc-controller-manager, h1':<40}"
