@@ -34,6 +34,7 @@ class Snapshot:
     set_aside: dict[str, str] = field(default_factory=dict)  # kind/namespace/name → why it could not be read
     homeless: dict[str, dict[str, Task]] = field(default_factory=dict)  # tasks on nodes not yet known
     default_queue: str = "default"
+    admits_by_gate: bool = False  # feature SchedulingGatesQueueAdmission
     scheduler_names: frozenset[str] | None = None  # None: every pod is ours
 
     def node_of(self, task: Task) -> Node | None:

@@ -55,9 +55,9 @@ class Moves:
         self._restate(task, Status.RELEASING, evicted=True)
         self._ask.deallocated(task)
 
-    def reinstate(self, task: Task) -> None:
-        """The inverse of evict; the task counts as running, whatever it was."""
-        self._restate(task, Status.RUNNING, evicted=False)
+    def reinstate(self, task: Task, status: Status = Status.RUNNING) -> None:
+        """The inverse of evict; unless stated otherwise the task then counts as running, whatever it was."""
+        self._restate(task, status, evicted=False)
         self._ask.allocated(task)
 
     def bind(self, task: Task) -> None:

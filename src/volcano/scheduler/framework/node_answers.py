@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from volcano.scheduler.core.fit import short_of
+from volcano.scheduler.core.fit import fits_in, short_of
 from volcano.scheduler.core.node_table import Column, Mask, NodeTable, Rows
 from volcano.scheduler.core.node_view import NodeView
 from volcano.scheduler.framework.answers import ABORTS, BatchScore, Cause, Code
@@ -67,6 +67,15 @@ class Scored:
         return batch
 
 
+@dataclass(slots=True, eq=False)
+class Room:
+    """Where the request fits now (`idle`), and where it will once everybody leaving has left (`future`)."""
+
+    mark: int
+    idle: Mask
+    future: Mask
+
+
 class NodeAnswers:
     def __init__(self, table: NodeTable, ask: Questions, shard: Mask | None = None) -> None:
         self.table = table
@@ -74,6 +83,7 @@ class NodeAnswers:
         self._shard = shard  # with hard sharding, the nodes that may be used at all
         self._filtered: dict[Key, Filtered] = {}
         self._scored: dict[Key, Scored] = {}
+        self._rooms: dict[int, Room] = {}
         askers = [plugin for point in NODE_POINTS for plugin in ask.plugins(point)]
         unique = list({id(plugin): plugin for plugin in askers}.values())
         self._keyed = [plugin.sharing_key for plugin in unique if _overrides(plugin, "sharing_key")]
@@ -147,6 +157,23 @@ class NodeAnswers:
                 yield cause, still
                 refused = refused | cause.refused
             still = still & ~refused
+
+    # -- room ----------------------------------------------------------------------------------------------------------
+    def room(self, task: Task) -> Room:
+        """Where the task's request fits, current as of now."""
+        kept = self._rooms.get(task.shape.number)
+        mark = self.table.mark
+        if kept is None:
+            view = NodeView(self.table)
+            kept = Room(mark, fits_in(task.request, view.idle), fits_in(task.request, view.future_idle))
+            self._rooms[task.shape.number] = kept
+        elif kept.mark != mark:
+            rows = self.table.changed_since(kept.mark)
+            view = NodeView(self.table, rows)
+            kept.idle[rows] = fits_in(task.request, view.idle)
+            kept.future[rows] = fits_in(task.request, view.future_idle)
+            kept.mark = mark
+        return kept
 
     def shortages(self, task: Task) -> dict[tuple[Code, str], Mask]:
         """Rows that lack room even after everybody leaving has left, by the first resource that is short."""

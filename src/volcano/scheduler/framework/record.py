@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from volcano.api.meta import Key
 from volcano.api.scheduling import PodGroupCondition
 from volcano.api.why import Why
 from volcano.scheduler.core.node_table import Mask
-from volcano.scheduler.model import Resources
+from volcano.scheduler.model import CPU, MEMORY, Resources
 
 
 @dataclass(slots=True, frozen=True)
@@ -38,6 +39,15 @@ class Note:
     reason: str
     message: str
     type: str = "Normal"
+
+
+@dataclass(slots=True, frozen=True)
+class VolumeChoice:
+    """A claim that waited for its pod's node: which volume it gets there, or none when one is to be made."""
+
+    claim: Key
+    node: str
+    volume: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -72,6 +82,7 @@ class Record:
     why: dict[str, Why] = field(default_factory=dict)  # the first blocking reason of each job
     gauges: dict[tuple[str, tuple[str, ...]], float] = field(default_factory=dict)  # metric, label values → value
     counters: Counter[tuple[str, tuple[str, ...]]] = field(default_factory=Counter)
+    volumes: dict[str, tuple[VolumeChoice, ...]] = field(default_factory=dict)  # by uid of the bound task
     gates_to_remove: list[str] = field(default_factory=list)  # namespace/pod
     queue_allocated: dict[str, Resources] = field(default_factory=dict)
     allocated_domains: dict[str, str] = field(default_factory=dict)  # job or sub-job → hypernode
@@ -83,6 +94,16 @@ class Record:
 
     def gauge(self, metric: str, value: float, *labels: str) -> None:
         self.gauges[(metric, labels)] = value
+
+    def gauge_amount(self, metric: str, amount: Resources, *labels: str) -> None:
+        """cpu and memory each in a metric of its own, everything else in one with the resource as a label."""
+        for name, value in amount.amounts.items():
+            if name == CPU:
+                self.gauge(f"{metric}_milli_cpu", value, *labels)
+            elif name == MEMORY:
+                self.gauge(f"{metric}_memory_bytes", value, *labels)
+            else:
+                self.gauge(f"{metric}_scalar_resources", value, *labels, name)
 
     # -- fit errors -----------------------------------------------------------------------------------------------
     def cannot_fit(self, job: str, uid: str, errors: FitErrors, *, sub_job: str, role: str) -> None:

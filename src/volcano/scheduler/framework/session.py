@@ -75,6 +75,10 @@ class Session:
     def now(self) -> datetime:
         return self.snapshot.now
 
+    @property
+    def admits_by_gate(self) -> bool:
+        return self.snapshot.admits_by_gate
+
     def job_of(self, task: Task) -> Job | None:
         return self.jobs.get(task.job_id)
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from volcano.api.scheduling import PodGroup
 from volcano.scheduler.model.resources import Resources
-from volcano.scheduler.model.status import ALLOCATED, IS_ALLOCATED, READY, VALID, Status
+from volcano.scheduler.model.status import ALLOCATED, IS_ALLOCATED, IS_HELD, READY, VALID, Status
 from volcano.scheduler.model.task import DAWN, Task
 
 
@@ -119,6 +119,8 @@ class Job:
     roles: dict[str, Counts] = field(default_factory=dict)
     sub_jobs: dict[str, SubJob] = field(default_factory=dict)
     allocated: Resources = field(default_factory=Resources)
+    held: Resources = field(default_factory=Resources)  # allocated, and what is promised to pipelined tasks
+    version: int = 0  # grows with every change of status
     total_request: Resources = field(default_factory=Resources)
     gated: dict[str, Task] = field(default_factory=dict)
 
@@ -150,14 +152,19 @@ class Job:
         self._count(task, status, 1)
 
     def _count(self, task: Task, status: Status, by: int) -> None:
+        self.version += 1
         if by > 0:
             self.by_status[status][task.uid] = task
             if IS_ALLOCATED[status]:
                 self.allocated.add(task.request)
+            if IS_HELD[status]:
+                self.held.add(task.request)
         else:
             del self.by_status[status][task.uid]
             if IS_ALLOCATED[status]:
                 self.allocated.subtract(task.request)
+            if IS_HELD[status]:
+                self.held.subtract(task.request)
         self.counts.change(task, status, by)
         role = self.roles.get(task.role)
         if role is None:

@@ -31,6 +31,7 @@ VALID: Final = (*READY, Status.PIPELINED, Status.PENDING)
 SCHEDULED: Final = (Status.BOUND, Status.RUNNING, Status.SUCCEEDED, Status.FAILED)
 COMPLETED: Final = (Status.SUCCEEDED, Status.FAILED)
 IS_ALLOCATED: Final = tuple(status in ALLOCATED for status in Status)
+IS_HELD: Final = tuple(status in (*ALLOCATED, Status.PIPELINED) for status in Status)
 IS_TERMINATED: Final = tuple(status in COMPLETED for status in Status)
 
 

@@ -1,0 +1,180 @@
+"""Decisions: what a cycle asks the world to become, as plain values; and how it is read from a session."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from volcano.api.scheduling import PodGroupCondition
+from volcano.api.why import GANG, WAIT, Why
+from volcano.scheduler.framework.reasons import job_reason, task_reason
+from volcano.scheduler.framework.record import Bind, Eviction, Note
+from volcano.scheduler.framework.session import Session
+from volcano.scheduler.model import Job, Resources, Status
+from volcano.scheduler.model.status import COMPLETED, SCHEDULED
+
+
+@dataclass(slots=True, frozen=True)
+class GroupStatus:
+    """What a PodGroup's status should say."""
+
+    phase: str
+    running: int
+    succeeded: int
+    failed: int
+    conditions: tuple[PodGroupCondition, ...] = ()
+
+
+@dataclass(slots=True, frozen=True)
+class PodNotice:
+    """Why a pod is not scheduled (its PodScheduled condition), and the node nominated for it, if any."""
+
+    task: str
+    uid: str
+    reason: str
+    message: str
+    nominated_node: str = ""
+
+
+@dataclass(slots=True, frozen=True)
+class Decisions:
+    binds: tuple[Bind, ...] = ()
+    evictions: tuple[Eviction, ...] = ()
+    pipelined: Mapping[str, str] = field(default_factory=dict)  # task → node, promised
+    groups: Mapping[str, GroupStatus] = field(default_factory=dict)  # job → its PodGroup's status
+    status_counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # job → status → tasks
+    why: Mapping[str, Why] = field(default_factory=dict)  # job → what it waits for
+    pods: tuple[PodNotice, ...] = ()
+    notes: tuple[Note, ...] = ()
+    gauges: Mapping[tuple[str, tuple[str, ...]], float] = field(default_factory=dict)
+    counters: Mapping[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)
+    queue_allocated: Mapping[str, Resources] = field(default_factory=dict)
+    gates_to_remove: tuple[str, ...] = ()
+    allocated_domains: Mapping[str, str] = field(default_factory=dict)
+    set_aside: Mapping[str, str] = field(default_factory=dict)
+    dropped: Mapping[str, str] = field(default_factory=dict)  # task → why the plan check refuses its decision
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+def decisions_from(session: Session, dropped: Mapping[str, str]) -> Decisions:
+    record = session.record
+    _explain_waiting(session)
+    groups = {job.id: _group_status(session, job) for job in session.jobs.values()}
+    return Decisions(
+        binds=tuple(record.binds.values()),
+        evictions=tuple(record.evictions.values()),
+        pipelined={
+            task.key: task.node for job in session.jobs.values() for task in job.by_status[Status.PIPELINED].values()
+        },
+        groups=groups,
+        status_counts={job.id: _status_counts(job) for job in session.jobs.values()},
+        why=dict(record.why),
+        pods=_pod_notices(session),
+        notes=(*record.notes, *_group_notes(session, groups)),
+        gauges=record.gauges,
+        counters=record.counters,
+        queue_allocated=queue_allocated(session),
+        gates_to_remove=tuple(record.gates_to_remove),
+        allocated_domains=record.allocated_domains,
+        set_aside=dict(session.snapshot.set_aside),
+        dropped=dropped,
+        seconds=record.seconds,
+    )
+
+
+def _status_counts(job: Job) -> dict[str, int]:
+    return {Status(number).label: len(tasks) for number, tasks in enumerate(job.by_status) if tasks}
+
+
+# -- PodGroups ------------------------------------------------------------------------------------------------------
+def _group_status(session: Session, job: Job) -> GroupStatus:
+    before = job.group.status.conditions if job.group else []
+    conditions = {condition.type: condition for condition in before}
+    conditions.update({condition.type: condition for condition in session.record.conditions.get(job.id, ())})
+    counts = job.counts.by_status
+    return GroupStatus(
+        _phase(job, is_unschedulable=_is_unschedulable(session, job)),
+        counts[Status.RUNNING],
+        counts[Status.SUCCEEDED],
+        counts[Status.FAILED],
+        tuple(conditions.values()),
+    )
+
+
+def _is_unschedulable(session: Session, job: Job) -> bool:
+    return any(condition.type == "Unschedulable" for condition in session.record.conditions.get(job.id, ()))
+
+
+def _phase(job: Job, *, is_unschedulable: bool) -> str:
+    if job.by_status[Status.RUNNING] and is_unschedulable:
+        return "Unknown"
+    leaving = sum(bool(task.node) for task in job.by_status[Status.RELEASING].values())
+    scheduled = job.counts.of(SCHEDULED) + leaving
+    if job.group is not None and scheduled >= job.group.spec.min_member:
+        return "Completed" if scheduled == job.counts.of(COMPLETED) else "Running"
+    return "Inqueue" if job.phase == "Inqueue" else "Pending"
+
+
+def _group_notes(session: Session, groups: Mapping[str, GroupStatus]) -> list[Note]:
+    notes = []
+    for job in session.jobs.values():
+        if groups[job.id].phase in ("Unknown", "Pending", "Inqueue"):
+            counted = f"{len(job.by_status[Status.PENDING])}/{len(job.tasks)}"
+            message = f"{counted} tasks in gang unschedulable: {job_reason(session, job)}"
+            notes.append(Note(job.id, "Unschedulable", message, "Warning"))
+        elif job.group is not None and groups[job.id].phase != job.group.status.phase:
+            notes.append(Note(job.id, "Scheduled", "pod group is ready"))
+    return notes
+
+
+# -- pods -----------------------------------------------------------------------------------------------------------
+def _pod_notices(session: Session) -> tuple[PodNotice, ...]:
+    notices = []
+    for job in session.jobs.values():
+        for status in (Status.ALLOCATED, Status.PENDING, Status.PIPELINED):
+            for task in job.by_status[status].values():
+                if task.is_gated:
+                    continue
+                reason, message, nominated = task_reason(session, task)
+                message = message or job_reason(session, job) or "all nodes are unavailable"
+                notices.append(PodNotice(task.key, task.uid, reason, message, nominated))
+    return tuple(notices)
+
+
+# -- queues ---------------------------------------------------------------------------------------------------------
+def queue_allocated(session: Session) -> dict[str, Resources]:
+    """What each queue holds; with a queue `root`, ancestors count their descendants' too."""
+    sums = {name: Resources() for name in session.queues}
+    for job in session.jobs.values():
+        for name in _line(session, job.queue):
+            sums[name].add(job.allocated)
+    return sums
+
+
+def _line(session: Session, name: str) -> list[str]:
+    line = [name]
+    if "root" not in session.queues:
+        return line
+    while line[-1] != "root":
+        parent = session.queues[line[-1]].parent or "root"
+        if parent in line or parent not in session.queues:
+            break
+        line.append(parent)
+    return line
+
+
+# -- why ------------------------------------------------------------------------------------------------------------
+def _explain_waiting(session: Session) -> None:
+    """Jobs that got what they need have no reason to wait; those with promises wait for these."""
+    why = session.record.why
+    for job in session.jobs.values():
+        waiting, promised = job.by_status[Status.PENDING], job.by_status[Status.PIPELINED]
+        if (job.is_ready and not promised) or not (waiting or promised):
+            why.pop(job.id, None)
+        elif promised and job.is_pipelined:
+            nodes = Counter(task.node for task in promised.values())
+            message = f"{len(promised)} of {len(job.tasks)} tasks wait for room that others are leaving"
+            why[job.id] = Why(WAIT, "resources are being released", "", message, dict(nodes.most_common(8)))
+        elif job.id not in why:
+            why[job.id] = Why(GANG, "not enough tasks fit", "", job_reason(session, job))

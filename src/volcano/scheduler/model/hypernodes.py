@@ -1,0 +1,76 @@
+"""From HyperNode objects to Domains. Contradictions (a cycle, two parents) make the whole not ready."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from volcano.api.selectors import selector_from
+from volcano.api.topology import HyperNode, Member
+from volcano.scheduler.model.domain import Domain, Domains
+
+DEEPEST: Final = 64
+
+
+def domains_from(hypernodes: Iterable[HyperNode], nodes: Mapping[str, Mapping[str, str]]) -> Domains:
+    """`nodes`: name → labels of every node there is."""
+    objects = {hypernode.name: hypernode for hypernode in hypernodes}
+    found = {name: Domain(name, item.spec.tier, item.spec.tier_name) for name, item in objects.items()}
+    domains = Domains(found)
+    for name, item in objects.items():
+        for child in _child_names(item):
+            if child not in found:
+                continue
+            if found[child].parent:
+                domains.ready = False
+            else:
+                found[child].parent = name
+                found[name].children.append(child)
+    for name in found:
+        below = _nodes_below(name, objects, nodes, depth=0)
+        if below is None:
+            domains.ready = False
+        else:
+            found[name].nodes = below
+    return domains
+
+
+def _child_names(hypernode: HyperNode) -> list[str]:
+    exact = (m.selector.exact_match for m in hypernode.spec.members if m.type == "HyperNode")
+    return [match.name for match in exact if match is not None]
+
+
+def _nodes_below(
+    name: str, objects: Mapping[str, HyperNode], nodes: Mapping[str, Mapping[str, str]], *, depth: int
+) -> frozenset[str] | None:
+    """The nodes of the whole subtree; None when it has no end."""
+    if depth > DEEPEST:
+        return None
+    below: set[str] = set()
+    for member in objects[name].spec.members:
+        if member.type == "Node":
+            below |= _matching(member, nodes)
+    for child in _child_names(objects[name]):
+        if child in objects:
+            deeper = _nodes_below(child, objects, nodes, depth=depth + 1)
+            if deeper is None:
+                return None
+            below |= deeper
+    return frozenset(below)
+
+
+def _matching(member: Member, nodes: Mapping[str, Mapping[str, str]]) -> set[str]:
+    selector = member.selector
+    if selector.exact_match is not None:
+        return {selector.exact_match.name}
+    if selector.regex_match is not None:
+        try:
+            pattern = re.compile(selector.regex_match.pattern)
+        except re.error:
+            return set()
+        return {name for name in nodes if pattern.search(name)}
+    if selector.label_match is not None:
+        wanted = selector_from(selector.label_match)
+        return {name for name, labels in nodes.items() if wanted and wanted.matches(labels)}
+    return set()

@@ -1,0 +1,55 @@
+"""overcommit: jobs enter their queues only while, all together, they stay within a multiple of the cluster."""
+
+from __future__ import annotations
+
+from volcano.api.why import ENQUEUE, Why
+from volcano.scheduler.core.shares import still_missing
+from volcano.scheduler.framework.answers import Vote
+from volcano.scheduler.framework.plugin import Plugin
+from volcano.scheduler.framework.record import Note
+from volcano.scheduler.framework.session import Session
+from volcano.scheduler.model import Job, Resources
+
+FACTOR = 1.2
+
+
+class Overcommit(Plugin):
+    name = "overcommit"
+    argument_names = frozenset({"overcommit-factor"})
+
+    def open(self, session: Session) -> None:
+        super().open(session)
+        factor = self.arguments.number("overcommit-factor", FACTOR)
+        self._room = session.total * (factor if factor >= 1.0 else FACTOR)
+        used = session.table.used.sum(axis=1)
+        self._room.subtract(Resources({name: float(used[place]) for name, place in session.table.resources.items()}))
+        self._inqueue = Resources()
+        for job in session.jobs.values():
+            self._inqueue.add(_spoken_for(job))
+
+    def job_enqueueable(self, job: Job) -> Vote:
+        if job.min_resources is None:
+            return Vote.PERMIT
+        over = (self._inqueue + job.min_resources).exceeds_requested(self._room, job.min_resources)
+        if not over:
+            return Vote.PERMIT
+        message = "resource in cluster is overused: " + ", ".join(f"overused {name}" for name in over)
+        self.session.record.notes.append(Note(job.id, "Unschedulable", message))
+        self.session.record.refuse(job.id, Why(ENQUEUE, "resource in cluster is overused", self.name, message))
+        return Vote.REJECT
+
+    def job_enqueued(self, job: Job) -> None:
+        if job.min_resources is not None:
+            self._inqueue.add(job.without_gated(job.min_resources))
+
+
+def _spoken_for(job: Job) -> Resources:
+    """Of a job in the queue its whole minimum; of one running at its minimum what that still lacks."""
+    if job.min_resources is None:
+        return Resources()
+    if job.phase == "Inqueue":
+        return job.without_gated(job.min_resources)
+    least = job.group.spec.min_member if job.group else 0
+    if job.phase == "Running" and job.allocated_count >= least:
+        return job.without_gated(still_missing(job))
+    return Resources()

@@ -1,0 +1,46 @@
+"""priority: what is more important goes first, and never makes room for its equals."""
+
+from __future__ import annotations
+
+from volcano.scheduler.framework.plugin import Plugin
+from volcano.scheduler.model import Job, SubJob, Task
+
+
+class Priority(Plugin):
+    name = "priority"
+    argument_names = frozenset()
+
+    def task_order(self, one: Task, other: Task) -> int:
+        return other.priority - one.priority
+
+    def job_order(self, one: Job, other: Job) -> int:
+        return other.priority - one.priority
+
+    def sub_job_order(self, one: SubJob, other: SubJob) -> int:
+        return other.priority - one.priority
+
+    def preemptable(self, preemptor: Task, candidates: list[Task]) -> list[Task]:
+        """Tasks of less important jobs; within the job, less important tasks."""
+        job = self.session.job_of(preemptor)
+        if job is None:
+            return []
+        jobs = self.session.jobs
+        return [
+            task
+            for task in candidates
+            if (
+                task.priority < preemptor.priority
+                if task.job_id == job.id
+                else task.job_id in jobs and jobs[task.job_id].priority < job.priority
+            )
+        ]
+
+    def evictable(self, kind: str, job: Job, candidates: list[Task]) -> list[Task]:
+        """Reclaiming between queues is a matter of fairness, not of importance."""
+        if kind == "GangReclaim":
+            return list(candidates)
+        jobs = self.session.jobs
+        return [task for task in candidates if task.job_id in jobs and jobs[task.job_id].priority < job.priority]
+
+    def job_starving(self, job: Job) -> bool:
+        return job.counts.ready + job.counts.waiting < len(job.tasks)

@@ -1,0 +1,152 @@
+"""proportion: queues share the cluster by weight; what one does not ask for is spread over the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from volcano.api.why import ENQUEUE, QUEUE, Why
+from volcano.scheduler.core.shares import QueueShare, account_for, enter, summed
+from volcano.scheduler.framework.answers import Vote
+from volcano.scheduler.framework.plugin import Plugin
+from volcano.scheduler.framework.record import Note
+from volcano.scheduler.framework.session import Session
+from volcano.scheduler.model import Job, Queue, Resources, Task
+
+
+class Proportion(Plugin):
+    name = "proportion"
+    argument_names = frozenset()
+
+    def open(self, session: Session) -> None:
+        super().open(session)
+        self._shares: dict[str, QueueShare] = {}
+        for job in session.jobs.values():
+            share = self._shares.get(job.queue)
+            if share is None:
+                share = self._shares[job.queue] = account_for(session.queues[job.queue])
+            enter(share, job)
+        self._bound()
+        pour(session.total, list(self._shares.values()))
+
+    def _bound(self) -> None:
+        """What each queue may have at most: what others' guarantees leave, and its capability."""
+        guaranteed = Resources()
+        for queue in self.session.queues.values():
+            if queue.guarantee is not None:
+                guaranteed.add(queue.guarantee)
+        free = self.session.total.exceeding(guaranteed)
+        for share in self._shares.values():
+            share.real_capability = free + share.guarantee
+            if share.capability is not None:
+                share.real_capability = share.real_capability.limited(share.capability, missing_is_infinite=True)
+
+    def close(self, session: Session) -> None:
+        for name, queue in session.queues.items():
+            share = self._shares.get(name)
+            session.record.gauge("queue_weight", queue.weight, name)
+            if share is None:
+                continue
+            session.record.gauge("queue_share", share.share, name)
+            session.record.gauge("queue_overused", float(share.deserved.fits(share.allocated)), name)
+            for kind in ("allocated", "request", "deserved", "inqueue"):
+                session.record.gauge_amount(f"queue_{kind}", getattr(share, kind), name)
+
+    # -- orders and bounds ---------------------------------------------------------------------------------------------
+    def queue_order(self, one: Queue, other: Queue) -> int:
+        if one.priority != other.priority:
+            return other.priority - one.priority
+        mine, theirs = self._share(one), self._share(other)
+        return 0 if mine == theirs else -1 if mine < theirs else 1
+
+    def _share(self, queue: Queue) -> float:
+        share = self._shares.get(queue.name)
+        return share.share if share else 0.0
+
+    def overused(self, queue: Queue) -> bool:
+        share = self._shares.get(queue.name)
+        return share is not None and share.deserved.fits(share.allocated)
+
+    def allocatable(self, queue: Queue, task: Task) -> bool:
+        return queue.is_open and self.simulate_allocatable(queue, task)
+
+    def simulate_allocatable(self, queue: Queue, task: Task) -> bool:
+        share = self._shares.get(queue.name)
+        return share is not None and not share.would_exceed(task.request, share.deserved)
+
+    def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> bool:
+        share = self._shares.get(queue.name)
+        return queue.is_open and share is not None and not share.would_exceed(summed(tasks), share.deserved)
+
+    def reclaimable(self, reclaimer: Task, candidates: list[Task]) -> list[Task]:
+        """In order, as long as a queue holds more than it deserves."""
+        left: dict[str, Resources] = {}
+        victims = []
+        for task in candidates:
+            queue = self.session.queue_of(task)
+            share = self._shares.get(queue.name) if queue else None
+            if share is None:
+                continue
+            held = left.setdefault(share.name, share.allocated.copy())
+            if not held.fits(share.deserved):
+                held.subtract(task.request)
+                victims.append(task)
+        return victims
+
+    # -- entering ------------------------------------------------------------------------------------------------------
+    def job_enqueueable(self, job: Job) -> Vote:
+        queue, share = self.session.queues[job.queue], self._shares[job.queue]
+        if not queue.is_open:
+            self.session.record.refuse(job.id, Why(QUEUE, f"queue {queue.name} is {queue.state}", self.name))
+            return Vote.REJECT
+        if job.min_resources is None:
+            return Vote.PERMIT
+        over = share.wanted_with(job.min_resources).exceeds_requested(share.real_capability, job.min_resources)
+        if not over:
+            return Vote.PERMIT
+        message = "queue resource quota insufficient: " + ", ".join(f"insufficient {name}" for name in over)
+        self.session.record.notes.append(Note(job.id, "Unschedulable", message))
+        self.session.record.refuse(job.id, Why(ENQUEUE, "queue resource quota insufficient", self.name, message))
+        return Vote.REJECT
+
+    def job_enqueued(self, job: Job) -> None:
+        if job.min_resources is not None:
+            self._shares[job.queue].inqueue.add(job.without_gated(job.min_resources))
+
+    # -- following placements ------------------------------------------------------------------------------------------
+    def on_allocate(self, task: Task) -> None:
+        share = self._share_of(task)
+        if share is not None:
+            share.allocated.add(task.request)
+            share.refresh_share()
+
+    def on_deallocate(self, task: Task) -> None:
+        share = self._share_of(task)
+        if share is not None:
+            share.allocated.subtract(task.request)
+            share.refresh_share()
+
+    def _share_of(self, task: Task) -> QueueShare | None:
+        job = self.session.jobs.get(task.job_id)
+        return self._shares.get(job.queue) if job else None
+
+
+def pour(total: Resources, shares: list[QueueShare]) -> None:
+    """Fill every queue's `deserved` by weight, round after round, until all is spread or everybody has enough."""
+    remaining, thirsty = total.copy(), list(shares)
+    while weight := sum(share.queue.weight for share in thirsty):
+        before_round, gained, given_back = remaining, Resources(), Resources()
+        still = []
+        for share in thirsty:
+            before = share.deserved
+            offered = before + remaining * (share.queue.weight / weight)
+            capped = offered.limited(share.real_capability, missing_is_infinite=True)
+            share.deserved = capped.limited(share.request, missing_is_infinite=False).at_least(share.guarantee)
+            share.refresh_share()
+            if not share.request.fits(share.deserved) and share.deserved != before:
+                still.append(share)
+            gained.add(share.deserved.exceeding(before))
+            given_back.add(before.exceeding(share.deserved))
+        thirsty = still
+        remaining = (remaining + given_back).exceeding(gained)
+        if remaining.is_empty or remaining == before_round:
+            return

@@ -1,0 +1,40 @@
+"""Which nodes are worth freeing for a task: those whose refusal, if any, an eviction could lift."""
+
+from __future__ import annotations
+
+from volcano.scheduler.core.node_table import Mask
+from volcano.scheduler.core.node_view import NodeView
+from volcano.scheduler.framework.session import Session
+from volcano.scheduler.model import EPSILON, Task
+
+
+class Candidates:
+    """Remembers, per role, nodes found hopeless before, as long as it lives (an action's run, or one task)."""
+
+    def __init__(self, session: Session, action: str) -> None:
+        self._session = session
+        self._remembers = session.config.arguments_of(action).flag("predicateErrorCacheEnable", True)
+        self._hopeless: dict[tuple[str, str], Mask] = {}
+
+    def of(self, task: Task) -> Mask:
+        session = self._session
+        filtered = session.nodes.filtered(task)
+        hopeful: Mask = ~filtered.aborted
+        errors = session.record.fit_errors.get(task.job_id, {}).get(task.uid)
+        if errors is not None and errors.unresolvable is not None:
+            hopeful &= ~errors.unresolvable
+        if not filtered.local and task.role and self._remembers:
+            key = (task.job_id, task.role)
+            if key in self._hopeless:
+                hopeful &= ~self._hopeless[key]
+            self._hopeless[key] = ~hopeful
+        return hopeful
+
+
+def could_hold(session: Session, task: Task) -> Mask:
+    """Nodes that would have room if everybody left whom nobody was promised the place of; a quick upper bound."""
+    view = NodeView(session.table)
+    possible = view.all()
+    for name, asked in task.request.amounts.items():
+        possible &= view.idle[name] + view.used[name] - view.pipelined[name] > asked - EPSILON
+    return possible

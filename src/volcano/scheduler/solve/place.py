@@ -1,0 +1,159 @@
+"""Place a list of tasks of one job, one after the other, until the job (or sub-job) is whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from volcano.api.why import FIT, QUOTA, Why
+from volcano.scheduler.core.node_table import Mask
+from volcano.scheduler.framework.answers import Code, Refusal
+from volcano.scheduler.framework.record import FitErrors
+from volcano.scheduler.framework.session import Session
+from volcano.scheduler.framework.statement import Statement
+from volcano.scheduler.model import ROOT, Domain, Job, Queue, Status, SubJob, Task
+from volcano.scheduler.solve.choose import node_for
+from volcano.scheduler.solve.worksheet import TaskLine
+
+
+class Placement:
+    """One attempt to place tasks of a sub-job within a domain."""
+
+    def __init__(self, session: Session, job: Job, sub_job: SubJob, domain: Domain) -> None:
+        self._session = session
+        self._job = job
+        self._sub_job = sub_job
+        self._queue: Queue = session.queues[job.queue]
+        self._domain = domain
+        self._within: Mask | None = None
+        if domain.name != ROOT:
+            self._within = np.array([node.name in domain.nodes for node in session.table.nodes], dtype=bool)
+        self._seen_failing: dict[str, Mask] = {}  # by role; remembered for the attempt, as Volcano does
+        self._remembers = session.config.arguments_of("allocate").flag("predicateErrorCacheEnable", True)
+        self._running_domain = sub_job.allocated_domain
+        self.statement = Statement(session)
+
+    def run(self, line: TaskLine) -> Statement | None:
+        """Place tasks until whole. None (and nothing changed) when not even promises would make it whole."""
+        if self._nodes_count() == 0:
+            return None
+        ask = self._session.ask
+        while line:
+            task = line.pop()
+            goes_on = self._try(task)
+            if not goes_on or (self._placed(task) and ask.sub_job_ready(self._job, self._sub_job)):
+                break
+        if ask.sub_job_ready(self._job, self._sub_job) or ask.sub_job_pipelined(self._job, self._sub_job):
+            return self.statement
+        self.statement.discard()
+        return None
+
+    @staticmethod
+    def _placed(task: Task) -> bool:
+        return task.status in (Status.ALLOCATED, Status.PIPELINED)
+
+    def _nodes_count(self) -> int:
+        return len(self._session.table) if self._within is None else int(self._within.sum())
+
+    def _try(self, task: Task) -> bool:
+        """Place one task if possible; False when the rest need not be tried."""
+        session, job = self._session, self._job
+        if not session.ask.allocatable(self._queue, task):
+            session.record.refuse(job.id, Why(QUOTA, f"queue {self._queue.name} may not hold more"))
+            return True
+        if task.is_gated:
+            self._ask_for_admission(task)
+            return True
+        if task.role and session.record.has_failed(job.id, self._sub_job.id, task.role):
+            said = f"Task {task.name} with role spec {task.role} has already predicated failed, skip"
+            session.record.fit_errors.setdefault(job.id, {}).setdefault(task.uid, FitErrors(base=said))
+            return True
+        refusal: Refusal | None = session.ask.ask("pre_filter", task)
+        if refusal is not None:
+            self._note(task, FitErrors(self._nodes_count(), Counter({refusal.message: self._nodes_count()})))
+            return self._continues()
+        feasible = self._feasible(task)
+        if feasible is None:
+            self._note(task, self._fit_errors(task))
+            return self._continues()
+        self._put(task, feasible)
+        return True
+
+    # -- nodes ---------------------------------------------------------------------------------------------------------
+    def _feasible(self, task: Task) -> Mask | None:
+        """The nodes that have (or will have) room and pass every filter; the nominated one alone if it does."""
+        session = self._session
+        filtered = session.nodes.filtered(task)
+        passing: Mask = filtered.ok & session.nodes.room(task).future
+        if self._within is not None:
+            passing &= self._within
+        row = session.table.index.get(task.nominated_node) if task.nominated_node else None
+        if row is not None and passing[row]:
+            alone: Mask = np.zeros(len(session.table), dtype=bool)
+            alone[row] = True
+            return alone
+        if not filtered.local and task.role and self._remembers:
+            failing = self._seen_failing.get(task.role)
+            if failing is not None:
+                passing &= ~failing
+            self._seen_failing[task.role] = ~passing
+        return passing if passing.any() else None
+
+    def _put(self, task: Task, feasible: Mask) -> None:
+        session = self._session
+        if self._sub_job.topology is not None:
+            task.allocated_domain = self._running_domain
+        found = node_for(session, task, feasible)
+        if found is None:
+            return
+        node, now = found
+        objection = self.statement.allocate(task, node) if now else self.statement.pipeline(task, node)
+        if objection is None and self._sub_job.topology is not None:
+            lowest = session.domains.lowest_with([node.name])
+            self._running_domain = session.domains.common(lowest, self._running_domain)
+
+    # -- when it does not fit ------------------------------------------------------------------------------------------
+    def _fit_errors(self, task: Task) -> FitErrors:
+        nodes = self._session.nodes
+        fitting = nodes.room(task).future
+        here = np.ones(len(self._session.table), dtype=bool) if self._within is None else self._within
+        filtered = nodes.filtered(task)
+        reasons = filtered.histogram(here & fitting)
+        for (_, reason), rows in nodes.shortages(task).items():
+            count = int((rows & here).sum())
+            if count:
+                reasons[reason] += count
+        unresolvable = np.zeros(len(here), dtype=bool)
+        for (code, _), rows in filtered.causes.items():
+            if code == Code.UNRESOLVABLE:
+                unresolvable |= rows & fitting & here
+        domain = "" if self._domain.name == ROOT else self._domain.name
+        return FitErrors(self._nodes_count(), reasons, domain=domain, unresolvable=unresolvable)
+
+    def _note(self, task: Task, errors: FitErrors) -> None:
+        record, job = self._session.record, self._job
+        record.cannot_fit(job.id, task.uid, errors, sub_job=self._sub_job.id, role=task.role)
+        cause = errors.reasons.most_common(1)[0][0] if errors.reasons else str(errors)
+        placed = job.counts.ready + job.counts.waiting
+        message = f"{placed} of {job.min_available} tasks fit"
+        numbers = {"placed": float(placed), "needed": float(job.min_available)}
+        record.why[job.id] = Why(FIT, cause, "", message, dict(errors.reasons), numbers)
+
+    def _continues(self) -> bool:
+        """After a failure: whether the rest could still make the job whole."""
+        job, sub_job, record = self._job, self._sub_job, self._session.record
+        if job.min_available == len(job.tasks) or sub_job.min_available >= len(sub_job.tasks):
+            return False
+        if job.has_policies:
+            return True
+        failed = {role for place, role in record.failed_roles.get(job.id, ()) if place == sub_job.id}
+        if job.min_available < sum(job.role_minimums.values()):
+            hopeful = sum(counts.by_status[Status.PENDING] for role, counts in job.roles.items() if role not in failed)
+            return job.counts.ready + hopeful >= job.min_available
+        return all(job.role_occupied(role) >= job.role_minimums.get(role, 0) for role in failed)
+
+    def _ask_for_admission(self, task: Task) -> None:
+        session = self._session
+        if session.admits_by_gate and task.asks_for_queue_admission and not task.is_externally_gated:
+            session.record.gates_to_remove.append(task.key)
