@@ -111,6 +111,7 @@ class Volume(Model, frozen=True):
     persistent_volume_claim: ClaimVolume | None = None
     ephemeral: JSON | None = None
     csi: JSON | None = None
+    image: JSON | None = None
 
 
 class PodResourceClaim(Model, frozen=True):
@@ -291,6 +292,16 @@ class ServiceSpec(Model, frozen=True):
 class Service(Resource, frozen=True):
     spec: ServiceSpec = ServiceSpec()
     status: JSON | None = None
+
+
+class Endpoints(Resource, frozen=True):
+    subsets: list[JSON] = []
+
+
+class EndpointSlice(Resource, frozen=True):
+    address_type: str = ""
+    endpoints: list[JSON] = []
+    ports: list[JSON] = []
 
 
 class ServiceAccount(Resource, frozen=True):

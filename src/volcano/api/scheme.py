@@ -161,6 +161,8 @@ READERS: Final[dict[type[Resource], ResourceType]] = {
     core.ConfigMap: _ALL["", "ConfigMap"],
     core.Secret: _ALL["", "Secret"],
     core.Service: _ALL["", "Service"],
+    core.Endpoints: _ALL["", "Endpoints"],
+    core.EndpointSlice: _ALL["discovery.k8s.io", "EndpointSlice"],
     core.ServiceAccount: _ALL["", "ServiceAccount"],
     core.Event: _ALL["", "Event"],
     core.ResourceQuota: _ALL["", "ResourceQuota"],

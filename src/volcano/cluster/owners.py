@@ -47,7 +47,8 @@ class _Owners:
     solid: list[OwnerReference]
     waiting: list[OwnerReference]  # being deleted in the foreground
     dangling: list[OwnerReference]  # not there any more
-    unsure: list[Ref]
+    missing: list[Ref]  # not among the objects seen
+    is_unsure: bool = False  # of some of these
     unseen: bool = False  # the server has one that was not seen yet
 
 
@@ -106,8 +107,9 @@ def _told_dependents(world: World, causes: Iterable[Hashable]) -> Iterable[Step]
 def _judged(partial: PartialObject, world: World, causes: tuple[Hashable, ...]) -> Plan:
     """Keep it, strike owners that are no more, or delete it."""
     owners = _classified(partial, world, causes)
-    if owners.unsure:
-        return tuple(Look(ref) for ref in owners.unsure)
+    if owners.is_unsure:
+        # About all that are missing at once: what one answer says is forgotten when the next comes.
+        return tuple(Look(ref) for ref in owners.missing)
     if owners.solid:
         again: Plan = (Later(NOT_SEEN_YET),) if owners.unseen else NOTHING
         if not owners.dangling and not owners.waiting:
@@ -131,17 +133,20 @@ def _classified(partial: PartialObject, world: World, causes: tuple[Hashable, ..
     looked = {cause.target.uid: cause.present for cause in causes if isinstance(cause, Found)}
     for owner in partial.metadata.owner_references:
         found = _find(owner, partial, world)
+        ref = _lookup(owner, partial, world) if found is None else None
         if found is not None:
             (owners.waiting if found.waits_for_dependents else owners.solid).append(owner)
-        elif owner.uid in gone or looked.get(owner.uid) is False:
-            owners.dangling.append(owner)
-        elif looked.get(owner.uid):
-            owners.solid.append(owner)
-            owners.unseen = True
-        elif ref := _lookup(owner, partial, world):
-            owners.unsure.append(ref)
-        else:
+        elif ref is None:
             owners.solid.append(owner)  # a kind nobody knows: not ours to judge
+        else:
+            owners.missing.append(ref)
+            if owner.uid in gone or looked.get(owner.uid) is False:
+                owners.dangling.append(owner)
+            elif looked.get(owner.uid):
+                owners.solid.append(owner)
+                owners.unseen = True
+            else:
+                owners.is_unsure = True
     return owners
 
 
