@@ -1,0 +1,168 @@
+"""The table of webhooks, and the chain: mutate all, then validate all, refusals as values.
+
+Served one by one over HTTPS (app.webhook) or all at once in the embedded server (app.admission_plug), where the schema
+is checked between `mutate` and `validate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from volcano.admission.cronjobs import validate_cronjob
+from volcano.admission.hypernodes import validate_hypernode
+from volcano.admission.job_defaults import mutate_job
+from volcano.admission.jobflows import validate_jobflow
+from volcano.admission.jobs import validate_job
+from volcano.admission.podgroups import mutate_podgroup, validate_podgroup
+from volcano.admission.pods import mutate_pod, validate_pod
+from volcano.admission.queues import mutate_queue, validate_queue
+from volcano.admission.review import CREATE, DELETE, UPDATE, Answer, Attributes, Notice, Reader, Settings, deny
+from volcano.api import batch, core, flow, scheduling, topology
+from volcano.api.meta import JSON
+from volcano.api.scheme import ResourceType, resource_type
+from volcano.machinery.patch import PatchError, json_patch
+
+Rule: TypeAlias = Callable[[Attributes, Reader, Settings], Answer]
+
+
+class Webhook(msgspec.Struct, frozen=True):
+    """One URL path: whom it concerns, and its rule."""
+
+    path: str
+    kind: Literal["mutating", "validating"]
+    resource: ResourceType
+    operations: tuple[str, ...]
+    name: str
+    rule: Rule
+    in_chart: bool = False
+    by_default: bool = False
+
+    def concerns(self, attributes: Attributes) -> bool:
+        row = self.resource
+        wanted = attributes.resource
+        return (
+            not attributes.subresource
+            and attributes.operation in self.operations
+            and (row.group, row.plural) == (wanted.group, wanted.plural)
+        )
+
+
+def _mutating(path: str, reader: type, rule: Rule, name: str, **where: bool) -> Webhook:
+    return Webhook(path, "mutating", resource_type(reader), (CREATE,), name, rule, **where)
+
+
+def _validating(path: str, reader: type, rule: Rule, name: str, *operations: str, **where: bool) -> Webhook:
+    return Webhook(path, "validating", resource_type(reader), operations or (CREATE, UPDATE), name, rule, **where)
+
+
+WEBHOOKS: Final[tuple[Webhook, ...]] = (
+    _mutating("/jobs/mutate", batch.Job, mutate_job, "mutatejob.volcano.sh", in_chart=True, by_default=True),
+    _validating("/jobs/validate", batch.Job, validate_job, "validatejob.volcano.sh", in_chart=True, by_default=True),
+    _validating("/cronjobs/validate", batch.CronJob, validate_cronjob, "validatecronjob.volcano.sh", in_chart=True),
+    _mutating("/podgroups/mutate", scheduling.PodGroup, mutate_podgroup, "mutatepodgroup.volcano.sh", by_default=True),
+    _validating(
+        "/podgroups/validate", scheduling.PodGroup, validate_podgroup, "validatepodgroup.volcano.sh", CREATE,
+        in_chart=True,
+    ),
+    _mutating(
+        "/queues/mutate", scheduling.Queue, mutate_queue, "mutatequeue.volcano.sh", in_chart=True, by_default=True
+    ),
+    _validating(
+        "/queues/validate", scheduling.Queue, validate_queue, "validatequeue.volcano.sh", CREATE, UPDATE, DELETE,
+        in_chart=True, by_default=True,
+    ),
+    _mutating("/pods/mutate", core.Pod, mutate_pod, "mutatepod.volcano.sh", by_default=True),
+    _validating("/pods/validate", core.Pod, validate_pod, "validatepod.volcano.sh", CREATE, by_default=True),
+    _validating("/jobflows/validate", flow.JobFlow, validate_jobflow, "validatejob.volcano.sh"),
+    _validating(
+        "/hypernodes/validate", topology.HyperNode, validate_hypernode, "validatehypernodes.volcano.sh", in_chart=True
+    ),
+)  # fmt: skip
+BY_PATH: Final = {webhook.path: webhook for webhook in WEBHOOKS}
+ALL_PATHS: Final = tuple(BY_PATH)
+DEFAULT_PATHS: Final = tuple(webhook.path for webhook in WEBHOOKS if webhook.by_default)
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """The object to go on with, or who refused it and why."""
+
+    object: JSON | None
+    denial: str = ""
+    denied_by: str = ""
+    warnings: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def is_allowed(self) -> bool:
+        return not self.denied_by
+
+    @property
+    def message(self) -> str:
+        """As the API server words a webhook's refusal."""
+        return f'admission webhook "{self.denied_by}" denied the request: {self.denial}' if self.denied_by else ""
+
+
+class AdmissionChain:
+    """All enabled webhooks, one after the other, as pure functions of the write and what can be read."""
+
+    def __init__(self, settings: Settings | None = None, *, enabled: Iterable[str] = ALL_PATHS) -> None:
+        self.settings = settings or Settings()
+        self._webhooks = tuple(BY_PATH[path] for path in enabled)
+
+    def review(self, attributes: Attributes, reader: Reader) -> Outcome:
+        """Mutate, then validate what came of it."""
+        mutated = self.mutate(attributes, reader)
+        if not mutated.is_allowed:
+            return mutated
+        changed = msgspec.structs.replace(attributes, object=mutated.object)
+        validated = self.validate(changed, reader)
+        return msgspec.structs.replace(validated, warnings=(*mutated.warnings, *validated.warnings))
+
+    def mutate(self, attributes: Attributes, reader: Reader) -> Outcome:
+        """The object after all mutating webhooks."""
+        warnings: list[str] = []
+        for webhook in self._concerned(attributes, "mutating"):
+            answer = webhook.rule(attributes, reader, self.settings)
+            warnings += answer.warnings
+            if answer.denial:
+                return _refused(attributes, webhook, answer, warnings)
+            try:
+                changed = json_patch(attributes.object, answer.patch)
+            except PatchError as error:
+                return _refused(attributes, webhook, deny(f"its patch does not apply: {error}"), warnings)
+            attributes = msgspec.structs.replace(attributes, object=changed)
+        return Outcome(attributes.object, warnings=tuple(warnings))
+
+    def validate(self, attributes: Attributes, reader: Reader) -> Outcome:
+        """The first refusal, if any; the object stays as it is."""
+        warnings: list[str] = []
+        for webhook in self._concerned(attributes, "validating"):
+            answer = webhook.rule(attributes, reader, self.settings)
+            warnings += answer.warnings
+            if answer.denial:
+                return _refused(attributes, webhook, answer, warnings)
+        return Outcome(attributes.object, warnings=tuple(warnings))
+
+    def answer(self, webhook: Webhook, attributes: Attributes, reader: Reader) -> Answer:
+        """What one webhook says to one review, as served over HTTPS."""
+        if attributes.operation not in webhook.operations:
+            return deny(f"expect operation to be {' or '.join(webhook.operations)}, got {attributes.operation!r}")
+        if not webhook.concerns(attributes):
+            return deny(f"expect resource to be {webhook.resource.qualified}, got {attributes.resource.qualified}")
+        return webhook.rule(attributes, reader, self.settings)
+
+    def _concerned(self, attributes: Attributes, kind: str) -> list[Webhook]:
+        return [webhook for webhook in self._webhooks if webhook.kind == kind and webhook.concerns(attributes)]
+
+
+def _refused(attributes: Attributes, webhook: Webhook, answer: Answer, warnings: list[str]) -> Outcome:
+    return Outcome(
+        attributes.object,
+        denial=answer.denial,
+        denied_by=webhook.name,
+        warnings=tuple(warnings),
+        notices=answer.notices,
+    )

@@ -1,0 +1,62 @@
+"""/cronjobs/validate: the schedule, its time zone, and a name short enough for the jobs to come."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from volcano.admission.review import Answer, Attributes, Reader, Settings, read, refuse_all
+from volcano.api import names
+from volcano.api.batch import CronJob
+from volcano.api.cron import CronError, load_zone, parse_schedule
+
+LONGEST_NAME: Final = names.LABEL_LENGTH - 11
+"""Each job's name is the CronJob's, a hyphen and the minute it was due."""
+_ZONE_PART: Final = re.compile(r"[A-Za-z0-9._+-]{1,14}")
+
+
+def validate_cronjob(attributes: Attributes, _reader: Reader, _settings: Settings) -> Answer:
+    cronjob = read(CronJob, attributes.object)
+    if isinstance(cronjob, Answer):
+        return cronjob
+    problems = _schedule_problems(cronjob.spec.schedule)
+    if cronjob.spec.time_zone is not None:
+        problems += _zone_problems(cronjob.spec.time_zone)
+    return refuse_all(problems + _name_problems(cronjob.name or attributes.name))
+
+
+def _schedule_problems(schedule: str) -> list[str]:
+    if not schedule:
+        return ["spec.schedule: Required value"]
+    if "TZ" in schedule:
+        return [
+            f"spec.schedule: Invalid value: {schedule!r}: cannot use TZ or CRON_TZ in schedule, use timeZone instead"
+        ]
+    try:
+        parse_schedule(schedule)
+    except CronError as error:
+        return [f"spec.schedule: Invalid value: {schedule[:200]!r}: {error}"]
+    return []
+
+
+def _zone_problems(zone: str) -> list[str]:
+    if not zone:
+        return ["spec.timeZone: Invalid value: '': timeZone must be nil or non-empty string"]
+    for part in zone.split("/"):
+        if part in (".", "..") or part.startswith("-") or not _ZONE_PART.fullmatch(part):
+            return [
+                f"spec.timeZone: Invalid value: {zone[:200]!r}: unknown timeZone, {part[:50]!r} cannot be in its name"
+            ]
+    if zone.lower() == "local":
+        return [f"spec.timeZone: Invalid value: {zone!r}: timeZone must be an explicit time zone as defined in IANA"]
+    if load_zone(zone) is None:
+        return [f"spec.timeZone: Invalid value: {zone!r}: unknown timeZone {zone}"]
+    return []
+
+
+def _name_problems(name: str) -> list[str]:
+    problems = []
+    if names.byte_length(name) > LONGEST_NAME:
+        problems.append(f"metadata.name: Invalid value: {name!r}: must be no more than {LONGEST_NAME} characters")
+    found = names.qualified_name_problems(name)
+    return problems + [f"metadata.name: Invalid value: {name!r}: {problem}" for problem in found]

@@ -1,0 +1,82 @@
+"""/jobs/mutate: what a new Job gets when it does not say."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from volcano.admission.review import (
+    ALLOWED,
+    DEFAULT_QUEUE,
+    Answer,
+    Attributes,
+    Reader,
+    Settings,
+    add,
+    read,
+    replace,
+    section,
+)
+from volcano.api.batch import Job
+from volcano.api.job_plugins import added_plugins
+from volcano.api.meta import JSON
+
+DEFAULT_RETRIES: Final = 3
+DEFAULT_SCHEDULER: Final = "volcano"
+
+
+def mutate_job(attributes: Attributes, _reader: Reader, settings: Settings) -> Answer:
+    """Patches in a fixed order, computed from the object as it came."""
+    job = read(Job, attributes.object)
+    if isinstance(job, Answer):
+        return job
+    spec = section(attributes.object, "spec")
+    patch: list[JSON] = [] if spec or _has_spec(attributes.object) else [add("/spec", {})]
+    if not spec.get("queue"):
+        patch.append(add("/spec/queue", DEFAULT_QUEUE))
+    if not spec.get("schedulerName"):
+        patch.append(add("/spec/schedulerName", next(iter(settings.scheduler_names), DEFAULT_SCHEDULER)))
+    if not spec.get("maxRetry"):
+        patch.append(add("/spec/maxRetry", DEFAULT_RETRIES))
+    given = [task for task in spec.get("tasks") or () if isinstance(task, dict)]
+    tasks = [defaulted_task(task, index) for index, task in enumerate(given)]
+    if tasks != given:
+        patch.append(replace("/spec/tasks", tasks))
+    if not spec.get("minAvailable"):
+        patch.append(add("/spec/minAvailable", sum(_count(task.get("minAvailable")) for task in tasks)))
+    plugins = spec.get("plugins")
+    if isinstance(plugins, dict):
+        patch.append(replace("/spec/plugins", plugins | {name: [] for name in added_plugins(plugins)}))
+    return Answer(patch=tuple(patch)) if patch else ALLOWED
+
+
+def defaulted_task(task: JSON, index: int) -> JSON:
+    changed = dict(task)
+    if not task.get("name"):
+        changed["name"] = f"default{index}"
+    pod = section(task, "template", "spec")
+    if pod.get("hostNetwork") is True and not pod.get("dnsPolicy"):
+        changed["template"] = task["template"] | {"spec": pod | {"dnsPolicy": "ClusterFirstWithHostNet"}}
+    if task.get("minAvailable") is None:
+        changed["minAvailable"] = _needed(task)
+    if not task.get("maxRetry"):
+        changed["maxRetry"] = DEFAULT_RETRIES
+    return changed
+
+
+def _needed(task: JSON) -> int:
+    """All of a task, or its smallest number of whole partitions."""
+    partitions = section(task, "partitionPolicy")
+    minimum = _count(partitions.get("minPartitions"))
+    return minimum * _count(partitions.get("partitionSize")) if minimum > 0 else _count(task.get("replicas"))
+
+
+def _count(value: Any) -> int:
+    """A number even where a client sent it as text: decoding has accepted it."""
+    try:
+        return int(value or 0)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+def _has_spec(value: JSON | None) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("spec"), dict)

@@ -1,0 +1,20 @@
+"""/jobflows/validate: the steps of a flow and what they wait for must be a DAG."""
+
+from __future__ import annotations
+
+from volcano.admission.review import ALLOWED, Answer, Attributes, Reader, Settings, deny, read
+from volcano.api.dag import UnknownDependency, first_flaw
+from volcano.api.flow import JobFlow
+
+
+def validate_jobflow(attributes: Attributes, _reader: Reader, _settings: Settings) -> Answer:
+    flow = read(JobFlow, attributes.object)
+    if isinstance(flow, Answer):
+        return flow
+    graph = {step.name: step.depends_on.targets if step.depends_on is not None else [] for step in flow.spec.flows}
+    flaw = first_flaw(graph)
+    if flaw is None:
+        return ALLOWED
+    if isinstance(flaw, UnknownDependency):
+        return deny(f"jobflow Flow is not DAG: vertex is not defined: {flaw.target} (a dependency of {flaw.name})")
+    return deny(f"jobflow Flow is not DAG: it has the cycle {flaw}")

@@ -1,0 +1,59 @@
+"""/podgroups/mutate and /podgroups/validate: the queue of a PodGroup, and its topology constraints."""
+
+from __future__ import annotations
+
+from volcano.admission.review import (
+    ALLOWED,
+    DEFAULT_QUEUE,
+    Answer,
+    Attributes,
+    Reader,
+    Settings,
+    add,
+    read,
+    refuse_all,
+    section,
+)
+from volcano.admission.topologies import both_tiers_message, gives_both_tiers
+from volcano.api.core import Namespace
+from volcano.api.meta import Key
+from volcano.api.scheduling import QUEUE_NAME_ANNOTATION, PodGroup, Queue
+
+
+def mutate_podgroup(attributes: Attributes, reader: Reader, _settings: Settings) -> Answer:
+    """A group left in the default queue goes to the queue that its namespace names."""
+    group = read(PodGroup, attributes.object)
+    if isinstance(group, Answer):
+        return group
+    namespace = reader.get(Namespace, Key("", attributes.namespace or group.namespace))
+    queue = namespace.annotations.get(QUEUE_NAME_ANNOTATION, "") if namespace is not None else ""
+    if group.spec.queue != DEFAULT_QUEUE or not queue:
+        return ALLOWED
+    if not isinstance((attributes.object or {}).get("spec"), dict):
+        return Answer(patch=(add("/spec", {"queue": queue}),))
+    return Answer(patch=(add("/spec/queue", queue),))
+
+
+def validate_podgroup(attributes: Attributes, reader: Reader, _settings: Settings) -> Answer:
+    group = read(PodGroup, attributes.object)
+    if isinstance(group, Answer):
+        return group
+    problems = _queue_problems(str(section(attributes.object, "spec").get("queue") or ""), reader)
+    if gives_both_tiers(group.spec.network_topology):
+        problems.append(both_tiers_message("networkTopology"))
+    offender = next((p for p in group.spec.sub_group_policy if gives_both_tiers(p.network_topology)), None)
+    if offender is not None:
+        problems.append(both_tiers_message(f"the networkTopology of subGroupPolicy {offender.name}"))
+    return refuse_all(problems)
+
+
+def _queue_problems(name: str, reader: Reader) -> list[str]:
+    if not name:
+        return []
+    queue = reader.get(Queue, Key("", name))
+    if queue is None:
+        return [f"unable to find queue: queue {name} does not exist"]
+    if queue.status.state != "Open":
+        state = queue.status.state or "not known yet"
+        return [f"can only submit PodGroup to queue with state `Open`, queue `{name}` status is `{state}`"]
+    return []

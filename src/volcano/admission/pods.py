@@ -1,0 +1,155 @@
+"""/pods/mutate and /pods/validate: resource groups, the queue's gate, and disruption budgets on annotations."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from volcano.admission.review import (
+    ALLOWED,
+    Answer,
+    Attributes,
+    Notice,
+    Reader,
+    ResourceGroup,
+    Settings,
+    add,
+    read,
+    section,
+)
+from volcano.api.core import Pod
+from volcano.api.meta import JSON
+
+GATE: Final = "scheduling.volcano.sh/queue-allocation-gate"
+GROUP_ANNOTATION: Final = "volcano.sh/resource-group"
+MIN_AVAILABLE: Final = "volcano.sh/jdb-min-available"
+MAX_UNAVAILABLE: Final = "volcano.sh/jdb-max-unavailable"
+NOTICE_REASON: Final = "Admit"
+LARGEST_FILE: Final = 1024 * 1024
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+class ConfigurationError(ValueError):
+    """The pod webhook's configuration file cannot be understood."""
+
+
+def parse_resource_groups(text: str) -> tuple[ResourceGroup, ...]:
+    """The configuration file; one that is empty, or all comments, has no groups."""
+    if len(text) > LARGEST_FILE:
+        raise ConfigurationError(f"the configuration is over {LARGEST_FILE} bytes")
+    try:
+        document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        groups = (document or {}).get("resourceGroups") or []
+        return tuple(_group(entry) for entry in groups)
+    except (yaml.YAMLError, AttributeError, TypeError, RecursionError, msgspec.ValidationError) as error:
+        raise ConfigurationError(f"the configuration cannot be read: {error}") from error
+
+
+def mutate_pod(attributes: Attributes, _reader: Reader, settings: Settings) -> Answer:
+    if settings.resource_groups is None:
+        return ALLOWED
+    pod = read(Pod, attributes.object)
+    if isinstance(pod, Answer):
+        return pod
+    spec = section(attributes.object, "spec")
+    patch = _gate(pod, spec) if settings.gates_pods else []
+    namespace = pod.namespace or attributes.namespace
+    group = next((g for g in settings.resource_groups if _matches(g, pod.annotations, namespace)), None)
+    if group is not None:
+        patch += _group_patch(group, spec)
+    return Answer(patch=tuple(patch)) if patch else ALLOWED
+
+
+def validate_pod(attributes: Attributes, _reader: Reader, settings: Settings) -> Answer:
+    pod = read(Pod, attributes.object)
+    if isinstance(pod, Answer):
+        return pod
+    if pod.spec.scheduler_name not in settings.scheduler_names:
+        return ALLOWED
+    given = [key for key in (MIN_AVAILABLE, MAX_UNAVAILABLE) if key in pod.annotations]
+    for key in given:
+        problem = budget_problem(key, pod.annotations[key])
+        if problem:
+            return Answer(denial=problem, notices=(Notice(NOTICE_REASON, problem),))
+    if len(given) > 1:
+        return Answer(denial=f"not allow configure multiple annotations {given} at same time")
+    return ALLOWED
+
+
+def budget_problem(key: str, value: str) -> str:
+    """A positive number of pods, or a part between 1% and 99%."""
+    if _INTEGER.fullmatch(value):
+        return "" if int(value) > 0 else f"invalid value {value!r} for {key}: it must be a positive integer"
+    if value.endswith("%") and _INTEGER.fullmatch(value[:-1]):
+        if 1 <= int(value[:-1]) <= 99:
+            return ""
+        return f"invalid value {value!r} for {key}: it must be a valid percentage which between 1% ~ 99%"
+    return f"invalid value {value!r} for {key}: it is neither an integer nor a percentage"
+
+
+def _gate(pod: Pod, spec: JSON) -> list[JSON]:
+    if pod.annotations.get(GATE) != "true" or any(gate.name == GATE for gate in pod.spec.scheduling_gates):
+        return []
+    if spec.get("schedulingGates"):
+        return [add("/spec/schedulingGates/-", {"name": GATE})]
+    return [add("/spec/schedulingGates", [{"name": GATE}])]
+
+
+def _group_patch(group: ResourceGroup, spec: JSON) -> list[JSON]:
+    patch = []
+    if group.labels:
+        patch.append(add("/spec/nodeSelector", (spec.get("nodeSelector") or {}) | group.labels))
+    affinity = _affinity(group.affinity)
+    if affinity is not None and not spec.get("affinity"):
+        patch.append(add("/spec/affinity", affinity))
+    if group.tolerations:
+        patch.append(add("/spec/tolerations", [*(spec.get("tolerations") or ()), *group.tolerations]))
+    if group.scheduler_name:
+        patch.append(add("/spec/schedulerName", group.scheduler_name))
+    return patch
+
+
+def _affinity(text: str) -> JSON | None:
+    try:
+        found = msgspec.json.decode(text) if text else None
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _matches(group: ResourceGroup, annotations: dict[str, str], namespace: str) -> bool:
+    if group.key == "namespace":
+        return namespace in group.values
+    if group.key not in ("annotation", ""):
+        return False
+    if any(annotations.get(key) == value for text in group.values for key, value in _pairs(text)):
+        return True
+    return not group.key and bool(group.name) and annotations.get(GROUP_ANNOTATION) == group.name
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    """`key: value` as YAML; anything else names nothing."""
+    try:
+        found = yaml.load(text, Loader=yaml.BaseLoader)
+    except (yaml.YAMLError, RecursionError):
+        return []
+    return [(str(key), str(value)) for key, value in found.items()] if isinstance(found, dict) else []
+
+
+def _group(entry: Any) -> ResourceGroup:
+    target = entry.get("object") or {}
+    return msgspec.convert(
+        {
+            "name": entry.get("resourceGroup") or "",
+            "key": target.get("key") or "",
+            "values": [str(value) for value in target.get("value") or ()],
+            "scheduler_name": entry.get("schedulerName") or "",
+            "tolerations": entry.get("tolerations") or [],
+            "labels": entry.get("labels") or {},
+            "affinity": entry.get("affinity") or "",
+        },
+        ResourceGroup,
+    )

@@ -1,0 +1,166 @@
+"""/queues/mutate and /queues/validate: defaults, quantities, state, hierarchy annotations, deletion.
+
+Parents and children are in queue_hierarchy.py.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from volcano.admission.queue_hierarchy import children_of, has_inner_parent, parent_problem, sharing_problems
+from volcano.admission.queue_resources import allocated_pods, amounts
+from volcano.admission.review import (
+    ALLOWED,
+    CREATE,
+    DEFAULT_QUEUE,
+    DELETE,
+    ROOT_QUEUE,
+    Answer,
+    Attributes,
+    Reader,
+    Settings,
+    add,
+    deny,
+    read,
+    refuse_all,
+    section,
+)
+from volcano.api.fields import Field
+from volcano.api.meta import JSON, Key
+from volcano.api.pod_validation.resources import check_amount
+from volcano.api.scheduling import Queue
+
+HIERARCHY: Final = "volcano.sh/hierarchy"
+WEIGHTS: Final = "volcano.sh/hierarchy-weights"
+STATES: Final = ("Open", "Closed")
+NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+BODY: Final = "requestBody"
+
+
+def mutate_queue(attributes: Attributes, _reader: Reader, _settings: Settings) -> Answer:
+    queue = read(Queue, attributes.object)
+    if isinstance(queue, Answer):
+        return queue
+    patch: list[JSON] = []
+    path, weights = queue.annotations.get(HIERARCHY, ""), queue.annotations.get(WEIGHTS, "")
+    if path and weights and not path.startswith(ROOT_QUEUE):
+        patch.append(add(f"/metadata/annotations/{_escaped(HIERARCHY)}", f"{ROOT_QUEUE}/{path}"))
+        patch.append(add(f"/metadata/annotations/{_escaped(WEIGHTS)}", f"1/{weights}"))
+    spec = section(attributes.object, "spec")
+    if not spec and not isinstance((attributes.object or {}).get("spec"), dict):
+        patch.append(add("/spec", {}))
+    if spec.get("reclaimable") is None:
+        patch.append(add("/spec/reclaimable", True))
+    if not spec.get("weight"):
+        patch.append(add("/spec/weight", 1))
+    return Answer(patch=tuple(patch)) if patch else ALLOWED
+
+
+def validate_queue(attributes: Attributes, reader: Reader, settings: Settings) -> Answer:
+    if attributes.operation == DELETE:
+        return _validate_deletion(attributes.name, reader, settings)
+    queue = read(Queue, attributes.object)
+    if isinstance(queue, Answer):
+        return queue
+    old = read(Queue, attributes.old) if attributes.operation != CREATE else None
+    if isinstance(old, Answer):
+        return old
+    if problems := queue_problems(queue, attributes.object or {}, reader):
+        return refuse_all(problems)
+    moved = old is None or old.spec.parent != queue.spec.parent
+    if moved and has_inner_parent(queue):
+        problem = parent_problem(queue, reader, max_depth=settings.max_queue_depth)
+        if problem:
+            return deny(problem)
+    resized = old is None or _resources(old) != _resources(queue)
+    if queue.name == ROOT_QUEUE:
+        frozen = old is not None and resized and settings.protects_root
+        return deny("capability, deserved and guarantee of the root queue cannot be changed") if frozen else ALLOWED
+    return refuse_all(sharing_problems(queue, reader)) if moved or resized else ALLOWED
+
+
+def queue_problems(queue: Queue, value: JSON, reader: Reader) -> list[str]:
+    """What is wrong with the object by itself, apart from its place in the tree."""
+    body = Field(value, BODY)
+    spec = body.at("spec")
+    _check_quantities(spec)
+    _check_order(queue, spec)
+    state = body.at("status", "state")
+    if state.as_text() and state.value not in STATES:
+        state.invalid(f"queue state must be in {list(STATES)}")
+    _check_hierarchy(queue, body.at("metadata", "annotations"), reader)
+    return [str(error) for error in body.errors]
+
+
+def _check_quantities(spec: Field) -> None:
+    for owner, name in ((spec, "capability"), (spec, "deserved"), (spec.at("guarantee"), "resource")):
+        for resource, place in owner.entries(name):
+            amount = place.as_quantity()
+            if amount is not None:
+                check_amount(place, resource, amount)
+
+
+def _check_order(queue: Queue, spec: Field) -> None:
+    """guarantee <= deserved <= capability; a resource missing in capability is unlimited."""
+    capability, deserved = amounts(queue.spec.capability), amounts(queue.spec.deserved)
+    guarantee = amounts(queue.spec.guarantee.resource if queue.spec.guarantee is not None else None)
+    place = spec.at("deserved")
+    for resource, amount in sorted(guarantee.items()):
+        if resource not in deserved:
+            place.index(resource).invalid(f"deserved {resource} must be >= guarantee ({amount}), but it is missing", "")
+        elif deserved[resource] < amount:
+            detail = f"deserved {resource} must be >= guarantee ({amount})"
+            place.index(resource).invalid(detail, str(deserved[resource]))
+    for resource, amount in sorted(deserved.items()):
+        if resource in capability and amount > capability[resource]:
+            detail = f"deserved {resource} must be <= capability ({capability[resource]})"
+            place.index(resource).invalid(detail, str(amount))
+
+
+def _check_hierarchy(queue: Queue, annotations: Field, reader: Reader) -> None:
+    path, weights = queue.annotations.get(HIERARCHY, ""), queue.annotations.get(WEIGHTS, "")
+    if not path and not weights:
+        return
+    place = annotations.index(HIERARCHY)
+    parts, shares = path.split("/"), weights.split("/")
+    if len(parts) != len(shares):
+        place.invalid(f"{HIERARCHY} must have the same length with {WEIGHTS}", path)
+    for share in shares:
+        if not NUMBER.fullmatch(share):
+            annotations.index(WEIGHTS).invalid(f"the weight {share!r} is not a number", weights)
+        elif float(share) <= 0:
+            annotations.index(WEIGHTS).invalid(f"the weight {share} must be larger than 0", weights)
+    below = [q.name for q in reader.all(Queue) if q.name != queue.name and _lies_below(q, path)] if path else []
+    if below:
+        place.invalid(f"the path {path} of queue {queue.name} has the queues {', '.join(below[:10])} below it", path)
+
+
+def _lies_below(queue: Queue, path: str) -> bool:
+    return queue.annotations.get(HIERARCHY, "").startswith(f"{path}/")
+
+
+def _validate_deletion(name: str, reader: Reader, settings: Settings) -> Answer:
+    if name in (DEFAULT_QUEUE, ROOT_QUEUE):
+        return deny(f"`{name}` queue can not be deleted")
+    queue = reader.get(Queue, Key("", name))
+    if queue is None:
+        return deny(f"queue {name} does not exist")
+    pods = allocated_pods(queue)
+    if settings.checks_allocated_pods and pods:
+        return deny(f"queue {name} can not be deleted because it has {pods} allocated pods")
+    children = [child.name for child in children_of(name, reader)]
+    if children:
+        return deny(
+            f"queue {name} can not be deleted because it has {len(children)} child queues: {', '.join(children)}"
+        )
+    return ALLOWED
+
+
+def _resources(queue: Queue) -> tuple[object, ...]:
+    guarantee = queue.spec.guarantee.resource if queue.spec.guarantee is not None else None
+    return amounts(queue.spec.capability), amounts(queue.spec.deserved), amounts(guarantee)
+
+
+def _escaped(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
