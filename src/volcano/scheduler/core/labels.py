@@ -13,6 +13,7 @@ from volcano.api.selectors import Requirement, Selector, requirements_from
 from volcano.scheduler.model.node import Node
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
+Sizes: TypeAlias = npt.NDArray[np.int64]
 
 ABSENT: Final = -1
 
@@ -51,6 +52,8 @@ class LabelColumns:
         self._nodes = nodes
         self._columns: dict[str, LabelColumn] = {}
         self._names: LabelColumn | None = None
+        self._images: dict[str, Sizes | None] = {}
+        self._has_images: bool | None = None
 
     def column(self, key: str) -> LabelColumn:
         found = self._columns.get(key)
@@ -64,6 +67,19 @@ class LabelColumns:
         if self._names is None:
             self._names = LabelColumn([node.name for node in self._nodes])
         return self._names
+
+    @property
+    def has_images(self) -> bool:
+        if self._has_images is None:
+            self._has_images = any(node.images for node in self._nodes)
+        return self._has_images
+
+    def image_sizes(self, name: str) -> Sizes | None:
+        """Bytes of an image on each node, ABSENT where it is not; None when no node has it."""
+        if name not in self._images:
+            sizes = np.array([node.images.get(name, ABSENT) for node in self._nodes], dtype=np.int64)
+            self._images[name] = sizes if (sizes != ABSENT).any() else None
+        return self._images[name]
 
     def selected(self, selector: Selector) -> Mask:
         chosen = np.full(len(self._nodes), not selector.never)

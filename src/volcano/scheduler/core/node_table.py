@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from volcano.api.core import Taint
 from volcano.scheduler.core.labels import LabelColumns
-from volcano.scheduler.model import CPU, MEMORY, PODS, Node, Resources, Status, Task
+from volcano.scheduler.core.pod_counts import PodCounts
+from volcano.scheduler.model import CPU, MEMORY, PODS, Node, Resources, Shape, Status, Task
 
 Column: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -39,10 +40,14 @@ class NodeTable:
             self._know(node.allocatable)
             self._know(node.capacity)
         self._shape_columns()
+        self.notable: dict[Shape, dict[str, Task]] = {}  # present tasks whose presence matters to others
+        self._pods: PodCounts | None = None
         self.track_presence = True
         self._changed: list[int] = []
         for row, node in enumerate(self.nodes):
             self._fill(row, node)
+            for task in node.tasks.values():
+                self._notice(row, task, 1.0)
 
     def _shape_columns(self) -> None:
         size = (len(self.resources), len(self.nodes))
@@ -65,6 +70,9 @@ class NodeTable:
     def __len__(self) -> int:
         return len(self.nodes)
 
+    def no_rows(self) -> Mask:
+        return np.zeros(len(self.nodes), dtype=bool)
+
     # -- nodes come, change and go --------------------------------------------------------------------------------
     def put(self, node: Node) -> None:
         """Add a node, or replace what is known of it; tasks already on it stay."""
@@ -76,6 +84,9 @@ class NodeTable:
             self._widen()
             row = len(self.nodes) - 1
             self.index[node.name] = row
+            self._pods = None
+            for task in node.tasks.values():
+                self._notice(row, task, 1.0)
         else:
             node.tasks = self.nodes[row].tasks
             self.nodes[row] = node
@@ -87,6 +98,9 @@ class NodeTable:
         row = self.index.get(name)
         if row is None:
             return
+        for task in self.nodes[row].tasks.values():
+            self._notice(row, task, -1.0)
+        self._pods = None
         del self.nodes[row]
         for kind in (*AMOUNTS, "assumed"):
             setattr(self, kind, np.delete(getattr(self, kind), row, axis=1))
@@ -159,6 +173,7 @@ class NodeTable:
         self._count(node.row, task, task.status, 1.0)
         if self.track_presence and not task.evicted:
             self._appear(node.row, task, 1.0)
+            self._notice(node.row, task, 1.0)
         self._changed.append(node.row)
 
     def vacate(self, task: Task, node: Node) -> None:
@@ -167,6 +182,7 @@ class NodeTable:
         self._count(node.row, task, task.status, -1.0)
         if self.track_presence and not task.evicted:
             self._appear(node.row, task, -1.0)
+            self._notice(node.row, task, -1.0)
         self._changed.append(node.row)
 
     def restate(self, task: Task, node: Node, status: Status, *, evicted: bool) -> None:
@@ -175,6 +191,7 @@ class NodeTable:
         self._count(node.row, task, status, 1.0)
         if evicted != task.evicted and self.track_presence:
             self._appear(node.row, task, -1.0 if evicted else 1.0)
+            self._notice(node.row, task, -1.0 if evicted else 1.0)
         self._changed.append(node.row)
 
     def _count(self, row: int, task: Task, status: Status, sign: float) -> None:
@@ -197,6 +214,25 @@ class NodeTable:
         self.assumed[0, row] += task.shape.assumed_cpu * sign
         self.assumed[1, row] += task.shape.assumed_memory * sign
         self.pod_count[row] += sign
+
+    def _notice(self, row: int, task: Task, sign: float) -> None:
+        if task.shape.notable:
+            if sign > 0.0:
+                self.notable.setdefault(task.shape, {})[task.uid] = task
+            else:
+                alike = self.notable.get(task.shape, {})
+                alike.pop(task.uid, None)
+                if not alike:
+                    self.notable.pop(task.shape, None)
+        if self._pods is not None:
+            self._pods.change(row, task, sign > 0.0)
+
+    @property
+    def pods(self) -> PodCounts:
+        """Which pods are where, by namespace and labels; made when first asked for, then kept current."""
+        if self._pods is None:
+            self._pods = PodCounts(self.nodes)
+        return self._pods
 
     # -- what changed ---------------------------------------------------------------------------------------------
     @property

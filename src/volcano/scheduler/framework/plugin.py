@@ -48,6 +48,7 @@ def default(method: C) -> C:
 class Plugin:
     name: ClassVar[str] = ""
     argument_names: ClassVar[frozenset[str] | None] = None  # for the linter; None: anything goes
+    argument_prefixes: ClassVar[tuple[str, ...]] = ()  # arguments whose names are made by the user, by how they begin
     keeps_pods_current: ClassVar[bool] = False  # whether `requested` and `pod_count` follow this session's placements
 
     def __init__(self, option: PluginOption) -> None:

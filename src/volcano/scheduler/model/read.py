@@ -39,22 +39,35 @@ class Shapes:
     """Interns shapes; one belongs to each cache (or to one build)."""
 
     by_key: dict[bytes, Shape] = field(default_factory=dict)
+    notable: list[Shape] = field(default_factory=list)
     number: int = 0
 
     def of(self, pod: Pod) -> Shape:
         key = _shape_key(pod)
         shape = self.by_key.get(key)
         if shape is None:
-            shape = self.by_key[key] = Shape(self.number, request_of(pod), *assumed_request_of(pod), pod)
+            amounts = (request_of(pod), *assumed_request_of(pod))
+            shape = self.by_key[key] = Shape(self.number, *amounts, pod, _is_notable(pod))
             self.number += 1
+            if shape.notable:
+                self.notable.append(shape)
         return shape
+
+
+def _is_notable(pod: Pod) -> bool:
+    spec = pod.spec
+    if spec.affinity is not None and (spec.affinity.pod_affinity or spec.affinity.pod_anti_affinity):
+        return True
+    if any(port.host_port for container in (*spec.containers, *spec.init_containers) for port in container.ports):
+        return True
+    return any(volume.persistent_volume_claim or volume.ephemeral or volume.csi for volume in spec.volumes)
 
 
 def _shape_key(pod: Pod) -> bytes:
     spec = pod.spec
     containers = [(c.image, c.resources, c.restart_policy, c.ports) for c in spec.containers]
     initial = [(c.image, c.resources, c.restart_policy, c.ports) for c in spec.init_containers]
-    volumes = [v for v in spec.volumes if v.persistent_volume_claim or v.ephemeral or v.csi]
+    volumes = [v for v in spec.volumes if v.persistent_volume_claim or v.ephemeral or v.csi or v.image]
     own_claims = pod.name if spec.resource_claims or any(v.ephemeral for v in volumes) else ""
     return msgspec.json.encode(
         (
@@ -254,7 +267,7 @@ def node_from(node: ApiNode) -> Node:
         capacity=capacity.add(extra),
         labels=node.labels,
         annotations=node.annotations,
-        taints=tuple(node.spec.taints),
+        taints=tuple(msgspec.structs.replace(taint, time_added=None) for taint in node.spec.taints),
         unschedulable=node.spec.unschedulable,
         images={name: image.size_bytes for image in node.status.images for name in image.names},
         revocable_zone=node.labels.get(REVOCABLE_ZONE_KEY, ""),

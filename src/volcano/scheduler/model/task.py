@@ -32,6 +32,7 @@ class Shape:
     assumed_cpu: float  # with Kubernetes' defaults for containers that state nothing
     assumed_memory: float
     pod: Pod  # any one of them, for whoever reads the spec
+    notable: bool = False  # has pod (anti-)affinity, host ports or volumes: its presence matters to others
 
 
 @dataclass(slots=True, eq=False, frozen=True)

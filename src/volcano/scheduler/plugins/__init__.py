@@ -6,29 +6,39 @@ from collections.abc import Mapping
 from typing import Final
 
 from volcano.scheduler.framework.plugin import Plugin
+from volcano.scheduler.plugins.binpack import Binpack
 from volcano.scheduler.plugins.capacity import Capacity
 from volcano.scheduler.plugins.cdp import Cooldown
 from volcano.scheduler.plugins.conformance import Conformance
 from volcano.scheduler.plugins.drf import Drf
 from volcano.scheduler.plugins.gang import Gang
+from volcano.scheduler.plugins.nodegroup import NodeGroup
+from volcano.scheduler.plugins.nodeorder import NodeOrder
 from volcano.scheduler.plugins.overcommit import Overcommit
 from volcano.scheduler.plugins.pdb import DisruptionBudgets
+from volcano.scheduler.plugins.predicates import Predicates
 from volcano.scheduler.plugins.priority import Priority
 from volcano.scheduler.plugins.proportion import Proportion
 from volcano.scheduler.plugins.resourcequota import ResourceQuotas
 from volcano.scheduler.plugins.sla import Sla
+from volcano.scheduler.plugins.usage import Usage
 
 BUILT_IN: Final[tuple[type[Plugin], ...]] = (
+    Binpack,
     Capacity,
     Conformance,
     Cooldown,
     DisruptionBudgets,
     Drf,
     Gang,
+    NodeGroup,
+    NodeOrder,
     Overcommit,
+    Predicates,
     Priority,
     Proportion,
     ResourceQuotas,
     Sla,
+    Usage,
 )
 PLUGINS: Final[Mapping[str, type[Plugin]]] = {plugin.name: plugin for plugin in BUILT_IN}

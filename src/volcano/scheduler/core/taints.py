@@ -1,0 +1,50 @@
+"""Which taints a pod tolerates, for all nodes at once: nodes with equal taints are asked about once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+
+from volcano.api.core import Taint, Toleration
+from volcano.scheduler.core.node_table import Mask, NodeTable, Rows
+
+REPELLING: Final = ("NoSchedule", "NoExecute")
+DISCOURAGING: Final = "PreferNoSchedule"
+UNSCHEDULABLE: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator == "Exists":
+        return True
+    return toleration.operator in ("", "Equal") and bool(toleration.key) and toleration.value == taint.value
+
+
+def is_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+    return any(tolerates(toleration, taint) for toleration in tolerations)
+
+
+def repelled(table: NodeTable, tolerations: Sequence[Toleration]) -> Mask:
+    """Nodes with a taint that keeps such a pod away."""
+    answers = [
+        any(taint.effect in REPELLING and not is_tolerated(taint, tolerations) for taint in taints)
+        for taints in table.taint_sets
+    ]
+    return np.array(answers, dtype=bool)[table.taint_group] if answers else table.no_rows()
+
+
+def discouraged(table: NodeTable, tolerations: Sequence[Toleration]) -> Rows:
+    """How many taints each node has that such a pod had better avoid."""
+    relevant = [t for t in tolerations if t.effect in ("", DISCOURAGING)]
+    answers = [
+        sum(taint.effect == DISCOURAGING and not is_tolerated(taint, relevant) for taint in taints)
+        for taints in table.taint_sets
+    ]
+    if not answers:
+        return np.zeros(len(table), dtype=np.intp)
+    return np.array(answers, dtype=np.intp)[table.taint_group]

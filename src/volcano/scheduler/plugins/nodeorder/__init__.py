@@ -1,0 +1,210 @@
+"""nodeorder: which of the possible nodes is best, by Kubernetes' own scorers, each with a weight.
+
+What a score needs of a node alone is row by row; what is normalised over the candidates is asked again per choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Final
+
+import numpy as np
+
+from volcano.api.selectors import Selector
+from volcano.scheduler.core.node_affinity import preferred_weight
+from volcano.scheduler.core.node_table import Column, Mask, Rows
+from volcano.scheduler.core.node_view import NodeView
+from volcano.scheduler.core.pod_affinity import Neighbourhood
+from volcano.scheduler.core.pod_terms import PodTerms, Term
+from volcano.scheduler.core.spread import (
+    Constraint,
+    constraints_of,
+    default_constraints,
+    evenness,
+    selector_of_owners,
+)
+from volcano.scheduler.core.taints import discouraged
+from volcano.scheduler.framework.answers import BatchScore
+from volcano.scheduler.framework.config import PluginOption
+from volcano.scheduler.framework.plugin import Plugin
+from volcano.scheduler.framework.session import Session
+from volcano.scheduler.model import Shape, Task
+from volcano.scheduler.plugins.nodeorder.allocation import (
+    asks_anything,
+    balanced_allocation,
+    least_allocated,
+    most_allocated,
+)
+from volcano.scheduler.plugins.nodeorder.images import image_locality
+
+WEIGHTS: Final = {
+    "leastrequested": 1,
+    "mostrequested": 0,
+    "nodeaffinity": 2,
+    "podaffinity": 2,
+    "balancedresource": 1,
+    "tainttoleration": 3,
+    "imagelocality": 1,
+    "podtopologyspread": 2,
+}
+FULL: Final = 100
+Part = Callable[[Mask], Column]
+
+
+class NodeOrder(Plugin):
+    name = "nodeorder"
+    argument_names = frozenset(f"{scorer}.weight" for scorer in WEIGHTS)
+
+    def __init__(self, option: PluginOption) -> None:
+        super().__init__(option)
+        self._weights = {
+            scorer: option.arguments.integer(f"{scorer}.weight", default) for scorer, default in WEIGHTS.items()
+        }
+
+    def open(self, session: Session) -> None:
+        super().open(session)
+        self._table = session.table
+        self._around = session.snapshot.surroundings
+        self._neighbours = Neighbourhood(
+            session.table,
+            self._around.namespaces,
+            session.snapshot.shapes.notable,
+            stated=_preferences,
+            frozen=_any_terms,
+        )
+        self._images: dict[Shape, Column | None] = {}
+        self._constraints: dict[Shape, tuple[Constraint, ...]] = {}
+
+    # -- whose answers are shared, and how long they hold --------------------------------------------------------
+    def sharing_key(self, task: Task) -> Hashable:
+        keys = self._neighbours.label_keys(self._neighbours.book.of(task).weighted)
+        for constraint in self._spread(task):
+            keys = keys | constraint.label_keys
+        if not keys:
+            return None
+        labels = task.pod.labels
+        return tuple((key, labels.get(key)) for key in sorted(keys))
+
+    def row_local(self, task: Task) -> bool:
+        if self._weights["podtopologyspread"] and self._spread(task):
+            return False
+        if not self._weights["podaffinity"]:
+            return True
+        return not self._neighbours.book.of(task).weighted and not self._neighbours.is_meant(task)
+
+    def _spread(self, task: Task) -> tuple[Constraint, ...]:
+        stated = task.pod.spec.topology_spread_constraints
+        if not stated:
+            selector = self._owners(task)
+            return default_constraints(task.pod, selector) if selector else ()
+        if any(constraint.match_label_keys for constraint in stated):
+            return constraints_of(task.pod, "ScheduleAnyway")
+        found = self._constraints.get(task.shape)
+        if found is None:
+            found = self._constraints[task.shape] = constraints_of(task.pod, "ScheduleAnyway")
+        return found
+
+    def _owners(self, task: Task) -> Selector | None:
+        if not self._around.services and task.pod.controller is None:
+            return None
+        return selector_of_owners(task.pod, self._around)
+
+    # -- scores --------------------------------------------------------------------------------------------------
+    def node_score(self, task: Task, nodes: NodeView) -> Column:
+        weight = self._weights["imagelocality"]
+        if not weight or not self._table.labels.has_images:
+            return nodes.zeros()
+        if task.shape not in self._images:
+            self._images[task.shape] = image_locality(self._table, task.pod)
+        score = self._images[task.shape]
+        return nodes.zeros() if score is None else nodes.take(score) * float(weight)
+
+    def batch_node_score(self, task: Task, nodes: NodeView) -> BatchScore:
+        weights = self._weights
+        own = nodes.zeros()
+        if weights["leastrequested"]:
+            own += least_allocated(task, nodes) * weights["leastrequested"]
+        if weights["mostrequested"]:
+            own += most_allocated(task, nodes) * weights["mostrequested"]
+        if weights["balancedresource"] and asks_anything(task):
+            own += balanced_allocation(task, nodes) * weights["balancedresource"]
+        avoided = discouraged(self._table, task.pod.spec.tolerations) if weights["tainttoleration"] else None
+        if avoided is not None and not avoided.any():
+            own += float(FULL * weights["tainttoleration"])  # nobody has anything to avoid
+            avoided = None
+        if not nodes.is_whole:
+            return BatchScore(own)  # the rest holds as it was, or everything is asked again
+        parts = self._parts(task, avoided)
+        return BatchScore(own, _together(parts) if parts else None)
+
+    def _parts(self, task: Task, avoided: Rows | None) -> list[tuple[int, Part]]:
+        """What is normalised over the candidates, with weights."""
+        weights = self._weights
+        parts: list[tuple[int, Part]] = []
+        if avoided is not None:
+            parts.append((weights["tainttoleration"], _reversed(avoided)))
+        liked = preferred_weight(self._table, task.pod) if weights["nodeaffinity"] else None
+        if liked is not None:
+            parts.append((weights["nodeaffinity"], _scaled(liked)))
+        if weights["podaffinity"]:
+            near = self._neighbours.liking(task, self._neighbours.book.of(task))
+            if near is not None and near.any():
+                parts.append((weights["podaffinity"], _stretched(near)))
+        constraints = self._spread(task) if weights["podtopologyspread"] else ()
+        if constraints:
+            needs_labels = bool(task.pod.spec.topology_spread_constraints)
+            part = evenness(self._table, task, constraints, needs_labels=needs_labels)
+            parts.append((weights["podtopologyspread"], part))
+        return parts
+
+
+def _together(parts: list[tuple[int, Part]]) -> Part:
+    def among(candidates: Mask) -> Column:
+        total = np.zeros(len(candidates))
+        for weight, part in parts:
+            total += part(candidates) * weight
+        return total
+
+    return among
+
+
+def _scaled(raw: Rows) -> Part:
+    """The best candidate gets all, the others their share of it."""
+
+    def among(candidates: Mask) -> Column:
+        highest = int(raw.max(where=candidates, initial=0))
+        return np.zeros(len(raw)) if not highest else np.asarray(FULL * raw // highest, dtype=np.float64)
+
+    return among
+
+
+def _reversed(raw: Rows) -> Part:
+    """The fewer the better: nothing to avoid gives all."""
+
+    def among(candidates: Mask) -> Column:
+        highest = int(raw.max(where=candidates, initial=0))
+        return FULL - np.zeros(len(raw)) if not highest else np.asarray(FULL - FULL * raw // highest, dtype=np.float64)
+
+    return among
+
+
+def _stretched(raw: Rows) -> Part:
+    """From the least liked candidate to the most liked."""
+
+    def among(candidates: Mask) -> Column:
+        if not candidates.any():
+            return np.zeros(len(raw))
+        highest, lowest = int(raw[candidates].max()), int(raw[candidates].min())
+        if highest == lowest:
+            return np.zeros(len(raw))
+        return np.trunc(FULL * ((raw - lowest) / (highest - lowest)))
+
+    return among
+
+
+def _preferences(terms: PodTerms) -> tuple[Term, ...]:
+    return terms.weighted
+
+
+def _any_terms(terms: PodTerms) -> tuple[Term, ...]:
+    return (*terms.required, *terms.weighted)
