@@ -17,6 +17,7 @@ from volcano.scheduler.core.assemble import put_usage, snapshot_from
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.framework.config import InvalidConfig, SchedulerConfig, parse_config
 from volcano.scheduler.framework.decisions import Decisions
+from volcano.scheduler.framework.node_answers import NodeAnswers
 from volcano.scheduler.framework.opening import open_session
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.loop import cycle
@@ -61,7 +62,7 @@ def _load(path: str) -> dict[str, Any]:
 def replay_scenario(scenario: Mapping[str, Any], *, scores: bool = False) -> dict[str, Any]:
     """One cycle on one scenario; the outcome as the format of recorded scenarios names it."""
     watch = SystemStopwatch()
-    config = parse_config(scenario.get("schedulerConf", ""), known_actions=ACTIONS, allow_no_actions=True)
+    config = parse_config(scenario.get("schedulerConf", ""), known_actions=ACTIONS, as_recorded=True)
     begun = watch.read()
     snapshot = scenario_snapshot(scenario)
     built = watch.read() - begun
@@ -106,6 +107,7 @@ def _seconds(decisions: Decisions, config: SchedulerConfig, built: float) -> dic
 def _scores(snapshot: Snapshot, config: SchedulerConfig, seed: int) -> dict[str, Any]:
     """What the plugins say of every node for every pending task, right after the session opened."""
     session, _ = open_session(snapshot, config, known=PLUGINS, chance=SeededChance(seed), stopwatch=SystemStopwatch())
+    session.nodes = NodeAnswers(session.table, session.ask)  # what plugins say, whatever the shard
     fits, node_order, batch_order = {}, {}, {}
     for job in session.jobs.values():
         for task in job.by_status[Status.PENDING].values():

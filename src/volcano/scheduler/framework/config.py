@@ -60,21 +60,26 @@ class SchedulerConfig:
         return tuple(option.name for tier in self.tiers for option in tier)
 
 
-def parse_config(text: str, *, known_actions: Collection[str], allow_no_actions: bool = False) -> SchedulerConfig:
-    """The whole format of section 1; unknown keys are ignored, unknown actions are an error."""
+def parse_config(text: str, *, known_actions: Collection[str], as_recorded: bool = False) -> SchedulerConfig:
+    """The whole format of section 1; unknown keys are ignored, unknown actions are an error.
+
+    A configuration `as_recorded` may also have no actions, or plugins side by side that a service would not start with.
+    """
     if len(text) > LONGEST:
         raise InvalidConfig(f"the configuration is longer than {LONGEST} characters")
     try:
         document = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError) as error:
         raise InvalidConfig(f"not YAML: {error}") from error
-    if document is None and not allow_no_actions:
+    if document is None and not as_recorded:
         raise InvalidConfig("the configuration is empty")
     if not isinstance(document, dict):
         raise InvalidConfig("the configuration is not a map")
     tiers = tuple(_tier(tier, place) for place, tier in enumerate(_list(document, "tiers")))
+    if not as_recorded:
+        _refuse_contradictions(tiers)
     return SchedulerConfig(
-        _actions(document.get("actions"), known_actions, allow_no_actions),
+        _actions(document.get("actions"), known_actions, as_recorded),
         tiers,
         _configurations(_list(document, "configurations")),
         {str(key): str(value) for key, value in _map(document, "metrics").items()},
@@ -99,11 +104,14 @@ def _actions(stated: Any, known: Collection[str], allow_none: bool) -> tuple[str
 def _tier(tier: Any, place: int) -> tuple[PluginOption, ...]:
     if not isinstance(tier, dict):
         raise InvalidConfig(f"tier {place + 1} is not a map")
-    options = tuple(_option(entry) for entry in _list(tier, "plugins"))
-    names = {option.name for option in options}
-    if "proportion" in names and any(option.name == "drf" and option.hierarchy for option in options):
-        raise InvalidConfig("proportion and drf with hierarchy enabled conflicts")
-    return options
+    return tuple(_option(entry) for entry in _list(tier, "plugins"))
+
+
+def _refuse_contradictions(tiers: tuple[tuple[PluginOption, ...], ...]) -> None:
+    for options in tiers:
+        names = {option.name for option in options}
+        if "proportion" in names and any(option.name == "drf" and option.hierarchy for option in options):
+            raise InvalidConfig("proportion and drf with hierarchy enabled conflicts")
 
 
 def _option(entry: Any) -> PluginOption:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from volcano.api.scheduling import PodGroupCondition
 from volcano.api.why import GANG, WAIT, Why
 from volcano.scheduler.framework.reasons import job_reason, task_reason
-from volcano.scheduler.framework.record import Bind, Eviction, Note
+from volcano.scheduler.framework.record import Bind, Eviction, Note, VolumeChoice
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Job, Resources, Status
 from volcano.scheduler.model.status import COMPLETED, SCHEDULED
@@ -52,6 +52,7 @@ class Decisions:
     queue_allocated: Mapping[str, Resources] = field(default_factory=dict)
     gates_to_remove: tuple[str, ...] = ()
     allocated_domains: Mapping[str, str] = field(default_factory=dict)
+    volumes: Mapping[str, tuple[VolumeChoice, ...]] = field(default_factory=dict)  # uid of a bound task → claims to bind
     set_aside: Mapping[str, str] = field(default_factory=dict)
     dropped: Mapping[str, str] = field(default_factory=dict)  # task → why the plan check refuses its decision
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -77,6 +78,7 @@ def decisions_from(session: Session, dropped: Mapping[str, str]) -> Decisions:
         queue_allocated=queue_allocated(session),
         gates_to_remove=tuple(record.gates_to_remove),
         allocated_domains=record.allocated_domains,
+        volumes=record.volumes,
         set_aside=dict(session.snapshot.set_aside),
         dropped=dropped,
         seconds=record.seconds,

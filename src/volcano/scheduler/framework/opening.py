@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.framework.config import SchedulerConfig
@@ -10,6 +11,9 @@ from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.topology import settle_topology
 from volcano.scheduler.model import Chance, Stopwatch
+
+RIVALS: Final = {"capacity": "proportion", "proportion": "capacity"}
+"""Two accounts of what queues deserve cannot both hold: the one configured first takes part."""
 
 
 def open_session(
@@ -27,7 +31,7 @@ def open_session(
     by_name: dict[str, Plugin] = {}
     for tier in config.tiers:
         for option in tier:
-            if option.name not in known:
+            if option.name not in known or RIVALS.get(option.name) in by_name:
                 continue
             started = stopwatch.read()
             plugin = known[option.name](option)
