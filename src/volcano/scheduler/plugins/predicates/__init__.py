@@ -22,7 +22,7 @@ from volcano.scheduler.framework.answers import ABORTS, Cause, Code, Refusal
 from volcano.scheduler.framework.config import PluginOption
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.session import Session
-from volcano.scheduler.model import Shape, Task
+from volcano.scheduler.model import Node, Shape, Task
 from volcano.scheduler.plugins.predicates.ports import PortBook
 from volcano.scheduler.plugins.predicates.volume_binding import ZONELESS, VolumeBinding
 from volcano.scheduler.plugins.predicates.volume_limits import VolumeLimits
@@ -74,6 +74,8 @@ class Predicates(Plugin):
         on = {switch: option.arguments.flag(f"predicate.{switch}", True) for switch in SWITCHES}
         self._on = frozenset(switch for switch, chosen in on.items() if chosen)
         self._caches = option.arguments.flag("predicate.CacheEnable", False)
+        # With both switches off nobody tells this plugin of simulated removals, and it judges as before them.
+        self._sees_removals = option.is_on("enablePreemptable") or option.is_on("enabledAllocatable")
 
     def open(self, session: Session) -> None:
         super().open(session)
@@ -92,6 +94,7 @@ class Predicates(Plugin):
         self._stable: dict[Hashable, list[Cause]] = {}
         self._templates: dict[str, Shape] = {}
         self._spread: dict[Shape, tuple[Constraint, ...]] = {}
+        self._standing: dict[str, Mask] = {}
 
     def close(self, session: Session) -> None:
         for uid in session.record.binds:
@@ -137,6 +140,9 @@ class Predicates(Plugin):
     def pre_filter(self, task: Task) -> Refusal | None:
         if task.pod.spec.affinity is not None and "NodeAffinityEnable" in self._on and names_conflict(task.pod):
             return Refusal("NodeAffinity", "plugin NodeAffinity pre-predicates failed pod affinity terms conflict")
+        if not self._sees_removals and "PodAffinityEnable" in self._on:
+            causes = list(self._neighbour_causes(task, NodeView(self._table, task=task)))
+            self._standing[task.uid] = np.any([self._table.no_rows(), *(cause.refused for cause in causes)], axis=0)
         if self._has_volumes(task) and "VolumeBindingEnable" in self._on:
             return self._volumes.claims(task).refusal
         return None
@@ -223,6 +229,19 @@ class Predicates(Plugin):
             yield Cause(hostile, Code.UNSCHEDULABLE, HOSTILE)
         if self._neighbours.matters:
             yield Cause(nodes.take(self._neighbours.is_unwelcome(task)) & ~settled, Code.UNSCHEDULABLE, UNWELCOME)
+
+    def simulate_filter(self, task: Task, node: Node) -> Refusal | None:
+        """Whether the neighbours would do, as everybody stands now."""
+        if "PodAffinityEnable" not in self._on:
+            return None
+        standing = self._standing.get(task.uid)
+        if standing is not None:
+            return Refusal("InterPodAffinity", HOSTILE) if standing[node.row] else None
+        view = NodeView(self._table, np.array([node.row], dtype=np.intp), task=task)
+        for cause in self._neighbour_causes(task, view):
+            if cause.refused.any():
+                return Refusal("InterPodAffinity", cause.reason)
+        return None
 
     # -- what happened -------------------------------------------------------------------------------------------
     def on_allocate(self, task: Task) -> str | None:
