@@ -393,7 +393,8 @@ def _check_time(value: Any, place: Place) -> None:
     if type(value) is not str:
         raise _refuse(value, place, "string")
     if not is_date_time(value):
-        raise _Mismatch(f'parsing time {quoted(value)} as "2006-01-02T15:04:05Z07:00": cannot parse {quoted(value)} as "2006"')
+        layout = '"2006-01-02T15:04:05Z07:00"'
+        raise _Mismatch(f'parsing time {quoted(value)} as {layout}: cannot parse {quoted(value)} as "2006"')
 
 
 def _check_bytes(value: Any, place: Place) -> None:
