@@ -18,6 +18,7 @@ from volcano.machinery.one_shot import OneShot, finish
 from volcano.machinery.transport import Request
 
 T = TypeVar("T")
+Items = list[JSON]
 
 
 class Connection:
@@ -46,9 +47,13 @@ class Connection:
     def get(self, resource: ResourceType, namespace: str, name: str) -> JSON:
         return self.do(self.client.get_json(resource, Key(namespace, name)))
 
-    def list(self, resource: ResourceType, namespace: str = "", **parameters: str) -> list[JSON]:
-        items = self.do(self.client.list_json(resource, namespace, **parameters)).get("items")
-        return list(items or [])
+    def list(self, resource: ResourceType, namespace: str = "", **parameters: str) -> Items:
+        return self.list_at(resource, namespace, **parameters)[0]
+
+    def list_at(self, resource: ResourceType, namespace: str = "", **parameters: str) -> tuple[Items, str]:
+        """The objects, and the revision they are of."""
+        found = self.do(self.client.list_json(resource, namespace, **parameters))
+        return list(found.get("items") or []), str((found.get("metadata") or {}).get("resourceVersion", ""))
 
     def create(self, resource: ResourceType, body: JSON) -> bytes:
         return self.do(self.client.create(resource, body))

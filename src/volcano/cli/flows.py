@@ -16,7 +16,8 @@ from volcano.api.scheme import ResourceType
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import connect
 from volcano.cli.failures import Failed
-from volcano.cli.formats import NONE_FOUND, age, padded, parse_time, utc_now
+from volcano.cli.formats import age, padded, parse_time, utc_now
+from volcano.cli.output import follow, show
 from volcano.cli.resources import JOB_FLOWS, JOB_TEMPLATES
 
 
@@ -62,8 +63,14 @@ def get(called: Called) -> None:
 
 def list_objects(called: Called) -> None:
     connection, resource, values = connect(called), _kind(called), called.values
-    items = connection.list(resource, "" if values.get("all-namespaces") else values["namespace"])
-    say(_table(resource, items) if items else NONE_FOUND)
+    namespace = "" if values.get("all-namespaces") else values["namespace"]
+    items, revision = connection.list_at(resource, namespace)
+
+    def table(shown: Sequence[JSON]) -> str:
+        return _table(resource, shown)
+
+    show(called, resource, items, table, table)
+    follow(called, connection, resource, namespace, revision, lambda item: say(table([item]).splitlines()[1]))
 
 
 def describe(called: Called) -> None:

@@ -14,6 +14,7 @@ from volcano.cli.command_line import Called, say
 from volcano.cli.connection import Connection, connect
 from volcano.cli.failures import Failed
 from volcano.cli.formats import NONE_FOUND, labels_of, local_date, padded, parse_resource_list
+from volcano.cli.output import follow, show
 from volcano.cli.resources import JOBS
 
 COLUMNS = (
@@ -113,12 +114,34 @@ def _create(connection: Connection, body: JSON, namespace: str) -> None:
 def list_jobs(called: Called) -> None:
     connection, values = connect(called), called.values
     everywhere = values["all-namespaces"]
-    jobs = connection.list(JOBS, "" if everywhere else values["namespace"])
-    shown = [job for job in jobs if _is_wanted(job, values["scheduler"], values["queue"], values["selector"])]
-    if not shown:
-        say(NONE_FOUND)
-        return
-    say(job_table(shown, shown, everywhere=everywhere))
+    namespace = "" if everywhere else values["namespace"]
+    jobs, revision = connection.list_at(JOBS, namespace)
+
+    def wanted(job: JSON) -> bool:
+        return _is_wanted(job, values["scheduler"], values["queue"], values["selector"])
+
+    def table(shown: list[JSON]) -> str:
+        return job_table(shown, shown, everywhere=everywhere)
+
+    def changed(job: JSON) -> None:
+        if wanted(job):
+            say(job_table([job], [*jobs, job], everywhere=everywhere).splitlines()[1])
+
+    show(called, JOBS, [job for job in jobs if wanted(job)], table, lambda shown: wide_table(shown, table(shown)))
+    follow(called, connection, JOBS, namespace, revision, changed)
+
+
+def wide_table(jobs: list[JSON], table: str) -> str:
+    """The table with the queue, the scheduler and what the job waits for."""
+    header, *rows = table.splitlines()
+    queues = max([len("Queue"), *(len(job["spec"].get("queue", "")) for job in jobs)]) + 3
+    lines = [f"{header}  {'Queue':<{queues}}Message"]
+    for job, row in zip(jobs, rows):
+        state = (job.get("status") or {}).get("state") or {}
+        lines.append(
+            f"{row}  {job['spec'].get('queue', ''):<{queues}}{state.get('message') or state.get('reason') or ''}"
+        )
+    return "\n".join(lines)
 
 
 def vjobs(called: Called) -> None:

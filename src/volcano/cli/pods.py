@@ -8,7 +8,8 @@ from volcano.api.meta import JSON
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import Connection, connect
 from volcano.cli.failures import Failed
-from volcano.cli.formats import NONE_FOUND, age, labels_of, padded, parse_time, utc_now
+from volcano.cli.formats import age, labels_of, padded, parse_time, utc_now
+from volcano.cli.output import follow, show
 from volcano.cli.pod_status import ready_count, restarts, status_text
 from volcano.cli.resources import PODS
 
@@ -20,12 +21,37 @@ QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
 def list_pods(called: Called) -> None:
     connection, values = connect(called), called.values
     namespace = "" if values["all-namespaces"] else values["namespace"]
+    _, revision = connection.list_at(PODS, namespace, limit="1") if values["watch"] else ([], "")
     pods = _chosen(connection, namespace, job=values["job"], queue=values["queue"])
-    if not pods:
-        say(NONE_FOUND)
-        return
     pods.sort(key=lambda pod: (pod["metadata"].get("namespace", ""), pod["metadata"]["name"]))
-    say(_table(pods, utc_now(), everywhere=values["all-namespaces"]))
+
+    def table(shown: list[JSON]) -> str:
+        return _table(shown, utc_now(), everywhere=values["all-namespaces"])
+
+    def changed(pod: JSON) -> None:
+        if _is_wanted(pod, job=values["job"], queue=values["queue"]):
+            say(table([pod]).splitlines()[1])
+
+    show(called, PODS, pods, table, lambda shown: _wide_table(shown, table(shown)))
+    follow(called, connection, PODS, namespace, revision, changed)
+
+
+def _is_wanted(pod: JSON, *, job: str, queue: str) -> bool:
+    labels, annotations = labels_of(pod), pod["metadata"].get("annotations") or {}
+    if job:
+        return labels.get(JOB_LABEL) == job
+    if queue:
+        return queue in (labels.get(QUEUE_LABEL), annotations.get(QUEUE_ANNOTATION))
+    return JOB_LABEL in labels
+
+
+def _wide_table(pods: list[JSON], table: str) -> str:
+    header, *rows = table.splitlines()
+    lines = [f"{header}{'IP':<18}Node"]
+    for pod, row in zip(pods, rows):
+        address = (pod.get("status") or {}).get("podIP") or "<none>"
+        lines.append(f"{row}{address:<18}{(pod.get('spec') or {}).get('nodeName') or '<none>'}")
+    return "\n".join(lines)
 
 
 def _chosen(connection: Connection, namespace: str, *, job: str, queue: str) -> list[JSON]:

@@ -15,6 +15,11 @@ CONNECTION: Final = (
 NAMESPACE: Final = Flag("namespace", "n", default="default", help="the namespace of job")
 NAME: Final = Flag("name", "N", help="the name of job")
 EVERYWHERE: Final = Flag("all-namespaces", kind=BOOL, default=False, help="list jobs in all namespaces")
+BEYOND: Final = (
+    Flag("output", "o", help="json, yaml, wide or name", hidden=True),
+    Flag("watch", "w", kind=BOOL, default=False, help="go on showing changes", hidden=True),
+)
+"""What lists can do beyond Volcano's own; not on the screens that must not change."""
 RESOURCES: Final = "cpu=1000m,memory=100Mi"
 
 RUN_FLAGS: Final = (
@@ -46,6 +51,7 @@ JOB: Final = Command(
                 Flag("queue", "q", help="list job with specified queue name"),
                 Flag("scheduler", "S", help="list job with specified scheduler name"),
                 Flag("selector", help="fuzzy matching jobName"),
+                *BEYOND,
             ),
             "volcano.cli.job:list_jobs",
         ),
@@ -84,7 +90,7 @@ QUEUE: Final = Command(
             ),
             "volcano.cli.queue:operate",
         ),
-        Command("list", "list all the queues", CONNECTION, "volcano.cli.queue:list_queues"),
+        Command("list", "list all the queues", (*CONNECTION, *BEYOND), "volcano.cli.queue:list_queues"),
         Command("get", "get a queue", (*CONNECTION, QUEUE_NAME), "volcano.cli.queue:get"),
     ),
 )
@@ -106,7 +112,7 @@ def _flow_group(name: str, *, everywhere: bool) -> Command:
             Command(
                 "list",
                 f"list {name}s",
-                (*CONNECTION, namespace, *(listing if everywhere else ())),
+                (*CONNECTION, namespace, *(listing if everywhere else ()), *BEYOND),
                 "volcano.cli.flows:list_objects",
             ),
             Command(
@@ -129,6 +135,7 @@ POD: Final = Command(
                 Flag("job", "j", help="list pod with specified job name"),
                 Flag("namespace", "n", default="default", help="the namespace of job"),
                 Flag("all-namespaces", kind=BOOL, default=False, help="list pods in all namespaces"),
+                *BEYOND,
             ),
             "volcano.cli.pods:list_pods",
         ),

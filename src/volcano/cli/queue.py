@@ -10,6 +10,7 @@ from volcano.cli.command_line import Called, say
 from volcano.cli.connection import connect
 from volcano.cli.failures import Failed
 from volcano.cli.formats import NONE_FOUND, padded
+from volcano.cli.output import follow, show
 from volcano.cli.resources import POD_GROUPS, QUEUES
 
 PHASES = ("Inqueue", "Pending", "Running", "Unknown", "Completed")
@@ -52,11 +53,28 @@ def operate(called: Called) -> None:
 
 def list_queues(called: Called) -> None:
     connection = connect(called)
-    queues = connection.list(QUEUES)
-    if not queues:
-        say(NONE_FOUND)
-        return
-    say(_table(queues, connection.list(POD_GROUPS)))
+    queues, revision = connection.list_at(QUEUES)
+
+    def table(shown: list[JSON]) -> str:
+        return _table(shown, connection.list(POD_GROUPS))
+
+    show(called, QUEUES, queues, table, lambda shown: _wide_table(shown, table(shown)))
+    follow(called, connection, QUEUES, "", revision, lambda queue: say(table([queue]).splitlines()[1]))
+
+
+def _wide_table(queues: list[JSON], table: str) -> str:
+    """The table with what each queue holds and may hold."""
+    header, *rows = table.splitlines()
+    lines = [f"{header}  {'Allocated':<40}{'Deserved':<40}Capability"]
+    for queue, row in zip(queues, rows):
+        spec, status = queue.get("spec") or {}, queue.get("status") or {}
+        amounts = [_amounts(each) for each in (status.get("allocated"), spec.get("deserved"), spec.get("capability"))]
+        lines.append(f"{row}   {amounts[0]:<40}{amounts[1]:<40}{amounts[2]}".rstrip())
+    return "\n".join(lines)
+
+
+def _amounts(amounts: JSON | None) -> str:
+    return ",".join(f"{name}={amount}" for name, amount in sorted((amounts or {}).items())) or "-"
 
 
 def get(called: Called) -> None:

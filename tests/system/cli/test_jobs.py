@@ -269,3 +269,15 @@ def test_view_shows_the_jobs_events(call, server):
     assert (kind, reason, message) == (f"{'Warning':<15}", f"{'PodGroupPending':<40}", "waits")
     assert "(x3 over " in age
     assert form == f"{'vc-controller-manager, h1':<40}"
+
+
+def test_lists_can_be_had_in_other_forms(call, server):
+    import json
+
+    server.create(BATCH, "Job", a_job("demo"))
+
+    assert json.loads(call("vcctl job list -o json").out)["items"][0]["metadata"]["name"] == "demo"
+    assert "managedFields" not in call("vcctl job list -o yaml").out
+    assert call("vcctl job list -o name").out == "job.batch.volcano.sh/demo\n"
+    assert "Queue" in call("vcctl job list -o wide").out.splitlines()[0]
+    assert call("vcctl job list -o toml").code == 255
