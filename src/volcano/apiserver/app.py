@@ -93,8 +93,16 @@ class ApiServer:
         registry = Registry()
         DefinitionFollower(store, registry)
         hub = WatchHub(store)
-        self.backend = Backend(store, registry, hub, clock, ids or RandomIds(), admission or AdmitEverything())
         self.authenticator = Authenticator(store, clock, tokens=tokens, signing_key=signing_key)
+        self.backend = Backend(
+            store=store,
+            registry=registry,
+            hub=hub,
+            clock=clock,
+            ids=ids or RandomIds(),
+            admission=admission or AdmitEverything(),
+            issue_token=self.authenticator.issue,
+        )
         self.authorizer: Authorizer = authorizer or RoleBasedAccess(store)
         self.health = Health()
         self.telemetry = Telemetry(store, hub, metrics)
@@ -109,6 +117,7 @@ class ApiServer:
     async def close(self) -> None:
         """End all watches and close the store."""
         self.backend.hub.close()
+        await self.backend.outbound.close()
         await self.backend.store.close()
 
     async def handle(self, request: Request) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -11,7 +12,9 @@ import msgspec
 from volcano.api.errors import BadRequest, NotFound, UnsupportedMediaType
 from volcano.api.meta import JSON
 from volcano.apiserver.admission_hook import Admission
+from volcano.apiserver.authentication import Claims
 from volcano.apiserver.ids import Ids
+from volcano.apiserver.outbound import Outbound
 from volcano.apiserver.protobuf import MEDIA_TYPE, decode_protobuf
 from volcano.apiserver.representation import Shown, view_from
 from volcano.apiserver.requests import Target
@@ -34,6 +37,8 @@ class Backend:
     clock: Clock
     ids: Ids
     admission: Admission
+    issue_token: Callable[[Claims], str]
+    outbound: Outbound = field(default_factory=Outbound)
 
     def timestamp(self) -> str:
         return self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")

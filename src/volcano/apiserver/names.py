@@ -1,130 +1,40 @@
-"""What names, labels, annotations and finalizers may look like, in Kubernetes' words."""
+"""What an object's metadata may look like: names, labels, annotations, owners, finalizers."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from volcano.api.errors import FieldError
+from volcano.api.field_errors import invalid, required, too_long, type_invalid
 from volcano.api.meta import JSON
-from volcano.apiserver.schemas.field_errors import invalid, required, too_long, type_invalid
-
-_LABEL_FORM: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN_FORM: Final = rf"{_LABEL_FORM}(\.{_LABEL_FORM})*"
-_DNS1035_FORM: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
-_QUALIFIED_FORM: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-_VALUE_FORM: Final = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?"
-
-_LABEL: Final = re.compile(_LABEL_FORM)
-_SUBDOMAIN: Final = re.compile(_SUBDOMAIN_FORM)
-_DNS1035: Final = re.compile(_DNS1035_FORM)
-_QUALIFIED: Final = re.compile(_QUALIFIED_FORM)
-_VALUE: Final = re.compile(_VALUE_FORM)
+from volcano.api.names import (
+    annotations_are_too_large,
+    dns_1035_label_problems,
+    dns_label_problems,
+    label_value_problems,
+    path_segment_problems,
+    qualified_name_problems,
+    subdomain_problems,
+)
 
 ANNOTATIONS_LIMIT: Final = 256 * 1024
 
 NameRule = Callable[[str], list[str]]
 
-
-def subdomain_faults(name: str) -> list[str]:
-    faults = []
-    if len(name) > 253:
-        faults.append("must be no more than 253 characters")
-    if not _SUBDOMAIN.fullmatch(name):
-        faults.append(
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
-            "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-            f"'{_SUBDOMAIN_FORM}')"
-        )
-    return faults
-
-
-def label_faults(name: str) -> list[str]:
-    faults = []
-    if len(name) > 63:
-        faults.append("must be no more than 63 characters")
-    if not _LABEL.fullmatch(name):
-        faults.append(
-            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and "
-            "end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
-            f"'{_LABEL_FORM}')"
-        )
-    return faults
-
-
-def dns1035_faults(name: str) -> list[str]:
-    faults = []
-    if len(name) > 63:
-        faults.append("must be no more than 63 characters")
-    if not _DNS1035.fullmatch(name):
-        faults.append(
-            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
-            "character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for "
-            f"validation is '{_DNS1035_FORM}')"
-        )
-    return faults
-
-
-def path_segment_faults(name: str) -> list[str]:
-    if name in (".", ".."):
-        return [f"may not be '{name}'"]
-    return [f"may not contain '{char}'" for char in "/%" if char in name]
-
-
-def qualified_name_faults(name: str) -> list[str]:
-    prefix, slash, last = name.rpartition("/")
-    faults = []
-    if name.count("/") > 1:
-        return [
-            "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
-            "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-            f"'{_QUALIFIED_FORM}') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-        ]
-    if slash:
-        if not prefix:
-            faults.append("prefix part must be non-empty")
-        else:
-            faults += [f"prefix part {fault}" for fault in subdomain_faults(prefix)]
-    if not last:
-        faults.append("name part must be non-empty")
-    elif len(last) > 63:
-        faults.append("name part must be no more than 63 characters")
-    if not _QUALIFIED.fullmatch(last):
-        faults.append(
-            "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
-            "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-            f"'{_QUALIFIED_FORM}')"
-        )
-    return faults
-
-
-def label_value_faults(value: str) -> list[str]:
-    faults = []
-    if len(value) > 63:
-        faults.append("must be no more than 63 characters")
-    if not _VALUE.fullmatch(value):
-        faults.append(
-            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
-            "start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
-            f"validation is '{_VALUE_FORM}')"
-        )
-    return faults
-
-
 NAME_RULES: Final[Mapping[str, NameRule]] = {
-    "namespaces": label_faults,
-    "services": dns1035_faults,
-    "roles.rbac.authorization.k8s.io": path_segment_faults,
-    "rolebindings.rbac.authorization.k8s.io": path_segment_faults,
-    "clusterroles.rbac.authorization.k8s.io": path_segment_faults,
-    "clusterrolebindings.rbac.authorization.k8s.io": path_segment_faults,
+    "namespaces": dns_label_problems,
+    "services": dns_1035_label_problems,
+    "roles.rbac.authorization.k8s.io": path_segment_problems,
+    "rolebindings.rbac.authorization.k8s.io": path_segment_problems,
+    "clusterroles.rbac.authorization.k8s.io": path_segment_problems,
+    "clusterrolebindings.rbac.authorization.k8s.io": path_segment_problems,
 }
 """Where names are not the usual DNS subdomains."""
 
 
 def name_faults(qualified: str, name: str) -> list[str]:
-    return NAME_RULES.get(qualified, subdomain_faults)(name)
+    return NAME_RULES.get(qualified, subdomain_problems)(name)
 
 
 def metadata_errors(qualified: str, metadata: JSON) -> list[FieldError]:
@@ -178,14 +88,14 @@ def _type_errors(metadata: Any) -> list[FieldError]:
 def label_errors(path: str, labels: Mapping[str, str]) -> list[FieldError]:
     errors = []
     for key, value in labels.items():
-        errors += [invalid(path, key, fault) for fault in qualified_name_faults(key)]
-        errors += [invalid(path, value, fault) for fault in label_value_faults(value)]
+        errors += [invalid(path, key, fault) for fault in qualified_name_problems(key)]
+        errors += [invalid(path, value, fault) for fault in label_value_problems(value)]
     return errors
 
 
 def annotation_errors(path: str, annotations: Mapping[str, str]) -> list[FieldError]:
-    errors = [invalid(path, key, fault) for key in annotations for fault in qualified_name_faults(key.lower())]
-    if sum(len(key) + len(value) for key, value in annotations.items()) > ANNOTATIONS_LIMIT:
+    errors = [invalid(path, key, fault) for key in annotations for fault in qualified_name_problems(key.lower())]
+    if annotations_are_too_large(annotations):
         errors.append(too_long(path, ANNOTATIONS_LIMIT))
     return errors
 
@@ -194,7 +104,7 @@ _STANDARD_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubern
 
 
 def finalizer_errors(path: str, finalizer: str) -> list[FieldError]:
-    errors = [invalid(path, finalizer, fault) for fault in qualified_name_faults(finalizer)]
+    errors = [invalid(path, finalizer, fault) for fault in qualified_name_problems(finalizer)]
     if not errors and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
         errors.append(invalid(path, finalizer, "name is neither a standard finalizer name nor is it fully qualified"))
     return errors

@@ -71,7 +71,9 @@ async def serve(
     reachable = "127.0.0.1" if bound_host in ("0.0.0.0", "::") else bound_host
     url = f"https://{f'[{reachable}]' if ':' in reachable else reachable}:{bound_port}"
     serving = Serving(url, reachable, bound_port, authority, admin)
-    connector = Connector(server, _kubelet_context(authority, pki, clock))
+    kubelets = _kubelet_context(authority, pki, clock)
+    server.backend.outbound.kubelet_context = kubelets
+    connector = Connector(server, kubelets)
     async with _running(AsgiApp(server, connector), listener, context, server):
         if kubeconfig_path is not None:
             kubeconfig_path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What a kind's schema does to an object on its way in: unknown fields, pruning, defaults, validation.
+"""What a kind's schema does to an object on its way in: unknown fields, pruning, types, defaults, validation.
 
 Custom resources go by their CRD's structural schema, built-in kinds by the table of core schemas (apiserver.schemas).
 """
@@ -7,24 +7,47 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from volcano.api.errors import BadRequest, FieldError
+import msgspec
+
+from volcano.api.errors import FieldError
 from volcano.api.meta import JSON
 from volcano.apiserver.resources import Served
+from volcano.apiserver.schemas.core_defaults import apply_core_defaults
+from volcano.apiserver.schemas.fields import check_types, duplicate_fields, prune_core, strict_error, strict_messages
 
 
-def check_fields(served: Served, obj: JSON, *, raw: bytes | None, mode: str) -> list[str]:
-    """Prune what the schema does not know. Strict refuses it, Warn returns warnings, Ignore says nothing."""
-    found: list[str] = []
-    if served.schema is not None:
-        found = [f'unknown field "{path}"' for path in served.schema.prune(obj)]
-    if mode == "Strict" and found:
-        raise BadRequest(f"strict decoding error: {', '.join(found)}")
-    return found if mode == "Warn" else []
+def check_fields(served: Served, obj: JSON, *, mode: str, duplicates: Sequence[str] = ()) -> list[str]:
+    """Drop what the schema does not know. Strict refuses it, Warn returns warnings, Ignore says nothing."""
+    unknown = served.schema.prune(obj) if served.schema is not None else prune_core(served.type, obj)
+    if mode != "Ignore" and (unknown or duplicates):
+        messages = strict_messages(list(unknown), list(duplicates))
+        if mode == "Strict":
+            raise strict_error(messages)
+        return messages
+    return []
+
+
+def check_value_types(served: Served, obj: JSON) -> None:
+    """Values that cannot be what their field is are a BadRequest; custom resources say so when they are validated."""
+    if served.schema is None:
+        check_types(served.type, obj)
+
+
+def duplicates_in(raw: bytes, decoded: JSON, *, mode: str) -> list[str]:
+    """Fields given twice. The whole text is only looked through if it is not exactly what the object encodes to."""
+    if mode == "Ignore" or len(msgspec.json.encode(decoded)) == len(raw):
+        return []
+    try:
+        return duplicate_fields(raw)
+    except (ValueError, RecursionError):
+        return []
 
 
 def apply_defaults(served: Served, obj: JSON) -> None:
     if served.schema is not None:
         served.schema.default(obj)
+    else:
+        apply_core_defaults(served.type, obj)
 
 
 def schema_errors(served: Served, obj: JSON, old: JSON | None) -> Sequence[FieldError]:

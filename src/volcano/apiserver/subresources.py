@@ -1,15 +1,21 @@
-"""What hangs below an object: status, scale, binding, eviction, log, token, finalize, proxies."""
+"""What hangs below an object: status, scale, binding, eviction, log, token, finalize, ephemeral containers, proxies."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
-from volcano.api.errors import BadRequest, Conflict, MethodNotAllowed, NotFound
+import msgspec
+
+from volcano.api.errors import BadRequest, Conflict, FieldError, Invalid, MethodNotAllowed, NotFound
 from volcano.api.meta import JSON
+from volcano.apiserver.authentication import ISSUER, Claims
 from volcano.apiserver.calls import Call, decode_body
+from volcano.apiserver.eviction import evict
+from volcano.apiserver.proxies import log, proxy
 from volcano.apiserver.representation import reply, success
 from volcano.apiserver.requests import write_options
+from volcano.apiserver.scale import scale
 from volcano.apiserver.verbs.get import get
 from volcano.apiserver.verbs.patch import patch
 from volcano.apiserver.verbs.update import update
@@ -18,80 +24,167 @@ from volcano.machinery.transport import Response
 
 Handle = Callable[[Call], Awaitable[Response]]
 
+SHORTEST_TOKEN: Final = 600
+LONGEST_TOKEN: Final = 2**32
+DEFAULT_TOKEN: Final = 3600
+
 
 async def bind(call: Call) -> Response:
     """Give an unbound pod its node; a pod that has one, or is being deleted, is a conflict."""
-    if call.target.verb != "create":
-        raise MethodNotAllowed("the server does not allow this method on the requested resource")
     binding = decode_body(call.request, what="Binding")
     target = binding.get("target")
     target = target if isinstance(target, dict) else {}
-    node = target.get("name")
+    node, metadata = target.get("name"), binding.get("metadata") or {}
     if not isinstance(node, str) or not node:
-        raise BadRequest("Binding: target.name: Required value")
+        raise Invalid.of(
+            "Binding", call.target.name, [FieldError("target.name", "Required value", "FieldValueRequired")]
+        )
     if target.get("kind") not in (None, "", "Node"):
-        raise BadRequest('Binding: target.kind: Unsupported value: supported values: "Node", "<empty>"')
-    metadata = binding.get("metadata") or {}
-    uid = metadata.get("uid")
-    row = call.served.type
+        raise Invalid.of(
+            "Binding",
+            call.target.name,
+            [FieldError("target.kind", f'Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"')],
+        )
+    if not isinstance(metadata, dict):
+        raise BadRequest("Binding: metadata must be an object")
 
     def assign(pod: JSON) -> JSON:
-        name = pod["metadata"]["name"]
-        if uid and uid != pod["metadata"]["uid"]:
-            why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {pod['metadata']['uid']}"
-            raise Conflict.of(row.plural, name, why)
-        if pod["metadata"].get("deletionTimestamp"):
-            raise Conflict.of("pods/binding", name, f"pod {name} is being deleted, cannot be assigned to a host")
-        spec = pod["spec"]
-        if spec.get("nodeName"):
-            raise Conflict.of("pods/binding", name, f'pod {name} is already assigned to node "{spec["nodeName"]}"')
-        if spec.get("schedulingGates"):
-            raise Conflict.of("pods/binding", name, f"pod {name} has non-empty .spec.schedulingGates")
-        spec["nodeName"] = node
+        _check_bindable(pod, metadata.get("uid"))
+        pod["spec"]["nodeName"] = node
         for field in ("annotations", "labels"):
             if isinstance(metadata.get(field), dict):
                 pod["metadata"][field] = {**(pod["metadata"].get(field) or {}), **metadata[field]}
         status = pod.setdefault("status", {})
-        status["conditions"] = _with_condition(
-            status.get("conditions") or [],
-            {
-                "type": "PodScheduled",
-                "status": "True",
-                "lastProbeTime": None,
-                "lastTransitionTime": call.backend.timestamp(),
-            },
-        )
+        scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": call.backend.timestamp()}
+        others = [c for c in status.get("conditions") or [] if c.get("type") != "PodScheduled"]
+        status["conditions"] = [*others, {"lastProbeTime": None, **scheduled}]
         return pod
 
     await update_object(call, assign, write_options(call.request), subresource="binding")
     return reply(success(), 201, call.warnings)
 
 
-def _with_condition(conditions: list[JSON], condition: JSON) -> list[JSON]:
-    others = [c for c in conditions if c.get("type") != condition["type"]]
-    return [*others, condition]
+def _check_bindable(pod: JSON, uid: Any) -> None:
+    name = pod["metadata"]["name"]
+    if uid and uid != pod["metadata"]["uid"]:
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {pod['metadata']['uid']}"
+        raise Conflict.of("pods", name, why)
+    if pod["metadata"].get("deletionTimestamp"):
+        raise Conflict.of("pods/binding", name, f"pod {name} is being deleted, cannot be assigned to a host")
+    if pod["spec"].get("nodeName"):
+        assigned = pod["spec"]["nodeName"]
+        raise Conflict.of("pods/binding", name, f'pod {name} is already assigned to node "{assigned}"')
+    if pod["spec"].get("schedulingGates"):
+        raise Conflict.of("pods/binding", name, f"pod {name} has non-empty .spec.schedulingGates")
 
 
-async def status(call: Call) -> Response:
-    handlers: Mapping[str, Handle] = {"get": get, "update": update, "patch": patch}
-    return await _by_verb(call, handlers)
+async def finalize(call: Call) -> Response:
+    """Change a namespace's spec.finalizers; the last one gone, and the deleted namespace is gone."""
+    return await (patch if call.target.verb == "patch" else update)(call)
 
 
-async def _by_verb(call: Call, handlers: Mapping[str, Handle]) -> Response:
-    handler = handlers.get(call.target.verb)
-    if handler is None:
-        raise MethodNotAllowed("the server does not allow this method on the requested resource")
-    return await handler(call)
+async def token(call: Call) -> Response:
+    """A signed token for a service account."""
+    account: JSON = msgspec.json.decode(call.found().raw)
+    body = decode_body(call.request, what="TokenRequest") if call.request.body.strip() else {}
+    spec = body.get("spec") or {}
+    if not isinstance(spec, dict):
+        raise BadRequest("TokenRequest: spec must be an object")
+    seconds = spec.get("expirationSeconds", DEFAULT_TOKEN)
+    if not isinstance(seconds, int) or isinstance(seconds, bool) or not SHORTEST_TOKEN <= seconds <= LONGEST_TOKEN:
+        raise Invalid.of(
+            "TokenRequest",
+            call.target.name,
+            [
+                FieldError(
+                    "spec.expirationSeconds",
+                    f"Invalid value: {seconds}: may not specify a duration less than 10 minutes",
+                )
+            ],
+            "authentication.k8s.io",
+        )
+    audiences = spec.get("audiences") or [ISSUER]
+    if not isinstance(audiences, list) or not all(isinstance(a, str) for a in audiences):
+        raise BadRequest("TokenRequest: spec.audiences must be a list of strings")
+    reference = spec.get("boundObjectRef") or {}
+    pod, pod_uid = _bound_pod(call, account, reference)
+    metadata = account["metadata"]
+    expires = call.backend.clock.now().timestamp() + seconds
+    claims = Claims(metadata["namespace"], metadata["name"], metadata["uid"], expires, tuple(audiences), pod, pod_uid)
+    moment = msgspec.convert(int(expires), type=int)
+    answer = {
+        "kind": "TokenRequest",
+        "apiVersion": "authentication.k8s.io/v1",
+        "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
+        "spec": {**spec, "audiences": audiences, "expirationSeconds": seconds},
+        "status": {"token": call.backend.issue_token(claims), "expirationTimestamp": _moment(moment)},
+    }
+    return reply(answer, 201)
 
 
-HANDLERS: Final[Mapping[str, Handle]] = {
-    "status": status,
-    "binding": bind,
+def _moment(seconds: int) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _bound_pod(call: Call, account: JSON, reference: Any) -> tuple[str, str]:
+    if not reference:
+        return "", ""
+    if not isinstance(reference, dict) or reference.get("kind") != "Pod":
+        raise BadRequest("cannot bind token for serviceaccount: only pods are supported")
+    name = str(reference.get("name") or "")
+    stored = call.backend.store.find(call.key_of(name)._replace(resource="pods"))
+    if stored is None:
+        raise NotFound.of("pods", name)
+    pod = msgspec.json.decode(stored.raw)
+    uid = pod["metadata"]["uid"]
+    if reference.get("uid") and reference["uid"] != uid:
+        raise Conflict.of(
+            "pods",
+            name,
+            f"the UID in the bound object reference ({reference['uid']}) does not match the UID in record. "
+            "The object might have been deleted and then recreated",
+        )
+    if (pod["spec"].get("serviceAccountName") or "default") != account["metadata"]["name"]:
+        raise BadRequest(
+            f"cannot bind token for serviceaccount {account['metadata']['name']!r} to pod running with a "
+            "different serviceaccount name."
+        )
+    return name, uid
+
+
+async def connect(call: Call) -> Response:
+    raise BadRequest("Upgrade request required")
+
+
+_READ_WRITE: Final[Mapping[str, Handle]] = {"get": get, "update": update, "patch": patch}
+
+HANDLERS: Final[Mapping[str, Mapping[str, Handle]]] = {
+    "status": _READ_WRITE,
+    "ephemeralcontainers": _READ_WRITE,
+    "resize": _READ_WRITE,
+    "scale": {"get": scale, "update": scale, "patch": scale},
+    "binding": {"create": bind},
+    "eviction": {"create": evict},
+    "log": {"get": log},
+    "token": {"create": token},
+    "finalize": {"update": finalize, "patch": finalize},
+    "exec": {"get": connect, "create": connect},
+    "attach": {"get": connect, "create": connect},
+    "portforward": {"get": connect, "create": connect},
+    "proxy": dict.fromkeys(("get", "create", "update", "patch", "delete", "options"), proxy),
 }
 
 
 async def serve_subresource(call: Call) -> Response:
     name = call.target.subresource
-    if name not in call.served.type.subresources or name not in HANDLERS:
+    handlers = HANDLERS.get(name)
+    if name not in call.served.type.subresources or handlers is None:
         raise NotFound("the server could not find the requested resource")
-    return await HANDLERS[name](call)
+    if name != "proxy" and call.target.rest:
+        raise NotFound("the server could not find the requested resource")
+    handler = handlers.get(call.target.verb)
+    if handler is None:
+        raise MethodNotAllowed("the server does not allow this method on the requested resource")
+    return await handler(call)

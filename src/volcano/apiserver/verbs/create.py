@@ -8,6 +8,7 @@ from volcano.api.errors import AlreadyExists, MethodNotAllowed
 from volcano.apiserver.calls import Call, decode_body
 from volcano.apiserver.representation import reply
 from volcano.apiserver.requests import write_options
+from volcano.apiserver.shaping import duplicates_in
 from volcano.apiserver.store import Stale
 from volcano.apiserver.verbs.writing import check_kind, create_object
 from volcano.machinery.transport import Response
@@ -21,12 +22,12 @@ async def create(call: Call) -> Response:
     options = write_options(call.request)
     for attempt in range(NAME_ATTEMPTS):
         obj = decode_body(call.request)
-        obj.setdefault("kind", call.served.type.kind)
-        obj.setdefault("apiVersion", call.served.type.api_version)
+        duplicates = duplicates_in(call.request.body, obj, mode=options.field_validation)
+        obj = {"apiVersion": call.served.type.api_version, "kind": call.served.type.kind, **obj}
         check_kind(call, obj)
         generates = not obj["metadata"].get("name") and bool(obj["metadata"].get("generateName"))
         try:
-            stored, _ = await create_object(call, obj, options, raw=call.request.body)
+            stored, _ = await create_object(call, obj, options, duplicates=duplicates)
         except Stale:
             if generates and attempt + 1 < NAME_ATTEMPTS:
                 continue

@@ -18,7 +18,7 @@ from volcano.apiserver.requests import dry_run, number
 from volcano.apiserver.selection import selection_from
 from volcano.apiserver.store import Stale, Stored
 from volcano.apiserver.verbs.writing import ATTEMPTS, MODIFIED_MESSAGE, commit, remove
-from volcano.machinery.transport import Response
+from volcano.machinery.transport import Request, Response
 
 POLICIES: Final = ("Background", "Foreground", "Orphan")
 FOREGROUND: Final = "foregroundDeletion"
@@ -35,11 +35,15 @@ class DeleteOptions(msgspec.Struct, frozen=True):
 
 def delete_options(call: Call) -> DeleteOptions:
     """From the body, or else from the query."""
-    body: JSON = decode_body(call.request, what="DeleteOptions") if call.request.body.strip() else {}
-    grace: Any = body.get("gracePeriodSeconds", number(call.request, "gracePeriodSeconds"))
+    body = decode_body(call.request, what="DeleteOptions") if call.request.body.strip() else {}
+    return delete_options_from(body, call.request)
+
+
+def delete_options_from(body: JSON, request: Request) -> DeleteOptions:
+    grace: Any = body.get("gracePeriodSeconds", number(request, "gracePeriodSeconds"))
     if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool)):
         raise BadRequest("DeleteOptions: gracePeriodSeconds must be an integer")
-    policy = body.get("propagationPolicy") or call.request.param("propagationPolicy")
+    policy = body.get("propagationPolicy") or request.param("propagationPolicy")
     orphans = body.get("orphanDependents")
     if orphans is not None and policy:
         raise _invalid(
@@ -56,7 +60,7 @@ def delete_options(call: Call) -> DeleteOptions:
     preconditions = body.get("preconditions") or {}
     if not isinstance(preconditions, dict):
         raise BadRequest("DeleteOptions: preconditions must be an object")
-    asked = body.get("dryRun") or call.request.params("dryRun")
+    asked = body.get("dryRun") or request.params("dryRun")
     if not isinstance(asked, list) or not all(isinstance(value, str) for value in asked):
         raise BadRequest("DeleteOptions: dryRun must be a list of strings")
     return DeleteOptions(

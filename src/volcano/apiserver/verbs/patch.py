@@ -7,9 +7,11 @@ from typing import Any, Final
 
 from volcano.api.errors import ApiError, BadRequest, Invalid, MethodNotAllowed, UnsupportedMediaType
 from volcano.api.meta import JSON
+from volcano.api.openapi_table import schema_name
 from volcano.apiserver.calls import Call, decode_json
 from volcano.apiserver.representation import reply
 from volcano.apiserver.requests import WriteOptions, write_options
+from volcano.apiserver.schemas.strategic import strategic_merge
 from volcano.apiserver.verbs.writing import Transform, update_object
 from volcano.machinery.patch import PatchError, json_patch, merge_patch
 from volcano.machinery.transport import Response
@@ -30,6 +32,12 @@ async def patch(call: Call) -> Response:
     transform = _transform(call, media, options)
     stored, _ = await update_object(call, transform, options, subresource=call.target.subresource)
     return reply(call.shown().of(stored.raw), 200, call.warnings)
+
+
+def patched(call: Call, obj: JSON, options: WriteOptions) -> JSON:
+    """Any object under the patch in the body, such as a Scale."""
+    media = call.request.headers.get("content-type", "").split(";")[0].strip().lower()
+    return _transform(call, media, options)(obj)
 
 
 def _transform(call: Call, media: str, options: WriteOptions) -> Transform:
@@ -76,7 +84,12 @@ def _merge(call: Call, change: Any) -> Transform:
 def _strategic(call: Call, change: Any) -> Transform:
     if not isinstance(change, dict):
         raise BadRequest("strategic merge patch: the body must be an object")
-    raise UnsupportedMediaType("not yet")
+    row = call.served.type
+    is_scale = call.target.subresource == "scale"
+    name = schema_name("autoscaling", "v1", "Scale") if is_scale else schema_name(row.group, row.version, row.kind)
+    if name is None:
+        raise UnsupportedMediaType(f"strategic merge patch is not supported for {row.kind}")
+    return lambda obj: strategic_merge(obj, change, name)
 
 
 def _object(found: Any) -> JSON:

@@ -7,6 +7,7 @@ from volcano.api.meta import JSON
 from volcano.apiserver.calls import Call, decode_body
 from volcano.apiserver.representation import reply
 from volcano.apiserver.requests import write_options
+from volcano.apiserver.shaping import duplicates_in
 from volcano.apiserver.verbs.writing import check_kind, update_object
 from volcano.machinery.transport import Response
 
@@ -15,9 +16,7 @@ async def update(call: Call) -> Response:
     if not call.target.name:
         raise MethodNotAllowed("the server does not allow this method on the requested resource")
     options = write_options(call.request)
-    given = decode_body(call.request)
-    given.setdefault("kind", call.served.type.kind)
-    given.setdefault("apiVersion", call.served.type.api_version)
+    given = given_object(call)
     check_kind(call, given)
     insists = bool(given["metadata"].get("resourceVersion"))
     if not insists and call.served.is_custom and not call.target.subresource:
@@ -30,7 +29,23 @@ async def update(call: Call) -> Response:
         )
 
     def replace(_: JSON) -> JSON:
-        return decode_body(call.request) | {"kind": given["kind"], "apiVersion": given["apiVersion"]}
+        return given_object(call)
 
-    stored, _ = await update_object(call, replace, options, subresource=call.target.subresource, insists=insists)
+    stored, _ = await update_object(
+        call,
+        replace,
+        options,
+        subresource=call.target.subresource,
+        insists=insists,
+        duplicates=duplicates_in(call.request.body, given, mode=options.field_validation),
+    )
     return reply(call.shown().of(stored.raw), 200, call.warnings)
+
+
+def given_object(call: Call) -> JSON:
+    """The object in the body; decoded anew each time, since it is changed on its way."""
+    given = decode_body(call.request)
+    if call.target.subresource != "scale":
+        given.setdefault("kind", call.served.type.kind)
+        given.setdefault("apiVersion", call.served.type.api_version)
+    return given

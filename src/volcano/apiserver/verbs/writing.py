@@ -7,7 +7,7 @@ commit.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -29,7 +29,7 @@ from volcano.apiserver.kinds import KEEPS_STATUS_ON_CREATE, PREPARE_CREATE
 from volcano.apiserver.names import metadata_errors
 from volcano.apiserver.requests import WriteOptions
 from volcano.apiserver.resources import CRDS
-from volcano.apiserver.shaping import apply_defaults, check_fields, schema_errors
+from volcano.apiserver.shaping import apply_defaults, check_fields, check_value_types, schema_errors
 from volcano.apiserver.store import ObjectKey, Stale, Stored, StoreFailed, Write
 
 ATTEMPTS: Final = 8
@@ -69,12 +69,13 @@ def check_kind(call: Call, obj: JSON) -> None:
 
 
 async def create_object(
-    call: Call, obj: JSON, options: WriteOptions, *, raw: bytes | None = None
+    call: Call, obj: JSON, options: WriteOptions, *, duplicates: Sequence[str] = ()
 ) -> tuple[Stored, JSON]:
-    """A new object, stored; raises AlreadyExists through Stale at the caller."""
+    """A new object, stored; Stale when there is one of that name."""
     served, row = call.served, call.served.type
     metadata = obj["metadata"]
-    call.warnings += check_fields(served, obj, raw=raw, mode=options.field_validation)
+    call.warnings += check_fields(served, obj, mode=options.field_validation, duplicates=duplicates)
+    check_value_types(served, obj)
     _new_metadata(call, metadata)
     if row.has_status and row.qualified not in KEEPS_STATUS_ON_CREATE:
         obj.pop("status", None)
@@ -112,13 +113,19 @@ def _new_metadata(call: Call, metadata: JSON) -> None:
 
 
 async def update_object(
-    call: Call, transform: Transform, options: WriteOptions, *, subresource: str = "", insists: bool = False
+    call: Call,
+    transform: Transform,
+    options: WriteOptions,
+    *,
+    subresource: str = "",
+    insists: bool = False,
+    duplicates: Sequence[str] = (),
 ) -> tuple[Stored, JSON]:
     """Change the stored object by `transform`; tried again when someone else was faster, unless the caller insists."""
     for _ in range(ATTEMPTS):
         stored = call.found()
         try:
-            return await _update_once(call, stored, transform, options, subresource=subresource)
+            return await _update_once(call, stored, transform, options, subresource=subresource, duplicates=duplicates)
         except Stale:
             if insists:
                 break
@@ -127,15 +134,21 @@ async def update_object(
 
 
 async def _update_once(
-    call: Call, stored: Stored, transform: Transform, options: WriteOptions, *, subresource: str
+    call: Call,
+    stored: Stored,
+    transform: Transform,
+    options: WriteOptions,
+    *,
+    subresource: str,
+    duplicates: Sequence[str],
 ) -> tuple[Stored, JSON]:
     served = call.served
     old = from_storage(served, msgspec.json.decode(stored.raw))
     new = transform(copy.deepcopy(old))
     check_kind(call, new)
     _check_identity(call, new, old)
-    if not subresource:
-        call.warnings += check_fields(served, new, raw=None, mode=options.field_validation)
+    call.warnings += check_fields(served, new, mode=options.field_validation, duplicates=duplicates)
+    check_value_types(served, new)
     _keep_system_fields(new, old)
     _keep_other_parts(call, new, old, subresource)
     apply_defaults(served, new)
@@ -227,6 +240,11 @@ def _keep_other_parts(call: Call, new: JSON, old: JSON, subresource: str) -> Non
             new["metadata"].update(kept)
         elif "managedFields" in kept:
             new["metadata"]["managedFields"] = kept["managedFields"]
+    elif subresource == "finalize":
+        finalizers = (new.get("spec") or {}).get("finalizers") or []
+        new.clear()
+        new.update(copy.deepcopy(old))
+        new["spec"] = {**(old.get("spec") or {}), "finalizers": finalizers}
     elif not subresource and call.served.type.has_status:
         new.pop("status", None)
         if "status" in old:
@@ -253,7 +271,7 @@ def _check(call: Call, obj: JSON, old: JSON | None) -> None:
         if call.served.is_custom:
             errors += schema_errors(call.served, obj, old)
         else:
-            errors += core_errors(row, obj, old)
+            errors += core_errors(row, obj, old, call.target.subresource if old is not None else "")
     if errors:
         name = metadata.get("name") if isinstance(metadata, dict) else ""
         raise Invalid.of(row.kind, str(name or ""), errors, row.group)

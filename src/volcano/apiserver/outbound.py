@@ -1,0 +1,108 @@
+"""Requests the server itself makes: a pod's log from its kubelet, proxied services and pods, admission webhooks."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Final
+
+import aiohttp
+
+from volcano.api.errors import ServiceUnavailable
+from volcano.machinery.transport import Response
+
+CONNECT_SECONDS: Final = 10.0
+LARGEST_REPLY: Final = 64 * 2**20
+_HOP_BY_HOP: Final = frozenset(
+    {
+        "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding",
+        "upgrade", "host", "content-length", "authorization", "accept-encoding",
+    }
+)  # fmt: skip
+
+
+class Outbound:
+    """One client session for everything the server fetches; opened when first used."""
+
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
+        self.kubelet_context = context
+        self._session: aiohttp.ClientSession | None = None
+
+    async def fetch(
+        self,
+        method: str,
+        url: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        context: ssl.SSLContext | bool | None = None,
+        seconds: float | None = 60.0,
+        streams: bool = False,
+    ) -> Response:
+        """Ask and pass the answer on, as a stream if wanted. What cannot be reached is ServiceUnavailable."""
+        passed = {name: value for name, value in (headers or {}).items() if name.lower() not in _HOP_BY_HOP}
+        timeout = aiohttp.ClientTimeout(total=None if streams else seconds, sock_connect=CONNECT_SECONDS)
+        try:
+            answer = await self._opened().request(
+                method,
+                url,
+                params=list(query),
+                headers=passed,
+                data=body or None,
+                ssl=context if context is not None else True,
+                timeout=timeout,
+                allow_redirects=False,
+            )
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            raise ServiceUnavailable(f"error trying to reach service: {error}") from error
+        kept = {name.lower(): value for name, value in answer.headers.items() if name.lower() not in _HOP_BY_HOP}
+        kept.pop("content-encoding", None)
+        if streams:
+            return Response(answer.status, kept, stream=_chunks(answer))
+        async with answer:
+            try:
+                content = await _bounded(answer)
+            except (aiohttp.ClientError, TimeoutError) as error:
+                raise ServiceUnavailable(f"error trying to reach service: {error}") from error
+        return Response(answer.status, kept, content)
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            connector = aiohttp.TCPConnector(limit=256, limit_per_host=64)
+            self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+        return self._session
+
+
+async def _bounded(answer: aiohttp.ClientResponse) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in answer.content.iter_any():
+        size += len(chunk)
+        if size > LARGEST_REPLY:
+            raise ServiceUnavailable(f"the reply is larger than {LARGEST_REPLY} bytes")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+async def _chunks(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    try:
+        async for chunk in answer.content.iter_any():
+            yield chunk
+    except (aiohttp.ClientError, asyncio.IncompleteReadError):
+        return
+    finally:
+        answer.close()
+
+
+def unverified() -> Any:
+    """No check of the peer's certificate: what is behind a service brings its own."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
