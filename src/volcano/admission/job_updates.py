@@ -19,6 +19,8 @@ MUTABLE: Final = "`minAvailable`, `priorityClassName`, `tasks[*].replicas` and `
 QUANTITY_MAPS: Final = frozenset({"requests", "limits", "overhead", "capacity"})
 QUANTITIES: Final = frozenset({"sizeLimit", "divisor"})
 DURATIONS: Final = frozenset({"timeout", "runningEstimate"})
+USER_KEYS: Final = frozenset({"plugins", "labels", "annotations", "nodeSelector", "matchLabels", "options"})
+"""Maps whose keys say something by being there, whatever their values."""
 ZERO_MEANS_SOMETHING: Final = frozenset(
     {
         "ttlSecondsAfterFinished", "minSuccess", "exitCode", "highestTierAllowed", "terminationGracePeriodSeconds",
@@ -87,10 +89,12 @@ def _first_difference(new: Any, old: Any, path: str, depth: int) -> str:
         return ""
     if _is_nothing(new, key) and _is_nothing(old, key):
         return ""
-    if isinstance(new or {}, dict) and isinstance(old or {}, dict):
+    if isinstance(new, dict | None) and isinstance(old, dict | None):
         new, old = new or {}, old or {}
         if key in QUANTITY_MAPS:
             return "" if _amounts(new) == _amounts(old) else path
+        if key in USER_KEYS and (strange := sorted(map(str, new.keys() ^ old.keys()))):
+            return f"{path}.{strange[0]}"
         for name in sorted({*new, *old}, key=str):
             found = _first_difference(new.get(name), old.get(name), f"{path}.{name}", depth + 1)
             if found:

@@ -92,8 +92,8 @@ def _over_parent(parent: Queue, children: list[Queue]) -> list[str]:
         resource = first_excess(asked, available)
         if resource is not None:
             problems.append(
-                f"the children of queue {parent.name} have a total {what} of {asked[resource]} {resource}, which exceeds "
-                f"its own {what} of {available.get(resource, resources.NONE)}"
+                f"the children of queue {parent.name} have a total {what} of {asked[resource]} {resource}, which "
+                f"exceeds its own {what} of {available.get(resource, resources.NONE)}"
             )
     return problems
 
@@ -104,7 +104,7 @@ def _under_descendants(queue: Queue, children: list[Queue], reader: Reader) -> l
         largest = _largest_below(children, resource, reader)
         if largest is not None and amount < largest:
             problems.append(
-                f"queue {queue.name}: capability of {resource} ({amount}) is less than the {largest} of a queue below it"
+                f"queue {queue.name}: capability of {resource} ({amount}) is below the {largest} of a descendant"
             )
     return problems
 

@@ -1,0 +1,67 @@
+"""/podgroups/mutate and /podgroups/validate."""
+
+import pytest
+from builders import a_queue, a_world, refusal, review
+
+BOTH = {"highestTierAllowed": 1, "highestTierName": "rack"}
+
+
+def a_group(**spec):
+    return {"kind": "PodGroup", "metadata": {"name": "g", "namespace": "ns"}, "spec": {"minMember": 1, **spec}}
+
+
+def a_namespaced_world(queue="research"):
+    space = {"name": "ns", "annotations": {"scheduling.volcano.sh/queue-name": queue}}
+    return a_world(a_queue("research", "Open"), a_queue("other", "Open"), namespaces=[space])
+
+
+@pytest.mark.parametrize("spec", [{}, {"queue": "default"}])
+def test_a_group_in_the_default_queue_goes_where_its_namespace_says(spec):
+    assert review(a_group(**spec), world=a_namespaced_world()).object["spec"]["queue"] == "research"
+
+
+def test_a_group_that_names_its_queue_stays_there():
+    assert review(a_group(queue="other"), world=a_namespaced_world()).object["spec"]["queue"] == "other"
+
+
+def test_a_namespace_that_says_nothing_or_is_unknown_changes_nothing():
+    silent = a_world(namespaces=[{"name": "ns"}])
+
+    assert review(a_group(queue="default"), world=silent).object["spec"]["queue"] == "default"
+    assert review(a_group(queue="default")).object["spec"]["queue"] == "default"
+
+
+def test_a_queue_must_exist():
+    assert "queue ghost does not exist" in refusal(a_group(queue="ghost"))
+
+
+@pytest.mark.parametrize("state", ["", "Closed", "Closing", "Unknown"])
+def test_a_queue_must_be_open(state):
+    assert "state `Open`" in refusal(a_group(queue="q"), world=a_world(a_queue("q", state)))
+
+
+def test_an_empty_queue_is_accepted():
+    assert refusal(a_group(queue="")) == ""
+
+
+def test_a_tier_is_given_one_way():
+    assert "simultaneously" in refusal(a_group(queue="default", networkTopology=BOTH))
+    assert refusal(a_group(queue="default", networkTopology={"highestTierAllowed": 1})) == ""
+    assert refusal(a_group(queue="default", networkTopology={"highestTierName": "rack"})) == ""
+
+
+def test_the_first_sub_group_with_both_is_named():
+    policies = [{"name": "fine"}, {"name": "bad", "networkTopology": BOTH}, {"name": "worse", "networkTopology": BOTH}]
+
+    message = refusal(a_group(queue="default", subGroupPolicy=policies))
+
+    assert "bad" in message
+    assert "worse" not in message
+
+
+def test_all_problems_are_told():
+    message = refusal(a_group(queue="ghost", networkTopology=BOTH))
+
+    assert "ghost" in message
+    assert "; " in message
+    assert "simultaneously" in message
