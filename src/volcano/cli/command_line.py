@@ -167,6 +167,8 @@ def understand(root: Command, words: list[str]) -> Called:
 def _find(root: Command, words: list[str]) -> tuple[list[Command], list[str]]:
     path, rest, index = [root], list(words), 0
     if rest and rest[0] == "help" and root.children:
+        if rest[1:2] == ["beyond"] and (beyond := root.child("beyond")) is not None:
+            return [root, beyond], []
         rest = [*rest[1:], "--help"]
     while index < len(rest) and path[-1].children:
         word = rest[index]
@@ -277,5 +279,5 @@ def _flag_block(title: str, flags: list[Flag]) -> list[str]:
     return [title, *(f"{f.left:<{width}}{f.right}".rstrip() for f in sorted(flags, key=lambda f: f.name))]
 
 
-def say(text: str = "", *, out: TextIO | None = None) -> None:
-    print(text, file=out or sys.stdout)
+def say(text: str = "", *, end: str = "\n", out: TextIO | None = None) -> None:
+    print(text, end=end, file=out or sys.stdout)

@@ -59,6 +59,14 @@ JOB: Final = Command(
         Command("suspend", "abort a job", (*CONNECTION, NAMESPACE, NAME), "volcano.cli.job:suspend"),
         Command("resume", "resume a job", (*CONNECTION, NAMESPACE, NAME), "volcano.cli.job:resume"),
         Command("delete", "delete a job", (*CONNECTION, NAMESPACE, NAME), "volcano.cli.job:delete"),
+        Command(
+            "explain",
+            "say why a job waits, and whether waiting will help",
+            (*CONNECTION, NAMESPACE, NAME, Flag("output", "o", help="json or yaml")),
+            "volcano.cli.explain:explain_job",
+            hidden=True,
+            more_help="Example:\n  vcctl job explain my-job",
+        ),
     ),
 )
 
@@ -92,6 +100,7 @@ QUEUE: Final = Command(
         ),
         Command("list", "list all the queues", (*CONNECTION, *BEYOND), "volcano.cli.queue:list_queues"),
         Command("get", "get a queue", (*CONNECTION, QUEUE_NAME), "volcano.cli.queue:get"),
+        Command("tree", "show the hierarchy of queues", CONNECTION, "volcano.cli.queue_tree:tree", hidden=True),
     ),
 )
 
@@ -151,6 +160,7 @@ VCCTL: Final = Command(
         _flow_group("jobtemplate", everywhere=False),
         POD,
         Command("version", "Print the version information", run="volcano.cli.version:version"),
+        Command("beyond", "what goes beyond Volcano's own vcctl", run="volcano.cli.beyond:beyond", hidden=True),
     ),
 )
 

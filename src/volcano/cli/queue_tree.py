@@ -1,0 +1,115 @@
+"""`vcctl queue tree`: the hierarchy of queues with what each deserves, is guaranteed, may have, holds and has borrowed."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+
+from volcano.api.meta import JSON
+from volcano.api.quantity import Quantity, parse_quantity
+from volcano.cli.command_line import Called, say
+from volcano.cli.connection import connect
+from volcano.cli.formats import NONE_FOUND
+from volcano.cli.resources import NODES, QUEUES
+
+ZERO = Quantity(0)
+DEEPEST = 64
+BAR = 20
+SHOWN_FIRST = ("cpu", "memory")
+
+
+def tree(called: Called) -> None:
+    connection = connect(called)
+    queues = connection.list(QUEUES)
+    if not queues:
+        say(NONE_FOUND)
+        return
+    total = _total(connection.list(NODES))
+    colours = sys.stdout.isatty()
+    for line in tree_lines(queues, total, colours=colours, width=shutil.get_terminal_size((120, 24)).columns):
+        say(line)
+
+
+def tree_lines(
+    queues: list[JSON], total: Mapping[str, Quantity], *, colours: bool = False, width: int = 120
+) -> Iterator[str]:
+    """Depth first, children by name; a queue whose parent is not there stands beside the root."""
+    names = {queue["metadata"]["name"] for queue in queues}
+    children: dict[str, list[JSON]] = {}
+    for queue in sorted(queues, key=lambda each: each["metadata"]["name"]):
+        name = queue["metadata"]["name"]
+        parent = (queue.get("spec") or {}).get("parent") or ("root" if name != "root" else "")
+        children.setdefault(parent if parent in names and parent != name else "", []).append(queue)
+    yield from _branch(children, "", "", total, colours, depth=0)
+
+
+def _branch(
+    children: Mapping[str, list[JSON]],
+    parent: str,
+    indent: str,
+    total: Mapping[str, Quantity],
+    colours: bool,
+    *,
+    depth: int,
+) -> Iterator[str]:
+    if depth > DEEPEST:
+        yield f"{indent}… deeper than {DEEPEST} levels"
+        return
+    siblings = children.get(parent, [])
+    for number, queue in enumerate(siblings):
+        is_last = number == len(siblings) - 1
+        mark, below = ("", "") if depth == 0 else ("└─ ", "   ") if is_last else ("├─ ", "│  ")
+        name = queue["metadata"]["name"]
+        spec, status = queue.get("spec") or {}, queue.get("status") or {}
+        state = status.get("state") or "-"
+        yield f"{indent}{mark}{name}  {state}, weight {spec.get('weight', 1)}"
+        for resource in _resources(spec, status):
+            yield f"{indent}{below}   {_resource_line(resource, spec, status, total, colours)}"
+        yield from _branch(children, name, indent + below, total, colours, depth=depth + 1)
+
+
+def _resources(spec: JSON, status: JSON) -> list[str]:
+    guaranteed = (spec.get("guarantee") or {}).get("resource") or {}
+    found = {*guaranteed}
+    for amounts in (spec.get("deserved"), spec.get("capability"), status.get("allocated")):
+        found |= {*(amounts or {})}
+    rest = sorted(found - {*SHOWN_FIRST, "pods"})
+    return [name for name in SHOWN_FIRST if name in found] + rest
+
+
+def _resource_line(resource: str, spec: JSON, status: JSON, total: Mapping[str, Quantity], colours: bool) -> str:
+    allocated = _amount(status.get("allocated"), resource) or ZERO
+    deserved = _amount(spec.get("deserved"), resource)
+    capability = _amount(spec.get("capability"), resource)
+    guaranteed = _amount((spec.get("guarantee") or {}).get("resource"), resource)
+    whole = capability or total.get(resource) or deserved or allocated
+    borrowed = allocated - deserved if deserved is not None and allocated > deserved else ZERO
+    parts = [f"allocated {allocated}"]
+    parts += [f"{word} {amount}" for word, amount in (
+        ("deserved", deserved), ("guaranteed", guaranteed), ("capability", capability)) if amount is not None]  # fmt: skip
+    if borrowed:
+        parts.append(f"borrowed {borrowed}")
+    return f"{resource:<16}{_bar(allocated, borrowed, whole, colours)} {', '.join(parts)}"
+
+
+def _bar(allocated: Quantity, borrowed: Quantity, whole: Quantity, colours: bool) -> str:
+    """Full: held by right; hatched: borrowed; dots: the rest."""
+    if not whole.nanos:
+        return "·" * BAR
+    filled = min(BAR, round(BAR * allocated.nanos / whole.nanos))
+    lent = min(filled, round(BAR * borrowed.nanos / whole.nanos))
+    own, lent_text, rest = "█" * (filled - lent), "▒" * lent, "·" * (BAR - filled)
+    return f"\033[32m{own}\033[33m{lent_text}\033[0m{rest}" if colours else own + lent_text + rest
+
+
+def _amount(amounts: JSON | None, resource: str) -> Quantity | None:
+    return parse_quantity(amounts[resource]) if amounts and resource in amounts else None
+
+
+def _total(nodes: list[JSON]) -> dict[str, Quantity]:
+    total: dict[str, Quantity] = {}
+    for node in nodes:
+        for resource, amount in ((node.get("status") or {}).get("allocatable") or {}).items():
+            total[resource] = total.get(resource, ZERO) + parse_quantity(amount)
+    return total
