@@ -210,6 +210,8 @@ class NodeTable:
             self.future_idle[:, row] -= change
 
     def _appear(self, row: int, task: Task, sign: float) -> None:
+        if task.reprieved:
+            return
         self.requested[:, row] += self.vector(task.request) * sign
         self.assumed[0, row] += task.shape.assumed_cpu * sign
         self.assumed[1, row] += task.shape.assumed_memory * sign

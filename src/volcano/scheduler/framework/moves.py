@@ -55,8 +55,14 @@ class Moves:
         self._restate(task, Status.RELEASING, evicted=True)
         self._ask.deallocated(task)
 
-    def reinstate(self, task: Task, status: Status = Status.RUNNING) -> None:
-        """The inverse of evict; unless stated otherwise the task then counts as running, whatever it was."""
+    def reinstate(self, task: Task) -> None:
+        """The inverse of evict; the task then counts as running, whatever it was."""
+        task.reprieved = True
+        self._restate(task, Status.RUNNING, evicted=False)
+        self._ask.allocated(task)
+
+    def bring_back(self, task: Task, status: Status) -> None:
+        """End a trial eviction without a trace."""
         self._restate(task, status, evicted=False)
         self._ask.allocated(task)
 
@@ -76,7 +82,7 @@ class Moves:
             if node is not None and task.key in node.tasks:
                 self._table.vacate(task, node)
             self._set(task, origin.status)
-            task.node, task.evicted, task.eviction_occurred = origin.node, False, False
+            task.node, task.evicted, task.reprieved, task.eviction_occurred = origin.node, False, False, False
             task.last_transaction = None
             task.extension.clear()
             home = self._snapshot.node_of(task)

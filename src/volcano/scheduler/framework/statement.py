@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from volcano.scheduler.core.fit import fits_row
 from volcano.scheduler.framework.record import Bind, Eviction
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import LastTransaction, Node, Status, Task
@@ -133,10 +134,27 @@ def bind(session: Session, task: Task) -> None:
 
 
 def allocate_directly(session: Session, task: Task, node: Node) -> str | None:
-    """Without a statement, for tasks that need no room: as soon as the job is ready, all it was given is bound."""
+    """Without a statement, for tasks that ask for nothing: as soon as the job is ready, all it was given is bound.
+
+    Even such a task needs one of the node's `pods` to be free now; without, it keeps its place in the session only.
+    """
     objection = session.moves.place(task, node, Status.ALLOCATED)
     job = session.jobs.get(task.job_id)
-    if objection is None and job is not None and session.ask.job_ready(job):
-        for allocated in job.with_status(Status.ALLOCATED):
-            bind(session, allocated)
-    return objection
+    if objection is not None or job is None or not session.ask.job_ready(job):
+        return objection
+    for allocated in job.with_status(Status.ALLOCATED):
+        if not _has_room(session, allocated):
+            return f"node {allocated.node} is full"
+        bind(session, allocated)
+    return None
+
+
+def _has_room(session: Session, task: Task) -> bool:
+    """Whether the node would take the task beside everybody there, those leaving included."""
+    table = session.table
+    node = table.nodes[table.index[task.node]]
+    room = table.idle[:, node.row].copy()
+    for other in node.tasks.values():
+        if other.status == Status.ALLOCATED:
+            room += table.vector(other.request)
+    return fits_row(table, task.request, room)

@@ -67,6 +67,7 @@ class Task:
     sub_job_id: str = ""
     eviction_occurred: bool = False
     evicted: bool = False  # by this session; such a pod no longer counts for predicates
+    reprieved: bool = False  # evicted and reinstated by this session; Volcano then overlooks its request and its pod
     allocated_domain: str = ""  # the hypernode its sub-job is being placed in
     bind_annotations: dict[str, str] = field(default_factory=dict)
     last_transaction: LastTransaction | None = None

@@ -150,13 +150,13 @@ class Preemption:
             fits = self._would_fit(node, task)
         lost: list[Task] = []
         for victim, status in reversed(removed):
-            moves.reinstate(victim, status)
+            moves.bring_back(victim, status)
             if fits and not self._would_fit(node, task):
                 moves.evict(victim)
                 lost.append(victim)
         for victim, status in removed:
             if victim.evicted:
-                moves.reinstate(victim, status)
+                moves.bring_back(victim, status)
         return Sacrifice(node, lost) if fits and lost else None
 
     def _would_fit(self, node: Node, task: Task) -> bool:
@@ -164,6 +164,7 @@ class Preemption:
         return (
             session.ask.simulate_allocatable(self._queue, task)
             and fits_row(session.table, task.request, session.table.future_idle[:, node.row])
+            and session.nodes.passes(task, node.row)
             and session.ask.ask("simulate_filter", task, node) is None
         )
 
