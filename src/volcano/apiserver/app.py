@@ -25,7 +25,9 @@ from volcano.api.errors import (
     Unauthorized,
 )
 from volcano.api.scheme import ResourceType
-from volcano.apiserver.admission_hook import Admission, AdmitEverything
+from volcano.apiserver.admission_hook import Admission
+from volcano.apiserver.admitting.chain import AdmissionChain
+from volcano.apiserver.admitting.webhooks import Webhooks
 from volcano.apiserver.authentication import Authenticator, impersonation
 from volcano.apiserver.authorization import MASTERS, Ask, Authorizer, RoleBasedAccess, denial
 from volcano.apiserver.bootstrap import ADMIN, bootstrap
@@ -34,6 +36,7 @@ from volcano.apiserver.custom_resources import DefinitionFollower
 from volcano.apiserver.discovery import discover
 from volcano.apiserver.health import Health
 from volcano.apiserver.ids import Ids, RandomIds
+from volcano.apiserver.outbound import Outbound
 from volcano.apiserver.representation import error_reply, reply
 from volcano.apiserver.requests import Target, parse_target
 from volcano.apiserver.resources import Registry
@@ -92,16 +95,17 @@ class ApiServer:
     ) -> None:
         registry = Registry()
         DefinitionFollower(store, registry)
-        hub = WatchHub(store)
+        hub, outbound, ids = WatchHub(store), Outbound(), ids or RandomIds()
         self.authenticator = Authenticator(store, clock, tokens=tokens, signing_key=signing_key)
         self.backend = Backend(
             store=store,
             registry=registry,
             hub=hub,
             clock=clock,
-            ids=ids or RandomIds(),
-            admission=admission or AdmitEverything(),
+            ids=ids,
+            admission=AdmissionChain(store, admission, Webhooks(store, outbound, ids)),
             issue_token=self.authenticator.issue,
+            outbound=outbound,
         )
         self.authorizer: Authorizer = authorizer or RoleBasedAccess(store)
         self.health = Health()

@@ -11,7 +11,7 @@ import msgspec
 
 from volcano.api.errors import BadRequest, NotFound, UnsupportedMediaType
 from volcano.api.meta import JSON
-from volcano.apiserver.admission_hook import Admission
+from volcano.apiserver.admitting.chain import AdmissionChain
 from volcano.apiserver.authentication import Claims
 from volcano.apiserver.ids import Ids
 from volcano.apiserver.outbound import Outbound
@@ -36,9 +36,9 @@ class Backend:
     hub: WatchHub
     clock: Clock
     ids: Ids
-    admission: Admission
+    admission: AdmissionChain
     issue_token: Callable[[Claims], str]
-    outbound: Outbound = field(default_factory=Outbound)
+    outbound: Outbound
 
     def timestamp(self) -> str:
         return self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")

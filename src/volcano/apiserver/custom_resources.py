@@ -12,7 +12,7 @@ import msgspec
 
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType
-from volcano.apiserver.resources import CRDS, Column, Registry, Served
+from volcano.apiserver.resources import CRDS, Registry, Served
 from volcano.apiserver.schemas.structural import compile_schema
 from volcano.apiserver.store import DELETED, Change, Store
 
@@ -55,22 +55,11 @@ def _row(spec: JSON, version: JSON, storage: str) -> Served:
         is_custom=True,
         schema=compile_schema(openapi),
         openapi=openapi,
-        columns=tuple(map(_column, columns)) if columns is not None else None,
+        columns=tuple(columns) if columns is not None else None,
         scale=subresources.get("scale"),
         storage_version=storage,
         list_kind=names.get("listKind") or f"{names['kind']}List",
         deprecation=warning,
-    )
-
-
-def _column(column: JSON) -> Column:
-    return Column(
-        column["name"],
-        column["type"],
-        column["jsonPath"],
-        column.get("format", ""),
-        column.get("description", ""),
-        column.get("priority", 0),
     )
 
 

@@ -6,6 +6,7 @@ Stored bytes are passed on as they are whenever nothing has to be changed in the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
@@ -14,6 +15,7 @@ from volcano.api.errors import ApiError, NotAcceptable
 from volcano.api.meta import JSON
 from volcano.apiserver.conversion import from_storage, shows_stored_bytes
 from volcano.apiserver.resources import Served
+from volcano.apiserver.schemas.tables import table_for
 from volcano.apiserver.store import Stored
 from volcano.machinery.transport import Request, Response
 
@@ -46,7 +48,7 @@ def view_from(request: Request) -> View:
             return PLAIN
         if options.get("g") != "meta.k8s.io" or options.get("v") not in ("v1", "v1beta1"):
             continue
-        if shape in ("PartialObjectMetadata", "PartialObjectMetadataList"):
+        if shape in ("Table", "PartialObjectMetadata", "PartialObjectMetadataList"):
             return View(shape, options["v"])
     raise NotAcceptable(
         "only the following media types are accepted: application/json",
@@ -57,7 +59,7 @@ def view_from(request: Request) -> View:
 class Shown:
     """How one request wants objects of one resource; also the Form of its watch."""
 
-    def __init__(self, served: Served, view: View, *, include_object: str = "Metadata", now: Any = None) -> None:
+    def __init__(self, served: Served, view: View, *, include_object: str = "Metadata", now: datetime) -> None:
         self._served = served
         self._view = view
         self._include_object = include_object
@@ -85,7 +87,8 @@ class Shown:
         if not self._view.shape:
             return obj
         if self._view.shape == "Table":
-            table = self._table([obj], is_list=False)
+            table = self._table([obj])
+            table["metadata"] = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
             if not self._sends_columns:
                 table["columnDefinitions"] = None
             self._sends_columns = False
@@ -114,7 +117,7 @@ class Shown:
         """A whole list as bytes."""
         if self._view.shape == "Table":
             objects = [from_storage(self._served, msgspec.json.decode(item.raw)) for item in items]
-            table = self._table(objects, is_list=True)
+            table = self._table(objects)
             table["metadata"] = metadata
             return msgspec.json.encode(table)
         if self._view.shape:
@@ -132,11 +135,16 @@ class Shown:
             "metadata": obj.get("metadata", {}),
         }
 
-    def _table(self, objects: Sequence[JSON], *, is_list: bool) -> JSON:
-        from volcano.apiserver.tables import table_of
-
-        return table_of(
-            self._served, objects, version=self._view.version, include_object=self._include_object, now=self._now
+    def _table(self, objects: Sequence[JSON]) -> JSON:
+        columns = self._served.columns
+        return table_for(
+            self._served.type,
+            objects,
+            crd_columns=columns,
+            is_custom=self._served.is_custom,
+            now=self._now,
+            include_object=self._include_object,
+            version=self._view.version,
         )
 
 

@@ -55,17 +55,6 @@ class Schema(Protocol):
     def validate(self, obj: JSON, old: JSON | None = None) -> Iterable[FieldError]: ...
 
 
-class Column(msgspec.Struct, frozen=True):
-    """An additional printer column of a CRD."""
-
-    name: str
-    type: str
-    path: str
-    format: str = ""
-    description: str = ""
-    priority: int = 0
-
-
 class Served(msgspec.Struct, frozen=True):
     """One resource at one version."""
 
@@ -75,7 +64,7 @@ class Served(msgspec.Struct, frozen=True):
     is_custom: bool = False
     schema: Any = None  # a structural schema; None for built-in kinds
     openapi: JSON | None = None
-    columns: tuple[Column, ...] | None = None
+    columns: tuple[JSON, ...] | None = None
     scale: JSON | None = None
     storage_version: str = ""
     list_kind: str = ""

@@ -25,10 +25,11 @@ from volcano.apiserver.calls import Call
 from volcano.apiserver.conversion import from_storage, to_storage
 from volcano.apiserver.core_validation import core_errors
 from volcano.apiserver.custom_resources import set_status
-from volcano.apiserver.kinds import KEEPS_STATUS_ON_CREATE, PREPARE_CREATE
+from volcano.apiserver.kinds import KEEPS_STATUS_ON_CREATE, carry_over, prepare
 from volcano.apiserver.names import metadata_errors
 from volcano.apiserver.requests import WriteOptions
 from volcano.apiserver.resources import CRDS
+from volcano.apiserver.service_addresses import assign_addresses
 from volcano.apiserver.shaping import apply_defaults, check_fields, check_value_types, schema_errors
 from volcano.apiserver.store import ObjectKey, Stale, Stored, StoreFailed, Write
 
@@ -79,16 +80,19 @@ async def create_object(
     _new_metadata(call, metadata)
     if row.has_status and row.qualified not in KEEPS_STATUS_ON_CREATE:
         obj.pop("status", None)
-    if (prepare := PREPARE_CREATE.get(row.qualified)) is not None and not served.is_custom:
-        prepare(obj)
+    if not served.is_custom:
+        prepare(row, obj)
     apply_defaults(served, obj)
     obj = await _mutate(call, CREATE, obj, None, options)
     apply_defaults(served, obj)
     _check(call, obj, None)
-    _settle(call, obj)
+    _settle(call, obj, None)
     await _validate(call, CREATE, obj, None, options)
     key = call.key_of(obj["metadata"]["name"])
-    return await commit(call, key, obj, expected=0, dry_run=options.dry_run)
+    try:
+        return await commit(call, key, obj, expected=0, dry_run=options.dry_run)
+    finally:
+        call.backend.admission.quota.release(key)
 
 
 def _new_metadata(call: Call, metadata: JSON) -> None:
@@ -151,12 +155,14 @@ async def _update_once(
     check_value_types(served, new)
     _keep_system_fields(new, old)
     _keep_other_parts(call, new, old, subresource)
+    if not served.is_custom:
+        carry_over(served.type, new, old)
     apply_defaults(served, new)
     new = await _mutate(call, UPDATE, new, old, options, subresource)
     apply_defaults(served, new)
     _keep_system_fields(new, old)
     _check(call, new, old)
-    _settle(call, new)
+    _settle(call, new, old)
     _bump_generation(call, new, old)
     await _validate(call, UPDATE, new, old, options, subresource)
     if _may_go(call, new):
@@ -166,8 +172,10 @@ async def _update_once(
     return await commit(call, stored.key, new, expected=stored.revision, dry_run=options.dry_run)
 
 
-def _settle(call: Call, obj: JSON) -> None:
-    """What the server itself decides about a valid object: which names of a CRD are accepted."""
+def _settle(call: Call, obj: JSON, old: JSON | None) -> None:
+    """What the server itself decides about a valid object: a CRD's accepted names, a service's addresses."""
+    if call.served.storage == "services":
+        assign_addresses(call.backend.store, obj, old)
     if call.served.storage == CRDS and not obj["metadata"].get("deletionTimestamp"):
         set_status(obj, call.backend.registry, call.backend.timestamp())
 
