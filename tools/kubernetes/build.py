@@ -67,9 +67,6 @@ def build_kubernetes(target: Path, programs: list[str]) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         work = Path(scratch)
         (work / "go.mod").write_text(go_mod(work))
-        imports = "\n".join(f'\t_ "k8s.io/kubernetes/cmd/{name}/app"' for name in programs)
-        (work / "tools.go").write_text(f"//go:build tools\n\npackage tools\n\nimport (\n{imports}\n)\n")
-        go("mod", "tidy", cwd=work)
         install(work, target, {name: f"k8s.io/kubernetes/cmd/{name}" for name in programs})
 
 
@@ -77,7 +74,7 @@ def go_mod(work: Path) -> str:
     """k8s.io/kubernetes with its staging modules, which its own go.mod lists at v0.0.0, at their published versions."""
     found = json.loads(go("mod", "download", "-json", f"k8s.io/kubernetes@{KUBERNETES}", cwd=scratch_module(work)))
     own = Path(found["GoMod"]).read_text()
-    staging = sorted(set(re.findall(r"^\s*(k8s\.io/\S+) v0\.0\.0\b", own, re.M)))
+    staging = sorted(set(re.findall(r"^\s*(k8s\.io/\S+) v0\.0\.0(?:\s|$)", own, re.M)))
     version = re.search(r"^go (\S+)", own, re.M)
     replaced = "\n".join(f"\t{module} => {module} {STAGING}" for module in staging)
     go_version = version.group(1) if version else "1.24"

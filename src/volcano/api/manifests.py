@@ -61,11 +61,15 @@ _KubernetesLoader.add_constructor("tag:yaml.org,2002:float", _construct_float)
 
 def load_documents(text: str | bytes, *, source: str = "the manifest") -> list[JSON]:
     """All objects in order. `List` kinds are unrolled; empty documents are skipped."""
-    if len(text) > LARGEST:
-        raise ManifestError(f"{source} has {len(text)} bytes, more than the limit of {LARGEST}")
     try:
-        _refuse_deep_nesting(text, source)
-        parsed = list(_bounded(yaml.load_all(text, Loader=_KubernetesLoader), source))
+        raw = text.encode() if isinstance(text, str) else text
+    except UnicodeEncodeError as error:
+        raise ManifestError(f"{source} is not text: {error}") from error
+    if len(raw) > LARGEST:
+        raise ManifestError(f"{source} has {len(raw)} bytes, more than the limit of {LARGEST}")
+    try:
+        _refuse_deep_nesting(raw, source)
+        parsed = list(_bounded(yaml.load_all(raw, Loader=_KubernetesLoader), source))
     except yaml.YAMLError as error:
         raise ManifestError(f"{source} is not YAML: {_place(error)}") from error
     except RecursionError as error:
@@ -74,13 +78,12 @@ def load_documents(text: str | bytes, *, source: str = "the manifest") -> list[J
     return [each for document, place in places for each in _objects(document, place)]
 
 
-def _refuse_deep_nesting(text: str | bytes, source: str) -> None:
+def _refuse_deep_nesting(raw: bytes, source: str) -> None:
     """The C parser recurses on the C stack, which overflows; events come without recursion, so count those first."""
-    marks = ("[", "{", "- ", "? ", ": ") if isinstance(text, str) else (b"[", b"{", b"- ", b"? ", b": ")
-    if sum(text.count(mark) for mark in marks) <= DEEPEST:  # type: ignore[arg-type]
+    if sum(raw.count(mark) for mark in (b"[", b"{", b"- ", b"? ", b": ")) <= DEEPEST:
         return
     depth = 0
-    for event in yaml.parse(text, Loader=_KubernetesLoader):
+    for event in yaml.parse(raw, Loader=_KubernetesLoader):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > DEEPEST:

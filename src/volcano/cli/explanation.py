@@ -94,7 +94,7 @@ def explain(facts: Facts) -> Explanation:
     )
 
 
-# -- the first blocking reason ---------------------------------------------------------------------------------------
+# -- the first blocking reason ----------------------------------------------------------------------------------
 def _first_reason(facts: Facts, queue: QueueView, tasks: list[TaskFunnel]) -> tuple[str, Why]:
     if not queue.state:
         return "queue", Why("queue", "QueueNotFound", message=f"there is no queue {queue.name}")
@@ -125,7 +125,7 @@ def _group_phase(facts: Facts) -> str:
     return str(((facts.group or {}).get("status") or {}).get("phase") or "")
 
 
-# -- never, or only not now -------------------------------------------------------------------------------------------
+# -- never, or only not now -------------------------------------------------------------------------------------
 def _never(facts: Facts, tasks: list[TaskFunnel], stage: str) -> str:
     """Why no waiting will help, or nothing: as nodes, queue limits and the job are now."""
     if stage == "queue":
@@ -183,16 +183,16 @@ def _gang_amounts(facts: Facts) -> Amounts:
     return total
 
 
-# -- nodes --------------------------------------------------------------------------------------------------------------
+# -- nodes ------------------------------------------------------------------------------------------------------
 def _task_funnels(facts: Facts, used: Mapping[str, Amounts]) -> list[TaskFunnel]:
     key = (facts.job["metadata"].get("namespace", ""), facts.job["metadata"]["name"])
     placed: dict[str, int] = {}
     for pod in facts.pods:
         annotations = pod["metadata"].get("annotations") or {}
-        if (pod["metadata"].get("namespace", ""), annotations.get("volcano.sh/job-name")) == key:
-            if (pod.get("spec") or {}).get("nodeName"):
-                task = annotations.get("volcano.sh/task-spec", "")
-                placed[task] = placed.get(task, 0) + 1
+        is_mine = (pod["metadata"].get("namespace", ""), annotations.get("volcano.sh/job-name")) == key
+        if is_mine and (pod.get("spec") or {}).get("nodeName"):
+            task = annotations.get("volcano.sh/task-spec", "")
+            placed[task] = placed.get(task, 0) + 1
     found = []
     for task in (facts.job.get("spec") or {}).get("tasks") or ():
         spec = (task.get("template") or {}).get("spec") or {}
@@ -203,7 +203,7 @@ def _task_funnels(facts: Facts, used: Mapping[str, Amounts]) -> list[TaskFunnel]
     return found
 
 
-# -- the queue ------------------------------------------------------------------------------------------------------------
+# -- the queue --------------------------------------------------------------------------------------------------
 def _queue_name(facts: Facts) -> str:
     return str((facts.job.get("spec") or {}).get("queue") or "default")
 

@@ -1,8 +1,7 @@
-"""`vcctl queue tree`: the hierarchy of queues with what each deserves, is guaranteed, may have, holds and has borrowed."""
+"""`vcctl queue tree`: the hierarchy of queues, with what each deserves, is guaranteed, may have, holds and borrows."""
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
 
@@ -26,14 +25,11 @@ def tree(called: Called) -> None:
         say(NONE_FOUND)
         return
     total = _total(connection.list(NODES))
-    colours = sys.stdout.isatty()
-    for line in tree_lines(queues, total, colours=colours, width=shutil.get_terminal_size((120, 24)).columns):
+    for line in tree_lines(queues, total, colours=sys.stdout.isatty()):
         say(line)
 
 
-def tree_lines(
-    queues: list[JSON], total: Mapping[str, Quantity], *, colours: bool = False, width: int = 120
-) -> Iterator[str]:
+def tree_lines(queues: list[JSON], total: Mapping[str, Quantity], *, colours: bool = False) -> Iterator[str]:
     """Depth first, children by name; a queue whose parent is not there stands beside the root."""
     names = {queue["metadata"]["name"] for queue in queues}
     children: dict[str, list[JSON]] = {}
@@ -86,8 +82,8 @@ def _resource_line(resource: str, spec: JSON, status: JSON, total: Mapping[str, 
     whole = capability or total.get(resource) or deserved or allocated
     borrowed = allocated - deserved if deserved is not None and allocated > deserved else ZERO
     parts = [f"allocated {allocated}"]
-    parts += [f"{word} {amount}" for word, amount in (
-        ("deserved", deserved), ("guaranteed", guaranteed), ("capability", capability)) if amount is not None]  # fmt: skip
+    limits = (("deserved", deserved), ("guaranteed", guaranteed), ("capability", capability))
+    parts += [f"{word} {amount}" for word, amount in limits if amount is not None]
     if borrowed:
         parts.append(f"borrowed {borrowed}")
     return f"{resource:<16}{_bar(allocated, borrowed, whole, colours)} {', '.join(parts)}"
