@@ -23,6 +23,7 @@ LEASES: Final = resource_type(Lease)
 AT_ONCE: Final = 32
 LEASED_AT_START: Final = 16
 """With more nodes than this the first lease comes with the first renewal: being created says enough until then."""
+FIRST_LEASES: Final = timedelta(seconds=20)
 
 
 class NodeRegistration:
@@ -42,12 +43,13 @@ class NodeRegistration:
 
     async def keep_alive(self) -> None:
         """Renew leases, spread evenly over the renewal period, until cancelled."""
-        shapes, period = self._settings.nodes, self._settings.lease_renewal
-        ticks = max(1, min(len(shapes), int(period.total_seconds())))
+        shapes, period = self._settings.nodes, min(self._settings.lease_renewal, FIRST_LEASES)
         while True:
+            ticks = max(1, min(len(shapes), int(period.total_seconds())))
             for tick in range(ticks):
                 await self._clock.sleep(period / ticks)
                 await asyncio.gather(*(self._renew(shape) for shape in shapes[tick::ticks]))
+            period = self._settings.lease_renewal
 
     async def leave(self) -> None:
         """Say that the nodes end."""

@@ -319,6 +319,8 @@ def _settled(pod: AgentPod, record: Pod, now: datetime, commands: list[Command])
     if not record.is_finished:
         if record.ending is None and record.is_prepared:
             record = _advanced(pod, record, now, commands)
+        elif record.ending is None and _is_over(pod, record):
+            record = replace(record, ending=Ending(pod.grace))
         if record.ending is not None:
             record = _ended(pod, record, commands)
     if (record.is_finished or record.is_vanished) and not record.has_live:
@@ -353,6 +355,12 @@ def _advanced(pod: AgentPod, record: Pod, now: datetime, commands: list[Command]
     if all(each.ended is not None for each in mains):
         return replace(record, ending=Ending(pod.grace))
     return record
+
+
+def _is_over(pod: AgentPod, record: Pod) -> bool:
+    """All of it has run and nothing comes again, as an agent may find when it starts."""
+    mains = [each for each in record.containers if each.role is Role.MAIN]
+    return all(each.ended is not None and not _comes_again(pod, each, each.ended) for each in mains)
 
 
 def _has_begun(pod: AgentPod, container: Container) -> bool:

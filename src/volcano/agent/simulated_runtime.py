@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 from collections.abc import Set
 from datetime import datetime, timedelta
 from typing import Final
@@ -29,6 +28,7 @@ from volcano.agent.pod_events import (
 )
 from volcano.agent.runtime import Report
 from volcano.agent.timers import Timers
+from volcano.api.durations import parse_duration
 from volcano.api.kubelet import AgentPod
 from volcano.machinery.clock import Clock
 
@@ -38,20 +38,7 @@ STOP_TIME: Final = "simulation.volcano.sh/stop-time"
 """How long a pod takes to end when asked to; not at all unless it says so."""
 
 TERMINATED: Final = 143
-_PART: Final = re.compile(r"(?P<amount>\d+(?:\.\d*)?|\.\d+)(?P<unit>ns|us|µs|ms|s|m|h)")
-_SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SUBNETS: Final = 250
-
-
-def parse_duration(text: str) -> timedelta:
-    """A duration as Go writes it ("1h30m", "500ms"), or plain seconds; ValueError when it is neither."""
-    text = text.strip()
-    if re.fullmatch(r"\d{1,12}(?:\.\d*)?", text):
-        return timedelta(seconds=float(text))
-    if not text or len(text) > 64 or _PART.sub("", text):
-        raise ValueError(f"{text!r} is not a duration such as 30s or 1h30m")
-    seconds = sum(float(part["amount"]) * _SECONDS[part["unit"]] for part in _PART.finditer(text))
-    return timedelta(seconds=min(seconds, 1e9))
 
 
 class SimulatedRuntime:

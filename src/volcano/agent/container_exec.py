@@ -1,0 +1,83 @@
+"""A further command inside a running container: joins its namespaces, runs. Forked by the supervisor; stdlib only."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import termios
+
+from volcano.agent import linux, sandbox
+from volcano.agent.container_shim import descendants
+from volcano.agent.supervisor_protocol import Order
+
+NOT_FOUND = 127
+NOT_STARTED = 126
+
+
+def run(order: Order, *, holder: int, standard: list[int], terminal: bool) -> None:
+    """Never returns; exits as the command does."""
+    code = NOT_STARTED
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_DFL)
+        cgroups = [os.open(path, os.O_WRONLY | os.O_CLOEXEC) for path in order["cgroups"]]
+        _join(holder)
+        child = os.fork()
+        if child == 0:
+            _become_command(order, standard, cgroups, terminal)
+        for descriptor in standard:
+            os.close(descriptor)
+        ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        code = ended if ended >= 0 else 128 - ended
+    except BaseException as error:
+        _complain(standard, f"{error}")
+    os._exit(code)
+
+
+def _join(holder: int) -> None:
+    """The namespaces of the holder; its command's PID namespace is that of its children."""
+    inside = (descendants(holder) or [holder])[0]
+    kinds = (("ipc", linux.NEWIPC), ("uts", linux.NEWUTS), ("net", linux.NEWNET), ("pid", linux.NEWPID),
+             ("mnt", linux.NEWNS))  # fmt: skip
+    opened = []
+    for name, kind in kinds:
+        theirs = os.stat(f"/proc/{inside}/ns/{name}")
+        ours = os.stat(f"/proc/self/ns/{name}")
+        if theirs.st_ino != ours.st_ino:
+            opened.append((os.open(f"/proc/{inside}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC), kind))
+    root = os.open(f"/proc/{inside}/root", os.O_PATH | os.O_CLOEXEC)
+    for descriptor, kind in opened:
+        linux.setns(descriptor, kind)
+    os.fchdir(root)
+    os.chroot(".")
+
+
+def _become_command(order: Order, standard: list[int], cgroups: list[int], terminal: bool) -> None:
+    try:
+        os.setsid()
+        if terminal:
+            fcntl.ioctl(standard[0], termios.TIOCSCTTY, 0)
+        linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
+        for cgroup in cgroups:
+            os.write(cgroup, b"0")
+        sandbox.become(order)
+        for number, descriptor in enumerate(standard):
+            os.dup2(descriptor, number)
+        os.environ.clear()
+        os.environ.update(order["environment"])
+        os.execvpe(order["argv"][0], order["argv"], order["environment"])
+    except FileNotFoundError as error:
+        _complain(standard, f"exec {order['argv'][0]}: {os.strerror(error.errno or 0)}")
+        os._exit(NOT_FOUND)
+    except BaseException as error:
+        _complain(standard, str(error))
+    os._exit(NOT_STARTED)
+
+
+def _complain(standard: list[int], message: str) -> None:
+    try:
+        os.write(standard[-1], f"{message}\n".encode())
+    except (OSError, IndexError):
+        pass

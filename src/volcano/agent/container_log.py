@@ -1,0 +1,83 @@
+"""Writes a container's output to disk as kubelets do: time, stream, F or P, text; rotated and capped.
+
+Runs in the process that holds the container, so it uses the standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from itertools import pairwise
+
+LARGEST_FILE = 10 * 1024 * 1024
+OLD_FILES = 4
+LONGEST_LINE = 16 * 1024
+
+
+class ContainerLog:
+    """One log file and its older ones, reached through their directory so that no mount can hide them."""
+
+    def __init__(self, directory: int, name: str, *, largest: int = LARGEST_FILE, old_files: int = OLD_FILES) -> None:
+        self._directory, self._name = directory, name
+        self._largest, self._old_files = largest, old_files
+        self._file = self._open()
+        self._size = os.fstat(self._file).st_size
+        self._tails: dict[bytes, bytes] = {}
+
+    @property
+    def descriptor(self) -> int:
+        return self._file
+
+    def write(self, stream: bytes, output: bytes) -> None:
+        """Output as it came; lines are written when they are whole, or too long to wait for."""
+        output = self._tails.pop(stream, b"") + output
+        whole, newline, tail = output.rpartition(b"\n")
+        stamp = _stamp()
+        written = b""
+        if newline:
+            prefix = stamp + b" " + stream + b" F "
+            written = prefix + whole.replace(b"\n", b"\n" + prefix) + b"\n"
+        while len(tail) > LONGEST_LINE:
+            written += stamp + b" " + stream + b" P " + tail[:LONGEST_LINE] + b"\n"
+            tail = tail[LONGEST_LINE:]
+        if tail:
+            self._tails[stream] = tail
+        if written:
+            self._append(written)
+
+    def finish(self) -> None:
+        """What is left without an end of line."""
+        for stream, tail in sorted(self._tails.items()):
+            self._append(_stamp() + b" " + stream + b" F " + tail + b"\n")
+        self._tails.clear()
+
+    def _append(self, lines: bytes) -> None:
+        if self._size and self._size + len(lines) > self._largest:
+            self._rotate()
+        view = memoryview(lines)
+        try:
+            while view:
+                view = view[os.write(self._file, view) :]
+        except OSError:
+            return  # a full disk loses output rather than stopping the container
+        self._size += len(lines)
+
+    def _rotate(self) -> None:
+        names = [self._name, *(f"{self._name}.{age}" for age in range(1, self._old_files + 1))]
+        for younger, older in reversed(list(pairwise(names))):
+            try:
+                os.rename(younger, older, src_dir_fd=self._directory, dst_dir_fd=self._directory)
+            except FileNotFoundError:
+                pass
+        os.close(self._file)
+        self._file = self._open()
+        self._size = 0
+
+    def _open(self) -> int:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        return os.open(self._name, flags, 0o600, dir_fd=self._directory)
+
+
+def _stamp() -> bytes:
+    seconds, nanos = divmod(time.time_ns(), 10**9)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)).encode() + b".%09dZ" % nanos

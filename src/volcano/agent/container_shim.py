@@ -1,0 +1,214 @@
+"""The process that holds one container: makes its view, starts its command, keeps its log, passes signals on.
+
+It is forked by the supervisor and is the first process of the container's PID namespace: whatever the command leaves
+behind ends with it. Standard library only; it never returns.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+
+from volcano.agent import linux, sandbox
+from volcano.agent.container_log import ContainerLog
+from volcano.agent.supervisor_protocol import Order
+
+CHUNK = 65536
+PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+NOT_STARTED = 128
+
+
+def hold(order: Order, *, answer: int, life: int, namespaces: dict[str, int]) -> None:
+    """Run the container and exit as it does. Failures before its command runs are written to `answer`.
+
+    `life` is the reading end of a pipe whose other end only the supervisor has: its end is ours too.
+    """
+    code = NOT_STARTED
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (*PASSED_ON, signal.SIGCHLD, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_DFL)
+        os.setsid()
+        if order["own_processes"]:
+            linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
+        cgroups = [os.open(path, os.O_WRONLY | os.O_CLOEXEC) for path in order["cgroups"]]
+        directory = os.open(order["log_directory"], os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        log = ContainerLog(directory, order["log_name"])
+        sandbox.enter_pod(order, namespaces)
+        if order["isolated"]:
+            sandbox.make_view(order)
+        if not order["own_processes"]:
+            linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
+        linux.prctl(linux.PR_SET_DUMPABLE, 0)
+        out, err, child = _launch(order, answer, cgroups)
+        os.close(answer)
+        _close_others(keep=(out, err, life, directory, log.descriptor))
+        code = _Holder(child, log, {out: b"stdout", err: b"stderr"}, life, order["own_processes"]).run()
+    except BaseException as error:  # nothing may escape into the supervisor's code
+        try:
+            os.write(answer, str(error).encode()[:4000] or b"failed")
+        except OSError:
+            pass
+    os._exit(code)
+
+
+def _launch(order: Order, answer: int, cgroups: list[int]) -> tuple[int, int, int]:
+    """Fork the command; its output comes through two pipes."""
+    out, out_end = os.pipe()
+    err, err_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setsid()
+            linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
+            standard_input = os.open("/dev/null", os.O_RDONLY)
+            for descriptor, number in ((standard_input, 0), (out_end, 1), (err_end, 2)):
+                os.dup2(descriptor, number)
+            for cgroup in cgroups:
+                os.write(cgroup, b"0")
+            sandbox.become(order)
+            linux.prctl(linux.PR_SET_DUMPABLE, 1)
+            _execute(order["argv"], order["environment"])
+        except BaseException as error:
+            os.write(answer, f"exec {order['argv'][0]}: {_reason(error)}".encode()[:4000])
+        os._exit(NOT_STARTED)
+    os.close(out_end)
+    os.close(err_end)
+    return out, err, child
+
+
+def _execute(argv: list[str], environment: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+    os.execvpe(argv[0], argv, environment)
+
+
+def _reason(error: BaseException) -> str:
+    return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+
+
+def _close_others(keep: tuple[int, ...]) -> None:
+    last = 3
+    for descriptor in sorted(keep):
+        if descriptor >= last:
+            os.closerange(last, descriptor)
+            last = descriptor + 1
+    os.closerange(last, 65536)
+    nothing = os.open("/dev/null", os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nothing, number)
+    os.close(nothing)
+
+
+class _Holder:
+    """Waits for the command while its output comes in."""
+
+    def __init__(self, child: int, log: ContainerLog, streams: dict[int, bytes], life: int, is_first: bool) -> None:
+        self._child, self._log, self._streams, self._life, self._is_first = child, log, streams, life, is_first
+        self._code: int | None = None
+        self._woken, wake = os.pipe()
+        for end in (self._woken, wake):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        for number in PASSED_ON:
+            signal.signal(number, self._pass_on)
+
+    def run(self) -> int:
+        poll = select.poll()
+        for descriptor in (self._woken, self._life, *self._streams):
+            poll.register(descriptor, select.POLLIN)
+        self._reap()
+        while self._code is None:
+            for descriptor, _ in poll.poll():
+                if descriptor == self._life:
+                    self._end_all()
+                    os._exit(NOT_STARTED + signal.SIGKILL)
+                if descriptor == self._woken:
+                    self._drain_wakeups()
+                    self._reap()
+                elif not self._take(descriptor):
+                    poll.unregister(descriptor)
+        self._take_rest()
+        if not self._is_first:
+            self._end_all()
+        return self._code
+
+    def _pass_on(self, number: int, _frame: object) -> None:
+        """To the command and its process group, as a terminal would."""
+        try:
+            os.killpg(self._child, number)
+        except OSError:
+            pass
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                process, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if process == 0:
+                return
+            if process == self._child:
+                ended = os.waitstatus_to_exitcode(status)
+                self._code = ended if ended >= 0 else 128 - ended
+
+    def _drain_wakeups(self) -> None:
+        try:
+            while os.read(self._woken, 512):
+                pass
+        except BlockingIOError:
+            pass
+
+    def _take(self, descriptor: int) -> bool:
+        output = os.read(descriptor, CHUNK)
+        if not output:
+            return False
+        self._log.write(self._streams[descriptor], output)
+        return True
+
+    def _take_rest(self) -> None:
+        """What is already in the pipes; whoever else still holds them is about to be ended."""
+        for descriptor in self._streams:
+            os.set_blocking(descriptor, False)
+            try:
+                while self._take(descriptor):
+                    pass
+            except OSError:
+                pass
+        self._log.finish()
+
+    def _end_all(self) -> None:
+        """Every process below this one: all of the namespace, or all that can be found."""
+        if self._is_first:
+            try:
+                os.kill(-1, signal.SIGKILL)
+            except OSError:
+                pass
+            return
+        for _ in range(100):
+            children = descendants(os.getpid())
+            if not children:
+                return
+            for process in children:
+                try:
+                    os.kill(process, signal.SIGKILL)
+                except OSError:
+                    pass
+            self._reap()
+
+
+def descendants(process: int) -> list[int]:
+    """The processes below one that have not ended, by what /proc says now."""
+    found, waiting = [], [process]
+    while waiting:
+        parent = waiting.pop()
+        try:
+            with open(f"/proc/{parent}/task/{parent}/children") as children:
+                below = [int(each) for each in children.read().split()]
+        except OSError:
+            continue
+        found += below
+        waiting += below
+    return found

@@ -1,0 +1,52 @@
+"""What names mean inside a pod: its /etc/hosts, with the pods it shares a service with. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from volcano.api.kubelet import AgentPod
+
+HEADER = "# Kubernetes-managed hosts file."
+LOCAL = (
+    "127.0.0.1\tlocalhost",
+    "::1\tlocalhost ip6-localhost ip6-loopback",
+    "fe00::0\tip6-localnet",
+    "fe00::0\tip6-mcastprefix",
+    "fe00::1\tip6-allnodes",
+    "fe00::2\tip6-allrouters",
+)
+DOMAIN = "svc.cluster.local"
+
+
+def hosts_file(pod: AgentPod, address: str, peers: Iterable[AgentPod], services: Iterable[tuple[str, str]] = ()) -> str:
+    """The whole file: the pod itself, its peers by every name the svc plugin promises, services by theirs."""
+    lines = [HEADER, *LOCAL]
+    if address:
+        lines.append(f"{address}\t{' '.join([*names_of(pod, pod.namespace)])}")
+    heads: dict[str, list[str]] = {}
+    for peer in peers:
+        if peer.uid == pod.uid or not peer.status.pod_ip or peer.is_finished:
+            continue
+        lines.append(f"{peer.status.pod_ip}\t{' '.join(names_of(peer, pod.namespace))}")
+    for peer in peers:
+        if peer.spec.subdomain and peer.namespace == pod.namespace and not peer.is_finished:
+            where = address if peer.uid == pod.uid else peer.status.pod_ip
+            if where:
+                heads.setdefault(peer.spec.subdomain, []).append(where)
+    for head, addresses in sorted(heads.items()):
+        lines += [f"{where}\t{head}.{pod.namespace}.{DOMAIN} {head}.{pod.namespace}.svc {head}" for where in addresses]
+    lines += [f"{where}\t{name}" for name, where in services]
+    if pod.spec.host_aliases:
+        lines.append("# Entries added by HostAliases.")
+        lines += [f"{alias.ip}\t{' '.join(alias.hostnames)}" for alias in pod.spec.host_aliases]
+    return "\n".join(lines) + "\n"
+
+
+def names_of(pod: AgentPod, seen_from: str) -> list[str]:
+    """Full name first, as resolvers expect it. Short names only count inside the namespace."""
+    host, head = pod.hostname, pod.spec.subdomain
+    if not head:
+        return [host] if pod.namespace == seen_from else []
+    full = f"{host}.{head}.{pod.namespace}.{DOMAIN}"
+    short = [f"{host}.{head}.{pod.namespace}.svc", f"{host}.{head}.{pod.namespace}"]
+    return [full, *short, f"{host}.{head}", host] if pod.namespace == seen_from else [full, *short]

@@ -1,0 +1,129 @@
+"""The Linux calls that Python 3.11 has no name for: namespaces, mounts, capabilities. Standard library only.
+
+Each raises OSError with the call's name. Used in the supervisor and in the processes it forks.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+
+NEWNS = 0x00020000
+NEWCGROUP = 0x02000000
+NEWUTS = 0x04000000
+NEWIPC = 0x08000000
+NEWUSER = 0x10000000
+NEWPID = 0x20000000
+NEWNET = 0x40000000
+
+MS_RDONLY = 1
+MS_NOSUID = 2
+MS_NODEV = 4
+MS_NOEXEC = 8
+MS_REMOUNT = 32
+MS_BIND = 4096
+MS_REC = 16384
+MS_PRIVATE = 1 << 18
+MS_SLAVE = 1 << 19
+MNT_DETACH = 2
+
+PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
+PR_CAPBSET_DROP = 24
+PR_SET_CHILD_SUBREAPER = 36
+PR_SET_NO_NEW_PRIVS = 38
+PR_CAP_AMBIENT = 47
+PR_CAP_AMBIENT_CLEAR_ALL = 4
+
+KEPT_CAPABILITIES = frozenset((0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 29, 31))
+"""chown, dac_override, fowner, fsetid, kill, setgid, setuid, setpcap, net_bind_service, net_raw, sys_chroot,
+audit_write, setfcap: what containers usually get, but no mknod, which would open the machine's disks."""
+
+_MOUNT_SETATTR = 442  # the same number on every architecture
+_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "armv7l": 218, "ppc64le": 203, "s390x": 217, "riscv64": 41}
+_AT_RECURSIVE = 0x8000
+_ATTR_RDONLY = 1
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _check(answer: int, what: str) -> None:
+    if answer < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def unshare(flags: int) -> None:
+    _check(_libc.unshare(flags), "unshare")
+
+
+def setns(descriptor: int, kind: int) -> None:
+    _check(_libc.setns(descriptor, kind), "setns")
+
+
+def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
+    answer = _libc.mount(
+        source.encode(), target.encode(), kind.encode() or None, ctypes.c_ulong(flags), options.encode() or None
+    )
+    _check(answer, f"mount {kind or source} at {target}")
+
+
+def unmount(target: str, flags: int = MNT_DETACH) -> None:
+    _check(_libc.umount2(target.encode(), flags), f"umount {target}")
+
+
+def make_read_only(target: str) -> None:
+    """A mount and everything mounted below it."""
+    attributes = (ctypes.c_uint64 * 4)(_ATTR_RDONLY, 0, 0, 0)
+    answer = _libc.syscall(_MOUNT_SETATTR, -100, target.encode(), _AT_RECURSIVE, ctypes.byref(attributes), 32)
+    if answer < 0:  # a kernel before 5.12: only the topmost mount can be changed
+        mount("none", target, "", MS_BIND | MS_REMOUNT | MS_RDONLY)
+
+
+def pivot_root(root: str) -> None:
+    """Make `root`, a mount point, the root of everything; the old one is gone afterwards."""
+    number = _PIVOT_ROOT.get(platform.machine())
+    os.chdir(root)
+    if number is None:
+        os.chroot(".")
+        return
+    _check(_libc.syscall(number, b".", b"."), "pivot_root")
+    unmount(".")
+    os.chdir("/")
+
+
+def prctl(option: int, argument: int = 0, second: int = 0) -> None:
+    _check(_libc.prctl(option, ctypes.c_ulong(argument), ctypes.c_ulong(second), 0, 0), "prctl")
+
+
+def drop_capabilities(kept: frozenset[int] = KEPT_CAPABILITIES) -> None:
+    """Leave the bounding set with these only: programs started from here on never have others."""
+    for capability in range(64):
+        if capability in kept:
+            continue
+        try:
+            prctl(PR_CAPBSET_DROP, capability)
+        except OSError:
+            break  # past the last one this kernel knows, or not ours to drop
+    try:
+        prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
+    except OSError:
+        pass
+
+
+def sethostname(name: str) -> None:
+    encoded = name.encode()
+    _check(_libc.sethostname(encoded, len(encoded)), "sethostname")
+
+
+def is_available(flags: int) -> bool:
+    """Whether a process like this one may make these namespaces; tried in a child."""
+    child = os.fork()
+    if child == 0:
+        try:
+            unshare(flags)
+            os._exit(0)
+        except OSError:
+            os._exit(1)
+    return os.waitpid(child, 0)[1] == 0

@@ -1,0 +1,385 @@
+"""Pods as processes of this machine: volumes, network and orders are made here, processes by the supervisor.
+
+Each command of a pod becomes a task; what becomes of it is reported as an event. The supervisor's exits are the only
+word on how a container ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shutil
+import signal
+from collections.abc import Coroutine, Set
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from volcano.agent.environment import Missing, References
+from volcano.agent.hosts import hosts_file
+from volcano.agent.images import NoImage, command_line
+from volcano.agent.orders import TERMINATION_LOG, Isolation, Place, container_id, order_for, sub_path_of
+from volcano.agent.pod_events import (
+    KILLED,
+    Assigned,
+    Clean,
+    Command,
+    Ended,
+    Exited,
+    Forget,
+    Found,
+    Prepare,
+    Prepared,
+    Start,
+    Started,
+    Stop,
+    Unprepared,
+    Unstarted,
+)
+from volcano.agent.pod_lifecycle import LOST, LOST_MESSAGE
+from volcano.agent.process_settings import ProcessSettings
+from volcano.agent.runtime import Report
+from volcano.agent.supervisor_client import SupervisorClient, SupervisorError
+from volcano.agent.supervisor_protocol import Record
+from volcano.agent.volumes import Volumes, memory_folder
+from volcano.api.errors import ApiError
+from volcano.api.kubelet import AgentContainer, AgentPod
+from volcano.machinery.client import Client
+from volcano.machinery.clock import Clock
+
+log = logging.getLogger(__name__)
+LONGEST_MESSAGE: Final = 4096
+"""Of a termination message; a longer file's end counts."""
+
+
+class SandboxedPod:
+    """What is kept of a pod between its commands."""
+
+    def __init__(self, pod: AgentPod) -> None:
+        self.pod = pod
+        self.references = References()
+        self.volumes: dict[str, str] = {}
+        self.address = ""
+        self.preparing: asyncio.Task[None] | None = None
+
+
+class ProcessRuntime:
+    """Runs pods through one supervisor."""
+
+    name = "process"
+
+    def __init__(self, client: Client, clock: Clock, settings: ProcessSettings) -> None:
+        self._clock, self._settings = clock, settings
+        self._volumes = Volumes(client, settings.pods)
+        self._supervisor = SupervisorClient(
+            settings.supervisor, clock, on_exit=self._exited, on_lost=self._supervisor_lost
+        )
+        self._report: Report = lambda _uid, _event: None
+        self._records: dict[str, Record] = {}
+        self._pods: dict[str, SandboxedPod] = {}
+        self._stopping: dict[str, asyncio.Task[None]] = {}
+        self._ended: dict[str, asyncio.Event] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_closed = False
+
+    # -- the runtime's contract -------------------------------------------------------------------------------
+    async def open(self, report: Report) -> None:
+        self._report = report
+        for folder in (self._settings.directory, self._settings.pods, self._settings.logs):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        await self._connect()
+
+    async def close(self) -> None:
+        self._is_closed = True
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._supervisor.close()
+
+    async def end_supervisor(self) -> None:
+        """End the supervisor and with it every process it holds; for a node that is switched off."""
+        self._is_closed = True
+        await self._supervisor.ask("end")
+
+    def resume(self, pod: AgentPod) -> Assigned:
+        found = tuple(
+            _found(record) for record in self._records.values() if record["container"].startswith(f"{pod.uid}/")
+        )
+        if pod.is_finished or not (found and pod.status.pod_ip):
+            return Assigned(found if not pod.is_finished else ())
+        return Assigned(found)
+
+    def end_strangers(self, uids: Set[str]) -> None:
+        strangers = {record["container"].split("/")[0] for record in self._records.values()} - uids
+        strangers |= {folder.name for folder in self._settings.pods.iterdir()} - uids
+        for uid in strangers:
+            self._go(self._forget(uid))
+
+    def carry_out(self, pod: AgentPod, command: Command) -> None:
+        match command:
+            case Prepare():
+                kept = self._pods.setdefault(pod.uid, SandboxedPod(pod))
+                kept.preparing = self._go(self._prepare(pod, kept))
+            case Start(name, attempt):
+                self._go(self._start(pod, name, attempt))
+            case Stop(name, attempt, grace):
+                self._stop(pod, name, attempt, grace)
+            case Clean():
+                self._go(self._clean(pod.uid))
+            case Forget():
+                self._go(self._forget(pod.uid))
+            case _:
+                pass
+
+    def _go(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    # -- preparing --------------------------------------------------------------------------------------------
+    async def _prepare(self, pod: AgentPod, kept: SandboxedPod) -> None:
+        try:
+            kept.address = self._settings.host_address
+            kept.references = await self._volumes.references(
+                pod, address=kept.address, host_address=self._settings.host_address
+            )
+            kept.volumes = await self._volumes.make(pod, kept.references)
+            self._write_names(pod, kept)
+        except Missing as error:
+            self._report(pod.uid, Unprepared("FailedMount", f"MountVolume.SetUp failed: {error}"))
+        except (SupervisorError, ApiError, OSError) as error:
+            self._report(pod.uid, Unprepared("FailedCreatePodSandBox", f"{error}"))
+        else:
+            self._report(pod.uid, Prepared(kept.address))
+
+    def _write_names(self, pod: AgentPod, kept: SandboxedPod) -> None:
+        folder = self._settings.pods / pod.uid / "etc"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "hosts").write_text(hosts_file(pod, kept.address, ()))
+        (folder / "hostname").write_text(pod.hostname + "\n")
+        (folder / "resolv.conf").write_bytes(_resolver())
+
+    # -- starting ---------------------------------------------------------------------------------------------
+    async def _start(self, pod: AgentPod, name: str, attempt: int) -> None:
+        container = pod.container(name)
+        assert container is not None, "a pod's containers do not change"
+        line = command_line(container.image, container.command, container.args, self._settings.images)
+        if isinstance(line, NoImage):
+            self._report(pod.uid, Unstarted(name, attempt, line.reason, line.message))
+            return
+        identity = container_id(pod.uid, name, attempt)
+        self._ended[identity] = asyncio.Event()
+        try:
+            kept = self._pods[pod.uid]
+            place = self._place(pod, container, attempt, kept)
+            order = order_for(
+                pod,
+                container,
+                attempt,
+                line=line,
+                references=kept.references,
+                place=place,
+                isolation=self._isolation(),
+                variables=self._settings.environment,
+            )
+            record = await self._supervisor.start(order)
+        except Missing as error:
+            self._report(pod.uid, Unstarted(name, attempt, "CreateContainerConfigError", str(error)))
+        except SupervisorError as error:
+            self._report(pod.uid, Unstarted(name, attempt, "StartError", str(error), is_run=True))
+        except OSError as error:
+            self._report(pod.uid, Unstarted(name, attempt, "CreateContainerError", str(error)))
+        else:
+            known = self._records.setdefault(identity, record)
+            self._report(pod.uid, Started(name, attempt, _moment(record["started"])))
+            if known["exit_code"] is not None:
+                self._report_exit(known)
+
+    def _place(self, pod: AgentPod, container: AgentContainer, attempt: int, kept: SandboxedPod) -> Place:
+        """The container's folders, made."""
+        folder = self._settings.pods / pod.uid
+        own = folder / "containers" / container.name / str(attempt)
+        logs = self._log_folder(pod, container.name)
+        shared = memory_folder(pod.uid) / "shm"
+        for each in (own, own / "tmp", own / "var-tmp", own / "run", logs, shared):
+            each.mkdir(parents=True, exist_ok=True)
+        for each in (own / "tmp", own / "var-tmp", shared):
+            each.chmod(0o1777)
+        (own / TERMINATION_LOG).touch(0o666)
+        (own / TERMINATION_LOG).chmod(0o666)
+        for mount in container.volume_mounts:
+            part = sub_path_of(mount, self._settings.environment)
+            if part and mount.name in kept.volumes:
+                _make_inside(Path(kept.volumes[mount.name]), part)
+        return Place(
+            pod=folder,
+            container=own,
+            logs=logs,
+            devices=self._settings.supervisor / "dev",
+            shared_memory=shared,
+            hidden=(self._settings.directory, *self._settings.hidden),
+            volumes=kept.volumes,
+        )
+
+    def _log_folder(self, pod: AgentPod, container: str) -> Path:
+        return self._settings.logs / f"{pod.namespace}_{pod.name}_{pod.uid}" / container
+
+    def _isolation(self) -> Isolation:
+        isolated = self._supervisor.tier != "none"
+        return Isolation(isolated, isolated, home=os.path.expanduser("~"))
+
+    # -- ending -----------------------------------------------------------------------------------------------
+    def _stop(self, pod: AgentPod, name: str, attempt: int, grace: timedelta) -> None:
+        identity = container_id(pod.uid, name, attempt)
+        earlier = self._stopping.pop(identity, None)
+        if earlier is not None:
+            earlier.cancel()
+        self._stopping[identity] = self._go(self._end(identity, grace))
+
+    async def _end(self, identity: str, grace: timedelta) -> None:
+        ended = self._ended.setdefault(identity, asyncio.Event())
+        try:
+            if grace > timedelta(0):
+                await self._supervisor.ask("signal", container=identity, signal=int(signal.SIGTERM))
+                await self._wait_or(ended, grace)
+            while not ended.is_set():
+                await self._supervisor.ask("signal", container=identity, signal=int(signal.SIGKILL))
+                await self._wait_or(ended, timedelta(seconds=5))
+        except SupervisorError as error:
+            log.debug("stopping %s: %s", identity, error)  # what it held has ended with it
+
+    async def _wait_or(self, ended: asyncio.Event, patience: timedelta) -> None:
+        waiting = asyncio.ensure_future(ended.wait())
+        sleeping = asyncio.ensure_future(self._clock.sleep(patience))
+        try:
+            await asyncio.wait((waiting, sleeping), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+            sleeping.cancel()
+
+    def _exited(self, record: Record) -> None:
+        identity = record["container"]
+        started = identity in self._records
+        self._records[identity] = record
+        if started:
+            self._report_exit(record)
+
+    def _report_exit(self, record: Record) -> None:
+        identity = record["container"]
+        uid, name, attempt = identity.split("/")
+        ended = self._ended.pop(identity, None)
+        if ended is not None:
+            ended.set()
+        self._stopping.pop(identity, None)
+        kept = self._pods.get(uid)
+        message = self._termination_message(kept.pod, name, int(attempt), record) if kept is not None else ""
+        found = _found(record).ended
+        assert found is not None, "an exit has an exit code"
+        self._report(uid, Exited(name, int(attempt), msgspec.structs.replace(found, message=found.message or message)))
+
+    def _termination_message(self, pod: AgentPod, name: str, attempt: int, record: Record) -> str:
+        container = pod.container(name)
+        if container is None:
+            return ""
+        file = self._settings.pods / pod.uid / "containers" / name / str(attempt) / TERMINATION_LOG
+        message = _tail(file)
+        if not message and container.termination_message_policy == "FallbackToLogsOnError" and record["exit_code"]:
+            lines = _tail(self._log_folder(pod, name) / f"{attempt}.log").splitlines()
+            message = "\n".join(line.split(" ", 3)[-1] for line in lines)[-LONGEST_MESSAGE // 2 :]
+        return message
+
+    async def _clean(self, uid: str) -> None:
+        """The pod has ended: everything but its logs and its exit records goes."""
+        kept = self._pods.pop(uid, None)
+        if kept is not None and kept.preparing is not None:
+            await asyncio.wait((kept.preparing,))
+        await self._clock.run(lambda: self._remove_folders(uid))
+
+    async def _forget(self, uid: str) -> None:
+        mine = [identity for identity in self._records if identity.startswith(f"{uid}/")]
+        for identity in mine:
+            if self._records[identity]["exit_code"] is None and not self._records[identity]["is_lost"]:
+                await self._end(identity, timedelta(0))
+        for identity in mine:
+            self._records.pop(identity, None)
+        await self._clean(uid)
+        if mine:
+            await self._supervisor.ask("forget", containers=mine)
+        for folder in self._settings.logs.glob(f"*_{uid}"):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _remove_folders(self, uid: str) -> None:
+        self._volumes.take_down(uid)
+        shutil.rmtree(self._settings.pods / uid, ignore_errors=True)
+
+    # -- the supervisor ---------------------------------------------------------------------------------------
+    async def _connect(self) -> None:
+        await self._supervisor.connect()
+        listed = await self._supervisor.ask("list")
+        self._records = {record["container"]: record for record in listed["containers"]}
+
+    def _supervisor_lost(self) -> None:
+        """Its processes ended with it; another one takes over."""
+        if not self._is_closed:
+            self._go(self._recover())
+
+    async def _recover(self) -> None:
+        log.error("the supervisor ended: its pods are lost; starting another one")
+        before = dict(self._records)
+        await self._connect()
+        for identity, known in before.items():
+            if known["exit_code"] is None and not known["is_lost"]:
+                lost: Record = {**known, "is_lost": True, "exit_code": KILLED}
+                self._records[identity] = self._records.get(identity, lost)
+                self._report_exit(lost)
+
+
+def _found(record: Record) -> Found:
+    _, name, attempt = record["container"].split("/")
+    started = _moment(record["started"])
+    if record["exit_code"] is None and not record["is_lost"]:
+        return Found(name, int(attempt), started)
+    finished = _moment(record["finished"] or record["started"])
+    if record["is_lost"]:
+        return Found(name, int(attempt), started, Ended(KILLED, started, finished, LOST, LOST_MESSAGE))
+    reason = "OOMKilled" if record["oom_killed"] else ""
+    code = record["exit_code"] or 0
+    return Found(name, int(attempt), started, Ended(code, started, finished, reason))
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _tail(path: Path) -> str:
+    """The end of a file that a container may have written; never more than a message."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(0, size - LONGEST_MESSAGE))
+            return file.read(LONGEST_MESSAGE).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _resolver() -> bytes:
+    try:
+        return Path("/etc/resolv.conf").read_bytes()[:65536]
+    except OSError:
+        return b""
+
+
+def _make_inside(folder: Path, part: str) -> None:
+    """A subPath that does not exist yet is a folder; links on the way are not followed out of the volume."""
+    path = folder
+    for name in part.split("/"):
+        path = path / name
+        if path.is_symlink():
+            raise Missing(f"subPath {part!r} goes through a link")
+        if not path.exists():
+            path.mkdir()
+            path.chmod(0o777)

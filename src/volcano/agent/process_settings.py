@@ -1,0 +1,36 @@
+"""What the process runtime is told: where it keeps things and what pods may see. Parsed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from volcano.agent.images import Image
+
+PodNetwork = Literal["auto", "isolated", "host"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSettings:
+    """`directory` is the agent's alone; `hidden` are further paths that no pod may see (the whole data directory)."""
+
+    directory: Path
+    host_address: str = "127.0.0.1"
+    pod_network: PodNetwork = "auto"
+    images: tuple[Image, ...] = ()
+    hidden: tuple[Path, ...] = ()
+    api_server: tuple[str, int] | None = None  # where pods find the API server, as this machine reaches it
+    environment: dict[str, str] = field(default_factory=dict)  # variables every container gets
+
+    @property
+    def supervisor(self) -> Path:
+        return self.directory / "supervisor"
+
+    @property
+    def pods(self) -> Path:
+        return self.directory / "pods"
+
+    @property
+    def logs(self) -> Path:
+        return self.directory / "logs"

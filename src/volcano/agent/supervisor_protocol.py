@@ -1,0 +1,72 @@
+"""What the agent and its supervisor say to each other: JSON lines over a Unix socket, descriptors alongside.
+
+Standard library only, for the supervisor imports it. A request has a number and gets one reply of that number;
+`exited` and `exec_exited` come unasked.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypedDict
+
+VERSION = 1
+LARGEST_MESSAGE = 4 * 1024 * 1024
+SOCKET = "supervisor.sock"
+LOCK = "supervisor.lock"
+JOURNAL = "containers.journal"
+
+
+class Mount(TypedDict):
+    """One mount of a container, made in the order given. Sources are of the machine, targets of the container."""
+
+    kind: str  # bind, tmpfs, devpts, hide
+    source: str
+    target: str
+    options: str
+    read_only: bool
+
+
+class Order(TypedDict):
+    """All that is needed to start a container."""
+
+    container: str  # "<pod uid>/<name>/<attempt>"
+    pod: str
+    argv: list[str]
+    environment: dict[str, str]
+    cwd: str
+    hostname: str
+    root: str
+    scratch: str  # a folder for layers over folders that lack a mount point
+    mounts: list[Mount]
+    isolated: bool  # mounts and hostname of its own
+    own_processes: bool  # a PID namespace of its own
+    limits: dict[str, list[int]]  # rlimits: name → soft, hard
+    cgroups: list[str]  # files to write the process's number to
+    uid: int | None
+    gid: int | None
+    groups: list[int] | None
+    privileged: bool
+    log_directory: str
+    log_name: str
+    terminal: bool
+
+
+class Record(TypedDict):
+    """A container the supervisor knows: running, ended (`exit_code` set), or lost with an earlier supervisor."""
+
+    container: str
+    pid: int
+    started: float
+    finished: float | None
+    exit_code: int | None
+    is_lost: bool
+    oom_killed: bool
+
+
+def encode(message: Any) -> bytes:
+    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
+
+
+def decode(line: bytes) -> dict[str, Any]:
+    message: dict[str, Any] = json.loads(line)
+    return message
