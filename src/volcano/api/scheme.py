@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from volcano.api import batch, bus, core, flow, scheduling, topology
+from volcano.api import batch, bus, core, flow, scheduling, sources, topology
 from volcano.api.kubelet import AgentPod
 from volcano.api.meta import Resource
 
@@ -190,6 +190,9 @@ READERS: Final[dict[type[Resource], ResourceType]] = {
     scheduling.Queue: _ALL["scheduling.volcano.sh", "Queue"],
     flow.JobTemplate: _ALL["flow.volcano.sh", "JobTemplate"],
     flow.JobFlow: _ALL["flow.volcano.sh", "JobFlow"],
+    sources.CronJobSource: _ALL["batch.volcano.sh", "CronJob"],
+    sources.JobTemplateSource: _ALL["flow.volcano.sh", "JobTemplate"],
+    sources.JobFlowSource: _ALL["flow.volcano.sh", "JobFlow"],
     topology.HyperNode: _ALL["topology.volcano.sh", "HyperNode"],
     topology.Numatopology: _ALL["nodeinfo.volcano.sh", "Numatopology"],
     topology.NodeShard: _ALL["shard.volcano.sh", "NodeShard"],
