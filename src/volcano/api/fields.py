@@ -6,8 +6,8 @@ counts as absent, so that a rule never has to ask. Null counts as absent, as it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeAlias
 
 from volcano.api import field_errors
 from volcano.api.errors import FieldError
@@ -17,15 +17,27 @@ MOST_ERRORS: Final = 200
 """A reply is for people; past this many errors nothing more is noted."""
 
 
+_Step: TypeAlias = "tuple[Field, Any, Callable[[str, Any], str]]"
+"""Parent, name or index, and how that is written behind the parent's path."""
+
+
 class Field:
     """A place in a JSON value. Children share the list of errors."""
 
-    __slots__ = ("errors", "path", "value")
+    __slots__ = ("_path", "errors", "value")
 
-    def __init__(self, value: Any, path: str, errors: list[FieldError] | None = None) -> None:
+    def __init__(self, value: Any, path: str | _Step, errors: list[FieldError] | None = None) -> None:
         self.value = value
-        self.path = path
+        self._path = path
         self.errors: list[FieldError] = [] if errors is None else errors
+
+    @property
+    def path(self) -> str:
+        """Written out only when asked for: most fields are never complained about."""
+        if isinstance(self._path, tuple):
+            parent, step, write = self._path
+            self._path = write(parent.path, step)
+        return self._path
 
     @property
     def is_set(self) -> bool:
@@ -37,17 +49,19 @@ class Field:
         place = self
         for name in names:
             inside = place.value.get(name) if isinstance(place.value, dict) else None
-            place = Field(inside, field_errors.child(place.path, name), self.errors)
+            place = Field(inside, (place, name, field_errors.child), self.errors)
         return place
 
     def index(self, index: int | str, value: Any = None) -> Field:
-        return Field(value, field_errors.item(self.path, index), self.errors)
+        return Field(value, (self, index, field_errors.item), self.errors)
 
     def has(self, name: str) -> bool:
         return isinstance(self.value, dict) and self.value.get(name) is not None
 
     def each(self, name: str) -> list[Field]:
         """The elements of the list of that name."""
+        if not self.has(name):
+            return []
         place = self.at(name)
         if place.value is None:
             return []
@@ -68,7 +82,8 @@ class Field:
 
     # -- reading ---------------------------------------------------------------------------------------------------
     def text(self, name: str) -> str:
-        return self.at(name).as_text()
+        found = self.value.get(name) if isinstance(self.value, dict) else None
+        return found if type(found) is str else self.at(name).as_text()
 
     def texts(self, name: str) -> list[str]:
         return [place.as_text() for place in self.each(name)]
