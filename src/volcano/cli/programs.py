@@ -160,6 +160,15 @@ VCCTL: Final = Command(
         _flow_group("jobtemplate", everywhere=False),
         POD,
         Command("version", "Print the version information", run="volcano.cli.version:version"),
+        Command("top", "show queues, jobs and nodes, live", CONNECTION, "volcano.cli.top:top", hidden=True),
+        Command(
+            "completion",
+            "print a completion script for bash, zsh or fish",
+            run="volcano.cli.completion:completion",
+            hidden=True,
+            more_help="Example:\n  source <(vcctl completion bash)",
+        ),
+        Command("__complete", run="volcano.cli.completion:complete", hidden=True),
         Command("beyond", "what goes beyond Volcano's own vcctl", run="volcano.cli.beyond:beyond", hidden=True),
     ),
 )

@@ -112,6 +112,11 @@ def run_virtually(main: Coroutine[Any, Any, T]) -> T:
         return runner.run(main)
 
 
+def wait_blocking(seconds: float) -> None:
+    """For one-shot programs that have no event loop, between two looks at the world."""
+    time.sleep(seconds)
+
+
 class Stopwatch:
     """Measures real durations for metrics; its readings never influence a decision."""
 
