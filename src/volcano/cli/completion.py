@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Final
 
@@ -145,7 +146,7 @@ def _with_kubeconfig(called: Called, before: Sequence[str]) -> Called:
 
 
 def _given(before: Sequence[str], *spellings: str) -> str:
-    for word, value in zip(before, before[1:]):
+    for word, value in itertools.pairwise(before):
         if word in spellings:
             return value
     return ""
