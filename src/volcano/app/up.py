@@ -17,6 +17,7 @@ from click.core import ParameterSource
 
 from volcano.agent.agent import Agent
 from volcano.agent.simulated_runtime import SimulatedRuntime
+from volcano.app.admission_plug import VolcanoAdmission
 from volcano.app.component import log_to_stderr, run_until_signalled
 from volcano.app.nodes import NodeOptions, node_options, process_count, simulated_settings
 from volcano.app.settings import DEFAULT_PORT, SCHEDULER_CONFIGMAP, data_directory
@@ -72,7 +73,7 @@ async def running_system(
     """The system, ready, for as long as the block runs; then everything is stopped in order."""
     with locked(folder):
         store = MemoryStore() if ephemeral else SqliteStore(folder / STORE)
-        server = ApiServer(store, clock=clock)
+        server = ApiServer(store, clock=clock, admission=VolcanoAdmission(store))
         await server.start()
         agents = agent_makers(folder, nodes, clock, explicit=explicit_nodes)
         system = System(server, clock, settings=settings, agents=agents)

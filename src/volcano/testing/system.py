@@ -134,7 +134,8 @@ async def virtual_system(
     from volcano.app.admission_plug import VolcanoAdmission
 
     clock = VirtualClock()
-    server = ApiServer(MemoryStore(), clock=clock, ids=SeededIds(seed), admission=VolcanoAdmission())
+    store = MemoryStore()
+    server = ApiServer(store, clock=clock, ids=SeededIds(seed), admission=VolcanoAdmission(store))
     await server.start()
     shapes = node_settings or simulated_nodes(nodes, capacity=capacity)
     system = System(

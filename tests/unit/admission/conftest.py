@@ -1,4 +1,4 @@
-"""Makes `builders` importable by the tests beside it."""
+"""Makes `admission_builders` importable by the tests beside it."""
 
 import sys
 from pathlib import Path

@@ -1,7 +1,7 @@
 """The chain, its table, and what garbage does to it: nothing."""
 
 import pytest
-from builders import KINDS, a_job, a_queue, a_task, a_world, review
+from admission_builders import KINDS, a_job, a_queue, a_task, a_world, review
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

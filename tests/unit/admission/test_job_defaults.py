@@ -1,6 +1,6 @@
 """/jobs/mutate."""
 
-from builders import a_job, a_task, a_template, a_world, refusal, review
+from admission_builders import a_job, a_task, a_template, a_world, refusal, review
 
 from volcano.admission.chain import BY_PATH, AdmissionChain
 from volcano.admission.review import CREATE, Attributes, Settings

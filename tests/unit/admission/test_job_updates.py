@@ -3,7 +3,7 @@
 import copy
 
 import pytest
-from builders import a_job, a_task, a_template, refusal
+from admission_builders import a_job, a_task, a_template, refusal
 
 
 def changed(job, change):

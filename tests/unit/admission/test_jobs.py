@@ -1,7 +1,7 @@
 """/jobs/validate on creation."""
 
 import pytest
-from builders import a_job, a_queue, a_task, a_template, a_world, refusal, review
+from admission_builders import a_job, a_queue, a_task, a_template, a_world, refusal, review
 
 
 def test_a_good_job_is_admitted_without_a_word():

@@ -1,7 +1,7 @@
 """/jobflows/validate, /cronjobs/validate and /hypernodes/validate."""
 
 import pytest
-from builders import refusal
+from admission_builders import refusal
 
 
 # -- JobFlow ------------------------------------------------------------------------------------------------------

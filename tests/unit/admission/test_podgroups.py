@@ -1,7 +1,7 @@
 """/podgroups/mutate and /podgroups/validate."""
 
 import pytest
-from builders import a_queue, a_world, refusal, review
+from admission_builders import a_queue, a_world, refusal, review
 
 BOTH = {"highestTierAllowed": 1, "highestTierName": "rack"}
 

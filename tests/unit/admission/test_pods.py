@@ -1,7 +1,7 @@
 """/pods/mutate and /pods/validate."""
 
 import pytest
-from builders import refusal, review
+from admission_builders import refusal, review
 
 from volcano.admission.pods import ConfigurationError, parse_resource_groups
 from volcano.admission.review import Settings

@@ -1,7 +1,7 @@
 """/queues/mutate and /queues/validate."""
 
 import pytest
-from builders import DELETED, a_queue, a_world, refusal, review
+from admission_builders import DELETED, a_queue, a_world, refusal, review
 
 from volcano.admission.review import Settings
 

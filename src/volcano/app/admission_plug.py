@@ -1,0 +1,105 @@
+"""Volcano's admission inside the embedded API server: the chain of volcano.admission behind the server's hook.
+
+Other objects are read straight from the store, so that a verdict never rests on something stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeVar
+
+from volcano.admission.chain import ALL_PATHS, AdmissionChain, Outcome
+from volcano.admission.review import Attributes, Notice, Settings
+from volcano.api.decode import Unreadable, decode
+from volcano.api.errors import BadRequest
+from volcano.api.meta import JSON, Key, Resource
+from volcano.api.scheme import resource_type
+from volcano.apiserver.admission_hook import Attributes as ServerAttributes
+from volcano.apiserver.store import ObjectKey, Store, Stored
+from volcano.machinery.plan import Record, Ref
+from volcano.machinery.world import EVERY_KIND, INDEXES
+
+R = TypeVar("R", bound=Resource)
+REMEMBERED: Final = 20_000
+
+
+class StoreReader:
+    """The store as rules see it. Objects are decoded once per revision."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._decoded: dict[tuple[type[Resource], ObjectKey], tuple[int, Any]] = {}
+
+    def get(self, kind: type[R], key: Key) -> R | None:
+        stored = self._store.find(ObjectKey(resource_type(kind).qualified, key.namespace, key.name))
+        return self._decode(kind, stored) if stored is not None else None
+
+    def all(self, kind: type[R]) -> list[R]:
+        found = (self._decode(kind, stored) for stored in self._store.scan(resource_type(kind).qualified))
+        return [resource for resource in found if resource is not None]
+
+    def where(self, kind: type[R], index: str, value: str) -> list[R]:
+        rule = {**EVERY_KIND, **INDEXES.get(kind, {})}[index]
+        return [resource for resource in self.all(kind) if value in rule(resource)]
+
+    def _decode(self, kind: type[R], stored: Stored) -> R | None:
+        known = self._decoded.get((kind, stored.key))
+        if known is not None and known[0] == stored.revision:
+            found: R | None = known[1]
+            return found
+        try:
+            resource: R | None = decode(kind, stored.raw)
+        except Unreadable:
+            resource = None  # stored by someone with other ideas of the kind: as good as not there
+        if len(self._decoded) >= REMEMBERED:
+            self._decoded.clear()
+        self._decoded[kind, stored.key] = (stored.revision, resource)
+        return resource
+
+
+class VolcanoAdmission:
+    """What the embedded server asks before and after it checks the schema."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings | None = None,
+        *,
+        enabled: Iterable[str] = ALL_PATHS,
+        record: Callable[[Record], None] | None = None,
+    ) -> None:
+        self._chain = AdmissionChain(settings, enabled=enabled)
+        self._reader = StoreReader(store)
+        self.record = record
+        """Takes the Warning events about refused objects, once there is somebody to write them."""
+
+    async def admit(self, attributes: ServerAttributes) -> tuple[JSON | None, list[str]]:
+        """The object to go on with and the warnings; a refusal is an error worded as a webhook's."""
+        asked = Attributes(
+            operation=attributes.operation,
+            resource=attributes.resource,
+            name=attributes.name,
+            namespace=attributes.namespace,
+            object=attributes.object,
+            old=attributes.old,
+            user=attributes.user.name,
+            subresource=attributes.subresource,
+            dry_run=attributes.dry_run,
+        )
+        ask = self._chain.mutate if attributes.phase == "mutate" else self._chain.validate
+        outcome = ask(asked, self._reader)
+        if not outcome.is_allowed:
+            self._notify(asked, outcome)
+            raise BadRequest(outcome.message)
+        return outcome.object, list(outcome.warnings)
+
+    def _notify(self, attributes: Attributes, outcome: Outcome) -> None:
+        if self.record is not None and not attributes.dry_run:
+            for notice in outcome.notices:
+                self.record(event_about(attributes, notice))
+
+
+def event_about(attributes: Attributes, notice: Notice) -> Record:
+    """The Warning event that tells of a refusal; the object itself was never stored."""
+    about = Ref(attributes.resource, Key(attributes.namespace, attributes.name))
+    return Record(about, notice.reason, notice.message, "Warning")
