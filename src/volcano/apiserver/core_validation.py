@@ -7,14 +7,16 @@ per kind in one table. Metadata is checked by names.
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final
+
+import msgspec
 
 from volcano.api import field_errors as says
 from volcano.api.errors import FieldError
 from volcano.api.meta import JSON
-from volcano.api.names import config_key_problems, port_name_problems, qualified_name_problems
+from volcano.api.names import config_key_problems, dns_label_problems, port_name_problems, qualified_name_problems
 from volcano.api.pod_validation import validate_pod_annotations, validate_pod_spec, validate_pod_template
 from volcano.api.quantity import QuantityError, parse_quantity
 from volcano.api.scheme import ResourceType
@@ -77,13 +79,47 @@ def _quantities(obj: JSON, *paths: tuple[str, ...]) -> list[FieldError]:
 def _pod(obj: JSON, old: JSON | None) -> list[FieldError]:
     spec = obj.get("spec")
     if old is None:
-        annotations = (obj.get("metadata") or {}).get("annotations")
-        return [*validate_pod_spec(spec, "spec"), *validate_pod_annotations(annotations, spec, "metadata.annotations")]
+        annotations = (obj.get("metadata") or {}).get("annotations") or {}
+        errors = list(_spec_errors(_shape(spec)))
+        if any("kubernetes.io/" in key for key in annotations):
+            errors += validate_pod_annotations(annotations, spec, "metadata.annotations")
+        return errors
     if spec == old.get("spec"):
         return []
     if not isinstance(spec, dict):
         return [says.required("spec.containers")]
     return _pod_update(spec, old.get("spec") or {})
+
+
+def _shape(spec: Any) -> bytes:
+    """A spec without what differs among the pods of one job and is free to: values of variables, a good hostname."""
+    if not isinstance(spec, dict):
+        return msgspec.json.encode(spec)
+    shape = dict(spec)
+    hostname = shape.get("hostname")
+    if isinstance(hostname, str) and not spec.get("setHostnameAsFQDN") and not dns_label_problems(hostname):
+        shape["hostname"] = "a"
+    for field in ("containers", "initContainers"):
+        if isinstance(shape.get(field), list):
+            shape[field] = [_without_values(container) for container in shape[field]]
+    return msgspec.json.encode(shape)
+
+
+def _without_values(container: Any) -> Any:
+    variables = container.get("env") if isinstance(container, dict) else None
+    if not isinstance(variables, list):
+        return container
+    stripped = [
+        {**variable, "value": "x"} if isinstance(variable, dict) and variable.get("value") else variable
+        for variable in variables
+    ]
+    return {**container, "env": stripped}
+
+
+@lru_cache(maxsize=1024)
+def _spec_errors(shape: bytes) -> tuple[FieldError, ...]:
+    """Hundreds of pods of a job have one shape, which is checked once."""
+    return tuple(validate_pod_spec(msgspec.json.decode(shape), "spec"))
 
 
 def _pod_update(spec: JSON, old: JSON) -> list[FieldError]:
@@ -244,7 +280,7 @@ def _service_port(port: Any, path: str, *, needs_name: bool, names: set[str]) ->
     if not name and needs_name:
         errors.append(says.required(f"{path}.name"))
     elif name:
-        errors += [says.invalid(f"{path}.name", name, p) for p in port_label_problems(str(name))]
+        errors += [says.invalid(f"{path}.name", name, p) for p in dns_label_problems(str(name))]
         if name in names:
             errors.append(says.duplicate(f"{path}.name", name))
         names.add(name)
@@ -259,14 +295,6 @@ def _service_port(port: Any, path: str, *, needs_name: bool, names: set[str]) ->
     elif isinstance(target, str):
         errors += [says.invalid(f"{path}.targetPort", target, p) for p in port_name_problems(target)]
     return errors
-
-
-def port_label_problems(name: str) -> list[str]:
-    if re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", name) and len(name) <= 63:
-        return []
-    from volcano.api.names import dns_label_problems
-
-    return dns_label_problems(name)
 
 
 def _priority_class(obj: JSON, old: JSON | None) -> list[FieldError]:

@@ -13,6 +13,7 @@ from typing import Final, Protocol
 ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 """Kubernetes' letters for generated names: no vowels, so that no words appear."""
 SUFFIX_LENGTH: Final = 5
+PAGE: Final = 4096
 
 
 class Ids(Protocol):
@@ -28,16 +29,26 @@ class Ids(Protocol):
 
 
 class RandomIds:
-    """From the operating system."""
+    """From the operating system, fetched by the page: each system call gives up the interpreter's lock."""
+
+    def __init__(self) -> None:
+        self._page = b""
+        self._at = 0
 
     def uid(self) -> str:
-        return str(uuid.UUID(bytes=os.urandom(16), version=4))
+        return str(uuid.UUID(bytes=self._take(16), version=4))
 
     def suffix(self) -> str:
-        return _letters(os.urandom(SUFFIX_LENGTH * 2))
+        return _letters(self._take(SUFFIX_LENGTH * 2))
 
     def token(self) -> bytes:
         return os.urandom(32)
+
+    def _take(self, size: int) -> bytes:
+        if self._at + size > len(self._page):
+            self._page, self._at = os.urandom(PAGE), 0
+        self._at += size
+        return self._page[self._at - size : self._at]
 
 
 class SeededIds:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from volcano.api.errors import FieldError
@@ -88,13 +89,23 @@ def _type_errors(metadata: Any) -> list[FieldError]:
 def label_errors(path: str, labels: Mapping[str, str]) -> list[FieldError]:
     errors = []
     for key, value in labels.items():
-        errors += [invalid(path, key, fault) for fault in qualified_name_problems(key)]
-        errors += [invalid(path, value, fault) for fault in label_value_problems(value)]
+        errors += [invalid(path, key, fault) for fault in _key_problems(key)]
+        errors += [invalid(path, value, fault) for fault in _value_problems(value)]
     return errors
 
 
+@lru_cache(maxsize=4096)
+def _key_problems(key: str) -> tuple[str, ...]:
+    return tuple(qualified_name_problems(key))
+
+
+@lru_cache(maxsize=16384)
+def _value_problems(value: str) -> tuple[str, ...]:
+    return tuple(label_value_problems(value))
+
+
 def annotation_errors(path: str, annotations: Mapping[str, str]) -> list[FieldError]:
-    errors = [invalid(path, key, fault) for key in annotations for fault in qualified_name_problems(key.lower())]
+    errors = [invalid(path, key, fault) for key in annotations for fault in _key_problems(key.lower())]
     if annotations_are_too_large(annotations):
         errors.append(too_long(path, ANNOTATIONS_LIMIT))
     return errors

@@ -39,6 +39,11 @@ class AdmissionChain:
         self._webhooks = webhooks
         self.quota = QuotaLedger(store)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether anyone from outside may have changed the object."""
+        return not isinstance(self._hook, AdmitEverything) or self._webhooks.any_mutating
+
     async def admit(self, attributes: Attributes) -> tuple[JSON | None, list[str]]:
         if attributes.phase == "mutate":
             return await self._mutate(attributes)

@@ -84,7 +84,8 @@ async def create_object(
         prepare(row, obj)
     apply_defaults(served, obj)
     obj = await _mutate(call, CREATE, obj, None, options)
-    apply_defaults(served, obj)
+    if call.backend.admission.is_open:
+        apply_defaults(served, obj)
     _check(call, obj, None)
     _settle(call, obj, None)
     await _validate(call, CREATE, obj, None, options)
@@ -159,7 +160,8 @@ async def _update_once(
         carry_over(served.type, new, old)
     apply_defaults(served, new)
     new = await _mutate(call, UPDATE, new, old, options, subresource)
-    apply_defaults(served, new)
+    if call.backend.admission.is_open:
+        apply_defaults(served, new)
     _keep_system_fields(new, old)
     _check(call, new, old)
     _settle(call, new, old)
