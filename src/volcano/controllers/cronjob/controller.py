@@ -1,0 +1,184 @@
+"""cronjob: make a Job at each time of a schedule, as the concurrency policy and the starting deadline allow.
+
+A Job's name tells its time, so deciding twice makes it once. The Job is made first and entered in the status when it is
+seen, so that a crash between the two is made good by the next look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import ClassVar, Final
+
+import msgspec
+
+from volcano.api.batch import Job
+from volcano.api.core import Namespace
+from volcano.api.meta import JSON, Key, Resource
+from volcano.api.scheme import resource_type
+from volcano.api.sources import CronJobSource
+from volcano.controllers.cronjob.due import BadSchedule, Due, Timetable, most_recent, timetable
+from volcano.controllers.cronjob.history import SCHEDULED_AT, Books, balanced, is_finished, is_owned, pruned
+from volcano.machinery.controller import Controller, Wake, Waker, self_key
+from volcano.machinery.plan import (
+    NOTHING,
+    Create,
+    Delete,
+    Later,
+    Plan,
+    Record,
+    Step,
+    owner_reference,
+    patch_status,
+    ref,
+)
+from volcano.machinery.world import Change, World
+
+A_LITTLE: Final = timedelta(milliseconds=100)  # after the time itself, so that clocks that differ a bit do no harm
+
+
+@dataclass(frozen=True, slots=True)
+class Appeared:
+    """A Job of a CronJob was seen for the first time."""
+
+    name: str
+
+
+class CronJobController(Controller):
+    """Makes the Jobs of CronJobs."""
+
+    name: ClassVar = "cronjob"
+
+    def __init__(self, *, local_zone: tzinfo = UTC) -> None:
+        self._local_zone = local_zone
+
+    @property
+    def wakes_on(self) -> Mapping[type[Resource], Waker]:
+        return {CronJobSource: self_key, Job: _jobs}
+
+    @property
+    def reads(self) -> tuple[type[Resource], ...]:
+        return (Namespace,)
+
+    def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
+        cron = world.get(CronJobSource, key)
+        if cron is None or cron.is_deleting:
+            return NOTHING
+        jobs = [job for job in world.where(Job, "owner", cron.uid) if is_owned(job, cron)]
+        books = balanced(cron, jobs, [cause.name for cause in causes if isinstance(cause, Appeared)])
+        prunes = tuple(pruned(cron, jobs))
+        run = () if cron.spec.suspend else tuple(self._run(cron, books, world))
+        written: Plan = (patch_status(cron, books.status),) if books.status != cron.status else ()
+        # The status comes before the new Job: what it replaces must not count as active when it is seen.
+        return (*written, *books.steps, *run, *prunes)
+
+    def _run(self, cron: CronJobSource, books: Books, world: World) -> Iterable[Step]:
+        times = timetable(cron.spec.schedule, cron.spec.time_zone, self._local_zone)
+        if isinstance(times, BadSchedule):
+            yield _warning(cron, times.reason, times.message)
+            return
+        if times.complaint is not None:
+            yield _warning(cron, times.complaint.reason, times.complaint.message)
+        since = _since(cron, world.now)
+        upcoming = times.schedule.next(world.now)
+        if upcoming is None and times.schedule.next(since) is None:
+            yield _warning(cron, "InvalidSchedule", f"the schedule {cron.spec.schedule!r} never comes")
+            return
+        due = most_recent(times.schedule, since, world.now, not_before=_deadline(cron, world.now))
+        if due is not None:
+            yield from self._serve(cron, books, world, due=due, times=times)
+        following = _following(times, since, due, world.now)
+        if following is not None:
+            yield Later(following - world.now + A_LITTLE)
+
+    def _serve(self, cron: CronJobSource, books: Books, world: World, *, due: Due, times: Timetable) -> Iterable[Step]:
+        """Make the Job of a time, unless it is there, or must not be."""
+        name = job_name(cron, due.time)
+        found = world.get(Job, Key(cron.namespace, name))
+        if found is not None:
+            yield from _take(cron, books, found, due)
+            return
+        if due.missed_many:
+            yield _warning(
+                cron, "TooManyMissedTimes", "more than 100 times were missed; only the last one is made good"
+            )
+        active = [job for entry in books.active if (job := _active(entry.uid, world, cron)) is not None]
+        if active and cron.spec.concurrency_policy == "Forbid":
+            yield _warning(cron, "ForbidConcurrent", f"{active[0].name} still runs; {name} is not made now")
+            return
+        namespace = world.get(Namespace, Key("", cron.namespace))
+        if namespace is not None and namespace.is_deleting:
+            yield _warning(cron, "NamespaceTerminating", f"{cron.namespace} is being deleted; {name} is not made")
+            return
+        if active and cron.spec.concurrency_policy == "Replace":
+            for job in active:
+                yield _warning(cron, "ReplaceConcurrent", f"{job.name} is deleted to make room for {name}")
+                yield Delete(ref(job), propagation="Background")
+            books.set_active([])
+        yield Create(resource_type(Job), job_at(cron, due.time, times.shown_in))
+        yield Record(ref(cron), "SuccessfulCreate", f"Job {name} is created")
+
+
+def _take(cron: CronJobSource, books: Books, job: Job, due: Due) -> Iterable[Step]:
+    """The Job of this time is there: it is ours and entered, or someone else's and left alone."""
+    if not is_owned(job, cron):
+        yield _warning(cron, "ForeignJob", f"the name {job.name} is taken by a Job that is not of this CronJob")
+        return
+    last = books.status.last_schedule_time
+    if last is None or last < due.time:
+        books.status = msgspec.structs.replace(books.status, last_schedule_time=due.time)
+
+
+def _active(uid: str, world: World, cron: CronJobSource) -> Job | None:
+    jobs = world.where(Job, "owner", cron.uid)
+    return next((job for job in jobs if job.uid == uid and not is_finished(job)), None)
+
+
+def _since(cron: CronJobSource, now: datetime) -> datetime:
+    """Times up to this one were served, or were before the CronJob was there."""
+    return cron.status.last_schedule_time or cron.metadata.creation_timestamp or now
+
+
+def _deadline(cron: CronJobSource, now: datetime) -> datetime | None:
+    """Times before this are not made good any more."""
+    seconds = cron.spec.starting_deadline_seconds
+    return now - timedelta(seconds=min(seconds, 10**9)) if seconds is not None else None
+
+
+def _following(times: Timetable, since: datetime, due: Due | None, now: datetime) -> datetime | None:
+    """The next time after now. Times of an interval count from the last one."""
+    following = times.schedule.next(due.time if due is not None else since)
+    return following if following is None or following > now else times.schedule.next(now)
+
+
+def job_name(cron: CronJobSource, time: datetime) -> str:
+    return f"{cron.name}-{int(time.timestamp()) // 60}"
+
+
+def job_at(cron: CronJobSource, time: datetime, zone: tzinfo) -> JSON:
+    """The Job of one time of the schedule."""
+    template = cron.spec.job_template
+    metadata = template.get("metadata") or {}
+    stamp = time.astimezone(zone).isoformat().replace("+00:00", "Z")
+    return {
+        "metadata": {
+            "name": job_name(cron, time),
+            "namespace": cron.namespace,
+            "labels": dict(metadata.get("labels") or {}),
+            "annotations": {**(metadata.get("annotations") or {}), SCHEDULED_AT: stamp},
+            "ownerReferences": [owner_reference(cron)],
+        },
+        "spec": template.get("spec") or {},
+    }
+
+
+def _warning(cron: CronJobSource, reason: str, message: str) -> Record:
+    return Record(ref(cron), reason, message, "Warning")
+
+
+def _jobs(change: Change[Job]) -> Iterable[Wake]:
+    owner = change.object.controller
+    if owner is not None and owner.kind == "CronJob":
+        cause = Appeared(change.object.name) if change.old is None else None
+        yield Wake(Key(change.object.namespace, owner.name), cause)

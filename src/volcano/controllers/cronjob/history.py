@@ -1,0 +1,117 @@
+"""What a CronJob's status says of its Jobs, and which finished ones are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from volcano.api.batch import CronJobStatus, Job, Phase
+from volcano.api.meta import ObjectReference
+from volcano.api.scheme import resource_type
+from volcano.api.sources import CronJobSource
+from volcano.machinery.plan import Delete, Record, Step, ref
+
+FINISHED: Final = (Phase.COMPLETED, Phase.FAILED, Phase.TERMINATED)
+SCHEDULED_AT: Final = "volcano.sh/cronjob-scheduled-timestamp"
+BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class Books:
+    """The status as it comes to be, with what is to be told and done on the way."""
+
+    status: CronJobStatus
+    steps: list[Step] = field(default_factory=list)
+
+    @property
+    def active(self) -> list[ObjectReference]:
+        return self.status.active
+
+    def set_active(self, active: list[ObjectReference]) -> None:
+        self.status = msgspec.structs.replace(self.status, active=active)
+
+
+def is_finished(job: Job) -> bool:
+    return job.status.state.phase in FINISHED
+
+
+def is_owned(job: Job, cron: CronJobSource) -> bool:
+    owner = job.controller
+    return owner is not None and owner.uid == cron.uid and owner.kind == "CronJob"
+
+
+def reference_to(job: Job) -> ObjectReference:
+    row = resource_type(Job)
+    return ObjectReference(
+        api_version=row.api_version,
+        kind=row.kind,
+        namespace=job.namespace,
+        name=job.name,
+        uid=job.uid,
+        resource_version=job.metadata.resource_version,
+    )
+
+
+def balanced(cron: CronJobSource, jobs: list[Job], appeared: Iterable[str]) -> Books:
+    """Finished Jobs leave `active`, those that are gone too, and those that a crash kept out come in."""
+    books = Books(cron.status)
+    by_uid = {job.uid: job for job in jobs}
+    active: list[ObjectReference] = []
+    for entry in cron.status.active:
+        job = by_uid.get(entry.uid)
+        if job is None:
+            books.steps.append(_note(cron, "StaleReference", f"Job {entry.name} is gone", warning=True))
+        elif is_finished(job):
+            books.steps.append(_note(cron, "SawCompletedJob", f"Job {job.name} is {job.status.state.phase}"))
+        else:
+            active.append(entry)
+    known = {entry.uid for entry in active}
+    for job in jobs:
+        if is_finished(job) or job.is_deleting or job.uid in known:
+            continue
+        if SCHEDULED_AT in job.annotations:
+            active.append(reference_to(job))
+        elif job.name in appeared:
+            books.steps.append(_note(cron, "OrphanedJob", f"Job {job.name} is not of the schedule", warning=True))
+    if active != cron.status.active:
+        books.set_active(active)
+    _see_successes(books, jobs)
+    return books
+
+
+def _see_successes(books: Books, jobs: Iterable[Job]) -> None:
+    times = [books.status.last_successful_time] if books.status.last_successful_time is not None else []
+    for job in jobs:
+        state = job.status.state
+        if state.phase == Phase.COMPLETED and state.last_transition_time is not None:
+            times.append(state.last_transition_time)
+    if times and max(times) != books.status.last_successful_time:
+        books.status = msgspec.structs.replace(books.status, last_successful_time=max(times))
+
+
+def pruned(cron: CronJobSource, jobs: Iterable[Job]) -> Iterable[Step]:
+    """Finished Jobs beyond the limits go, the oldest first. Terminated and Aborted ones always stay."""
+    present = [job for job in jobs if not job.is_deleting]
+    limits = {
+        Phase.COMPLETED: cron.spec.successful_jobs_history_limit,
+        Phase.FAILED: cron.spec.failed_jobs_history_limit,
+    }
+    for phase, limit in limits.items():
+        if limit is None:
+            continue
+        finished = sorted((job for job in present if job.status.state.phase == phase), key=_age)
+        for job in finished[: max(0, len(finished) - limit)]:
+            yield Delete(ref(job), propagation="Background")
+            yield _note(cron, "SuccessfulDelete", f"Job {job.name} is deleted")
+
+
+def _age(job: Job) -> tuple[datetime, str]:
+    return (job.metadata.creation_timestamp or BEGINNING, job.name)
+
+
+def _note(cron: CronJobSource, reason: str, message: str, *, warning: bool = False) -> Record:
+    return Record(ref(cron), reason, message, "Warning" if warning else "Normal")
