@@ -6,6 +6,7 @@ from volcano.api.why import ENQUEUE, GANG, QUOTA, Why
 from volcano.scheduler.core.heap import Heap
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import ROOT, Job, Queue
+from volcano.scheduler.solve.contest import Contests
 from volcano.scheduler.solve.domains import place_in_domains
 from volcano.scheduler.solve.nomination import place_as_nominated
 from volcano.scheduler.solve.place import Placement
@@ -22,6 +23,7 @@ class Allocation:
         self._queues = Heap[Queue](session.ask.queue_before)
         self._jobs: dict[str, Heap[Job]] = {}
         self._worksheets: dict[str, Worksheet] = {}
+        self._contests = Contests(session)
         for job in session.jobs.values():
             if self._may_be_placed(job):
                 self._collect(job)
@@ -84,7 +86,7 @@ class Allocation:
         if sub_job.nominated_domain:
             statement = place_as_nominated(session, job, sub_job, worksheet.line(sub_job))
         if statement is None:
-            placement = Placement(session, job, sub_job, session.domains.by_name[ROOT])
+            placement = Placement(session, job, sub_job, session.domains.by_name[ROOT], self._contests)
             statement = placement.run(worksheet.line(sub_job))
         # A result that is only promised stays applied but undecided: the room is kept for this cycle.
         if statement is None or not session.ask.job_ready(job):

@@ -41,7 +41,7 @@ def _tasks_without_requests(session: Session, job: Job) -> list[Task]:
 
 def _place(session: Session, task: Task) -> None:
     count = len(session.table)
-    refusal = session.ask.ask("pre_filter", task)
+    refusal = session.ask.pre_filter(task)
     if refusal is not None:
         _note(session, task, FitErrors(count, Counter({refusal.message: count})))
         return

@@ -43,7 +43,7 @@ def _reclaim_for_job(session: Session, queue: Queue, job: Job) -> None:
     search = Reclaiming(session, job)
     while line and session.ask.job_starving(job):
         task = line.pop()
-        if task.preempts and session.ask.preemptive(queue, [task]) and session.ask.ask("pre_filter", task) is None:
+        if task.preempts and session.ask.preemptive(queue, [task]) and session.ask.pre_filter(task) is None:
             search.make_room(task, statement)
     if session.ask.job_pipelined(job):
         if statement.has_evictions:

@@ -44,6 +44,7 @@ class NodeTable:
         self._pods: PodCounts | None = None
         self.track_presence = True
         self._changed: list[int] = []
+        self.versions: list[int] = [0] * len(self.nodes)  # how often each row has changed
         for row, node in enumerate(self.nodes):
             self._fill(row, node)
             for task in node.tasks.values():
@@ -101,7 +102,7 @@ class NodeTable:
         for task in self.nodes[row].tasks.values():
             self._notice(row, task, -1.0)
         self._pods = None
-        del self.nodes[row]
+        del self.nodes[row], self.versions[row]
         for kind in (*AMOUNTS, "assumed"):
             setattr(self, kind, np.delete(getattr(self, kind), row, axis=1))
         for kind in ("pod_count", "unschedulable", "taint_group"):
@@ -115,6 +116,7 @@ class NodeTable:
         for kind in (*AMOUNTS, "assumed"):
             matrix = getattr(self, kind)
             setattr(self, kind, np.concatenate([matrix, np.zeros((matrix.shape[0], 1))], axis=1))
+        self.versions.append(0)
         self.pod_count = np.append(self.pod_count, 0.0)
         self.unschedulable = np.append(self.unschedulable, False)
         self.taint_group = np.append(self.taint_group, 0)
@@ -138,7 +140,7 @@ class NodeTable:
         for task in node.tasks.values():
             self._count(row, task, task.status, 1.0)
             self._appear(row, task, 1.0)
-        self._changed.append(row)
+        self._touch(row)
 
     # -- resources as vectors -------------------------------------------------------------------------------------
     def _know(self, amount: Resources) -> None:
@@ -174,7 +176,7 @@ class NodeTable:
         if self.track_presence and not task.evicted:
             self._appear(node.row, task, 1.0)
             self._notice(node.row, task, 1.0)
-        self._changed.append(node.row)
+        self._touch(node.row)
 
     def vacate(self, task: Task, node: Node) -> None:
         """The inverse of occupy, for the status the task has now."""
@@ -183,7 +185,7 @@ class NodeTable:
         if self.track_presence and not task.evicted:
             self._appear(node.row, task, -1.0)
             self._notice(node.row, task, -1.0)
-        self._changed.append(node.row)
+        self._touch(node.row)
 
     def restate(self, task: Task, node: Node, status: Status, *, evicted: bool) -> None:
         """A task on a node changes its status; `task.status` and `task.evicted` are still the old ones."""
@@ -192,7 +194,7 @@ class NodeTable:
         if evicted != task.evicted and self.track_presence:
             self._appear(node.row, task, -1.0 if evicted else 1.0)
             self._notice(node.row, task, -1.0 if evicted else 1.0)
-        self._changed.append(node.row)
+        self._touch(node.row)
 
     def _count(self, row: int, task: Task, status: Status, sign: float) -> None:
         change = self.vector(task.request)
@@ -243,7 +245,17 @@ class NodeTable:
         return len(self._changed)
 
     def changed_since(self, mark: int) -> Rows:
-        return np.unique(np.array(self._changed[mark:], dtype=np.intp))
+        return np.array(self.rows_since(mark), dtype=np.intp)
+
+    def rows_since(self, mark: int) -> list[int]:
+        """The same as a list; each row once, in ascending order."""
+        if len(self._changed) == mark + 1:
+            return self._changed[mark:]
+        return sorted(set(self._changed[mark:]))
+
+    def _touch(self, row: int) -> None:
+        self._changed.append(row)
+        self.versions[row] += 1
 
     def forget_changes(self) -> None:
         """Start counting anew; marks taken before are void. Done when a session opens."""

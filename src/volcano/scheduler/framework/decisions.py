@@ -52,7 +52,7 @@ class Decisions:
     queue_allocated: Mapping[str, Resources] = field(default_factory=dict)
     gates_to_remove: tuple[str, ...] = ()
     allocated_domains: Mapping[str, str] = field(default_factory=dict)
-    volumes: Mapping[str, tuple[VolumeChoice, ...]] = field(default_factory=dict)  # uid of a bound task → claims to bind
+    volumes: Mapping[str, tuple[VolumeChoice, ...]] = field(default_factory=dict)  # uid of a bound task →
     set_aside: Mapping[str, str] = field(default_factory=dict)
     dropped: Mapping[str, str] = field(default_factory=dict)  # task → why the plan check refuses its decision
     seconds: Mapping[str, float] = field(default_factory=dict)

@@ -120,8 +120,8 @@ class NodeAnswers:
 
     def _filter_all(self, task: Task, mark: int) -> Filtered:
         view = NodeView(self.table, task=task)
-        answer = Filtered(mark, self._is_local(task, ("node_filter",)), view.all(), view.none())
-        for cause, open_rows in self._causes(task, view):
+        answer = Filtered(mark, self.is_local(task, ("node_filter",)), view.all(), view.none())
+        for cause, open_rows in self.causes(task, view):
             refused = cause.refused & open_rows
             _note(answer, cause, refused)
             answer.ok &= ~refused
@@ -134,7 +134,7 @@ class NodeAnswers:
         kept.aborted[rows] = False
         for mask in kept.causes.values():
             mask[rows] = False
-        for cause, open_rows in self._causes(task, NodeView(self.table, rows, task=task)):
+        for cause, open_rows in self.causes(task, NodeView(self.table, rows, task=task)):
             refused = rows[cause.refused & open_rows]
             if not len(refused):
                 continue
@@ -144,7 +144,7 @@ class NodeAnswers:
             if cause.code in ABORTS:
                 kept.aborted[refused] = True
 
-    def _causes(self, task: Task, view: NodeView) -> Iterable[tuple[Cause, Mask]]:
+    def causes(self, task: Task, view: NodeView) -> Iterable[tuple[Cause, Mask]]:
         """Every cause with the rows no earlier plugin had refused; a plugin's own causes all count."""
         still = view.all()
         if self._shard is not None:
@@ -204,11 +204,8 @@ class NodeAnswers:
         return kept
 
     def _score_all(self, task: Task, mark: int) -> Scored:
-        view = NodeView(self.table, task=task)
-        batch = self._batch_scores(task, view)
-        local = self._is_local(task, ("node_score", "batch_node_score"))
-        among = [score.among for score in batch if score.among is not None]
-        return Scored(mark, local, self._node_score(task, view), _own(batch, view), among)
+        local = self.is_local(task, ("node_score", "batch_node_score"))
+        return Scored(mark, local, *self.scores_of(task, NodeView(self.table, task=task)))
 
     def _node_score(self, task: Task, view: NodeView) -> Column:
         total = view.zeros()
@@ -219,7 +216,14 @@ class NodeAnswers:
     def _batch_scores(self, task: Task, view: NodeView) -> list[BatchScore]:
         return [method(task, view) for method in self._ask.methods("batch_node_score")]
 
-    def _is_local(self, task: Task, points: Sequence[str]) -> bool:
+    def scores_of(self, task: Task, view: NodeView) -> tuple[Column, Column, list[Callable[[Mask], Column]]]:
+        """The sum of node scores, of the batch scores' own parts, and what is normalised over candidates."""
+        batch = self._batch_scores(task, view)
+        among = [score.among for score in batch if score.among is not None]
+        return self._node_score(task, view), _own(batch, view), among
+
+    def is_local(self, task: Task, points: Sequence[str] = NODE_POINTS) -> bool:
+        """Whether a placement changes the answers for this task only on the row placed on."""
         return all(row_local(task) for point in points for row_local in self._locals[point])
 
 

@@ -127,6 +127,14 @@ class Questions:
     def simulate_allocatable(self, queue: Queue, task: Task) -> bool:
         return all(method(queue, task) for method in self._flat["simulate_allocatable"])
 
+    # -- nodes: the rest is asked by framework.node_answers ------------------------------------------------------------
+    def pre_filter(self, task: Task) -> Refusal | None:
+        for method in self._flat["pre_filter"]:
+            refusal: Refusal | None = method(task)
+            if refusal is not None:
+                return refusal
+        return None
+
     # -- victims --------------------------------------------------------------------------------------------------
     def preemptable(self, preemptor: Task, candidates: list[Task]) -> list[Task]:
         victims: list[Task] = self.ask("preemptable", preemptor, candidates)

@@ -11,7 +11,7 @@ from typing import Final
 
 from volcano.api.scheduling import PodGroup
 from volcano.scheduler.model.resources import Resources
-from volcano.scheduler.model.status import ALLOCATED, IS_ALLOCATED, IS_HELD, READY, VALID, Status
+from volcano.scheduler.model.status import ALLOCATED, IS_ALLOCATED, IS_HELD, VALID, Status
 from volcano.scheduler.model.task import DAWN, Task
 
 
@@ -42,13 +42,20 @@ class Counts:
         if status == Status.PENDING and task.best_effort:
             self.pending_best_effort += by
 
+    def shift(self, task: Task, before: Status, after: Status) -> None:
+        self.by_status[before] -= 1
+        self.by_status[after] += 1
+        if task.best_effort:
+            self.pending_best_effort += (after == Status.PENDING) - (before == Status.PENDING)
+
     def of(self, statuses: tuple[Status, ...]) -> int:
         counts = self.by_status
         return sum([counts[status] for status in statuses])
 
     @property
     def ready(self) -> int:
-        return self.of(READY)
+        counts = self.by_status
+        return counts[1] + counts[3] + counts[4] + counts[5] + counts[7]  # READY, spelt out: asked for every placement
 
     @property
     def waiting(self) -> int:
@@ -57,7 +64,7 @@ class Counts:
     @property
     def ready_or_free(self) -> int:
         """Ready ones and those still pending that ask for nothing."""
-        return self.of(READY) + self.pending_best_effort
+        return self.ready + self.pending_best_effort
 
     @property
     def valid(self) -> int:
@@ -147,9 +154,19 @@ class Job:
 
     def move(self, task: Task, status: Status) -> None:
         """The only way a task of a job changes its status."""
-        self._count(task, task.status, -1)
+        before, uid, request = task.status, task.uid, task.request
+        del self.by_status[before][uid]
+        self.by_status[status][uid] = task
         task.status = status
-        self._count(task, status, 1)
+        self.version += 1
+        if IS_ALLOCATED[before] != IS_ALLOCATED[status]:
+            (self.allocated.subtract if IS_ALLOCATED[before] else self.allocated.add)(request)
+        if IS_HELD[before] != IS_HELD[status]:
+            (self.held.subtract if IS_HELD[before] else self.held.add)(request)
+        self.counts.shift(task, before, status)
+        self.roles[task.role].shift(task, before, status)
+        if self.has_policies and task.sub_job_id in self.sub_jobs:
+            self.sub_jobs[task.sub_job_id].counts.shift(task, before, status)
 
     def _count(self, task: Task, status: Status, by: int) -> None:
         self.version += 1

@@ -37,7 +37,7 @@ class Preemption:
     def make_room(self, task: Task, statement: Statement) -> bool:
         """Evict and promise into the statement; False, with nothing changed, when no node can be freed."""
         session = self._session
-        if not is_eligible(session, task) or session.ask.ask("pre_filter", task) is not None:
+        if not is_eligible(session, task) or session.ask.pre_filter(task) is not None:
             return False
         hopeful = self._candidates.of(task)
         for group in shard_groups(session, hopeful):

@@ -29,7 +29,7 @@ def _home(session: Session, job: Job, sub_job: SubJob, task: Task) -> Node | Non
     row = session.table.index.get(task.nominated_node)
     if domain is None or row is None or task.nominated_node not in domain.nodes:
         return None
-    if not session.ask.allocatable(session.queues[job.queue], task) or session.ask.ask("pre_filter", task) is not None:
+    if not session.ask.allocatable(session.queues[job.queue], task) or session.ask.pre_filter(task) is not None:
         return None
     fits = session.nodes.passes(task, row) and bool(session.nodes.room(task).future[row])
     return session.table.nodes[row] if fits else None

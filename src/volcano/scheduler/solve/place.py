@@ -8,20 +8,24 @@ import numpy as np
 
 from volcano.api.why import FIT, QUOTA, Why
 from volcano.scheduler.core.node_table import Mask
-from volcano.scheduler.framework.answers import Code, Refusal
+from volcano.scheduler.framework.answers import Code
 from volcano.scheduler.framework.record import FitErrors
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.statement import Statement
 from volcano.scheduler.model import ROOT, Domain, Job, Queue, Status, SubJob, Task
 from volcano.scheduler.solve.choose import node_for
+from volcano.scheduler.solve.contest import Contest, Contests
 from volcano.scheduler.solve.worksheet import TaskLine
 
 
 class Placement:
     """One attempt to place tasks of a sub-job within a domain."""
 
-    def __init__(self, session: Session, job: Job, sub_job: SubJob, domain: Domain) -> None:
+    def __init__(
+        self, session: Session, job: Job, sub_job: SubJob, domain: Domain, contests: Contests | None = None
+    ) -> None:
         self._session = session
+        self._contests = contests if domain.name == ROOT and sub_job.topology is None else None
         self._job = job
         self._sub_job = sub_job
         self._queue: Queue = session.queues[job.queue]
@@ -41,7 +45,7 @@ class Placement:
         ask = self._session.ask
         while line:
             task = line.pop()
-            goes_on = self._try(task)
+            goes_on = self._try(task, 1 + len(line))
             if not goes_on or (self._placed(task) and ask.sub_job_ready(self._job, self._sub_job)):
                 break
         if ask.sub_job_ready(self._job, self._sub_job) or ask.sub_job_pipelined(self._job, self._sub_job):
@@ -56,7 +60,7 @@ class Placement:
     def _nodes_count(self) -> int:
         return len(self._session.table) if self._within is None else int(self._within.sum())
 
-    def _try(self, task: Task) -> bool:
+    def _try(self, task: Task, expected: int) -> bool:
         """Place one task if possible; False when the rest need not be tried."""
         session, job = self._session, self._job
         if not session.ask.allocatable(self._queue, task):
@@ -69,9 +73,15 @@ class Placement:
             said = f"Task {task.name} with role spec {task.role} has already predicated failed, skip"
             session.record.fit_errors.setdefault(job.id, {}).setdefault(task.uid, FitErrors(base=said))
             return True
-        refusal: Refusal | None = session.ask.ask("pre_filter", task)
+        refusal = session.ask.pre_filter(task)
         if refusal is not None:
             self._note(task, FitErrors(self._nodes_count(), Counter({refusal.message: self._nodes_count()})))
+            return self._continues()
+        contest = self._contests.of(task) if self._contests is not None else None
+        if contest is not None:
+            if self._put_by_contest(task, contest, expected):
+                return True
+            self._note(task, self._fit_errors(task))
             return self._continues()
         feasible = self._feasible(task)
         if feasible is None:
@@ -99,6 +109,21 @@ class Placement:
                 passing &= ~failing
             self._seen_failing[task.role] = ~passing
         return passing if passing.any() else None
+
+    def _put_by_contest(self, task: Task, contest: Contest, expected: int) -> bool:
+        """False when no node takes the task."""
+        session = self._session
+        contest.refresh(task, expected)
+        found = contest.choose(session.chance)
+        if found is None:
+            return False
+        row, now = found
+        node = session.table.nodes[row]
+        if not now:
+            self.statement.pipeline(task, node)
+        elif self.statement.allocate(task, node) is None:
+            contest.advance(row)
+        return True
 
     def _put(self, task: Task, feasible: Mask) -> None:
         session = self._session
