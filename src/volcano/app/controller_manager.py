@@ -76,9 +76,11 @@ def make_controllers(
 def _makers(
     scheduler_names: tuple[str, ...], inherit_owner_annotations: bool
 ) -> dict[str, Callable[[], list[Controller]]]:
+    from volcano.controllers.cronjob import CronJobController
     from volcano.controllers.garbage import GarbageController
     from volcano.controllers.hypernode import HyperNodeController
     from volcano.controllers.job import JobController
+    from volcano.controllers.jobflow import JobFlowController, JobTemplateController
     from volcano.controllers.podgroup import PodGroupController
     from volcano.controllers.queue import QueueController
 
@@ -89,6 +91,9 @@ def _makers(
             PodGroupController(scheduler_names=scheduler_names, inherit_owner_annotations=inherit_owner_annotations)
         ],
         "gc-controller": lambda: [GarbageController()],
+        "jobflow-controller": lambda: [JobFlowController()],
+        "jobtemplate-controller": lambda: [JobTemplateController()],
+        "cronjob-controller": lambda: [CronJobController()],
         "hyperNode-controller": lambda: [HyperNodeController()],
     }
 

@@ -41,13 +41,13 @@ def node_options(command: F) -> F:
                      help="Nodes that run pods as processes of this machine."),
         click.option("--simulated-nodes", type=click.IntRange(0, MOST_SIMULATED), default=0,
                      help="Nodes that only pretend to run pods; no process node then, unless --nodes is given too."),
-        click.option("--node-cpu", default="", help="CPUs of each node (default: what the machine has, or 32 simulated)."),
+        click.option("--node-cpu", default="", help="CPUs of each node (simulated: 32)."),
         click.option("--node-memory", default="", help="Memory of each node (simulated: 256Gi)."),
         click.option("--node-resources", default="", help="Further resources: cpu=8,nvidia.com/gpu=4."),
         click.option("--node-labels", default="", help="Labels of each node: zone=a,disk=ssd."),
         click.option("--nodes-file", default="", help="A file of Node objects to simulate."),
-        click.option("--pod-network", type=click.Choice(["auto", "isolated", "host"]), default="auto", show_default=True,
-                     help="Whether each pod has a network of its own."),
+        click.option("--pod-network", type=click.Choice(["auto", "isolated", "host"]), default="auto",
+                     show_default=True, help="Whether each pod has a network of its own."),
         click.option("--images", default="", help="A file that maps image names to commands or root folders."),
     ]  # fmt: skip
     for option in reversed(options):

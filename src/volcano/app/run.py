@@ -67,8 +67,9 @@ def run_command(
     outcome: list[int] = []
 
     async def main() -> None:
+        options = NodeOptions(**nodes)
         outcome.append(
-            await _run(documents, NodeOptions(**nodes), data_dir, replace=replace, namespace=namespace, logs=not no_logs)
+            await _run(documents, options, data_dir, replace=replace, namespace=namespace, logs=not no_logs)
         )
 
     run_until_signalled(main)
@@ -134,10 +135,11 @@ class Spectator:
 
     async def watch(self) -> dict[Key, str]:
         """The phase each job ended in."""
-        informers: list[Informer[Any]] = []
-        for namespace in sorted({key.namespace for key in self._jobs}):
-            for reader in (Job, Pod):
-                informers.append(Informer(self._client, self._mirror, self._clock, reader, namespace=namespace))
+        informers: list[Informer[Any]] = [
+            Informer(self._client, self._mirror, self._clock, reader, namespace=namespace)
+            for namespace in sorted({key.namespace for key in self._jobs})
+            for reader in (Job, Pod)
+        ]
         self._mirror.listen(Job, self._job_changed)
         self._mirror.listen(Pod, self._pod_changed)
         following = [asyncio.ensure_future(informer.run()) for informer in informers]

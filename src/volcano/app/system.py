@@ -17,11 +17,11 @@ from volcano.api.errors import AlreadyExists
 from volcano.api.meta import Key
 from volcano.api.scheme import resource_type
 from volcano.apiserver.app import ApiServer
+from volcano.app.cluster_controllers import make_cluster_controllers
 from volcano.app.controller_manager import make_controllers
 from volcano.app.probing import ask
 from volcano.app.scheduler import SchedulerService, SchedulerSettings
 from volcano.app.settings import SCHEDULER_CONFIGMAP
-from volcano.cluster import make_cluster_controllers
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.runner import Runner
@@ -56,6 +56,7 @@ class SystemSettings(msgspec.Struct, frozen=True):
     scheduler_configmap: str = SCHEDULER_CONFIGMAP
     scheduler_names: tuple[str, ...] = ("volcano",)
     adopt_plain_pods: bool = True
+    root_certificate: str = ""  # by which pods know the API server
     workers: int = 8
 
 
@@ -83,7 +84,7 @@ class System:
         self.cluster = Runner(
             self.client("kube-controller-manager"),
             clock,
-            make_cluster_controllers(),
+            make_cluster_controllers(self._settings.root_certificate),
             component="kube-controller-manager",
             workers=self._settings.workers,
         )

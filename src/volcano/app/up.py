@@ -1,4 +1,4 @@
-"""`volcano up`: everything in one command. Owns the data directory, the order of starting and stopping, what is said."""
+"""`volcano up`: everything in one command. Owns the data directory, and the order of starting and stopping."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from click.core import ParameterSource
 
 from volcano.agent.agent import Agent
 from volcano.agent.simulated_runtime import SimulatedRuntime
+from volcano.apiserver.app import ApiServer
+from volcano.apiserver.memory_store import MemoryStore
+from volcano.apiserver.serve import serve
+from volcano.apiserver.sqlite_store import SqliteStore
 from volcano.app.admission_plug import VolcanoAdmission
 from volcano.app.component import log_to_stderr, run_until_signalled
 from volcano.app.nodes import NodeOptions, node_options, process_count, simulated_settings
 from volcano.app.settings import DEFAULT_PORT, SCHEDULER_CONFIGMAP, data_directory
 from volcano.app.system import AgentMaker, System, SystemSettings
-from volcano.apiserver.app import ApiServer
-from volcano.apiserver.memory_store import MemoryStore
-from volcano.apiserver.serve import serve
-from volcano.apiserver.sqlite_store import SqliteStore
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock, SystemClock
 

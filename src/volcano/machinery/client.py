@@ -88,10 +88,11 @@ class Client:
         fields: str = "",
         limit: int = 0,
         next_page: str = "",
+        resource: ResourceType | None = None,
     ) -> Page[R]:
-        """One page; everything when `limit` is 0."""
+        """One page; everything when `limit` is 0. `resource` is for readers that read many kinds."""
         query = _query(labelSelector=labels, fieldSelector=fields, limit=str(limit or ""), **{"continue": next_page})
-        body = await self._send("GET", resource_type(reader).path(namespace), query=query)
+        body = await self._send("GET", (resource or resource_type(reader)).path(namespace), query=query)
         found = _LIST.decode(body)
         page: Page[R] = Page([], found.metadata.resource_version, found.metadata.continue_)
         for raw in found.items or ():

@@ -17,7 +17,7 @@ import msgspec
 from volcano.api.decode import Unreadable, decode
 from volcano.api.errors import ApiError, Gone
 from volcano.api.meta import Key, Resource
-from volcano.api.scheme import resource_type
+from volcano.api.scheme import ResourceType, resource_type
 from volcano.machinery.client import PAGE, Client, WatchEvent
 from volcano.machinery.clock import Clock
 from volcano.machinery.world import Mirror
@@ -44,12 +44,19 @@ class Informer(Generic[R]):
         labels: str = "",
         fields: str = "",
         on_error: Callable[[str], None] | None = None,
+        resource: ResourceType | None = None,
+        finish: Callable[[R], R] | None = None,
     ) -> None:
+        """`resource` and `finish` are for readers of many kinds: which one this is, and how it is told."""
         self._client, self._mirror, self._clock = client, mirror, clock
-        self._reader, self._resource = reader, resource_type(reader)
+        self._reader, self._resource = reader, resource or resource_type(reader)
+        self._finish = finish or (lambda found: found)
+        self._follows_all_of_reader = resource is None
+        self._present: set[Key] = set()
         self._namespace, self._labels, self._fields = namespace, labels, fields
         self._on_error = on_error or (lambda message: log.warning("%s", message))
         self._synced = asyncio.Event()
+        self._last_seen = ""
 
     async def synced(self) -> None:
         """Returns once the first list is in the Mirror."""
@@ -77,32 +84,41 @@ class Informer(Generic[R]):
             await self._clock.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
 
-    _last_seen: str = ""
-
     async def _list(self) -> str:
         present: set[Key] = set()
         revision, next_page = "", ""
         while True:
             page = await self._client.list(
-                self._reader, self._namespace, labels=self._labels, fields=self._fields, limit=PAGE, next_page=next_page
+                self._reader,
+                self._namespace,
+                labels=self._labels,
+                fields=self._fields,
+                limit=PAGE,
+                next_page=next_page,
+                resource=self._resource,
             )
             revision = revision or page.resource_version
             for reason in page.set_aside:
                 self._on_error(f"a {self._resource.kind} is set aside: {reason}")
-            for resource in page.items:
+            for item in page.items:
+                resource = self._finish(item)
                 present.add(resource.key)
                 self._mirror.put(resource)
             next_page = page.next
             if not next_page:
                 break
-        for key in self._mirror.keys(self._reader):
-            if key not in present and self._concerns(key):
+        for key in self._known_before():
+            if key not in present:
                 self._mirror.remove(self._reader, key)
+        self._present = present
         self._last_seen = revision
         return revision
 
-    def _concerns(self, key: Key) -> bool:
-        return not self._namespace or key.namespace == self._namespace
+    def _known_before(self) -> list[Key]:
+        """What this informer is answerable for: in its namespace, or what it has told itself."""
+        if not self._follows_all_of_reader:
+            return list(self._present)
+        return [key for key in self._mirror.keys(self._reader) if self._namespace in ("", key.namespace)]
 
     async def _watch(self, revision: str) -> str:
         self._last_seen = revision
@@ -119,15 +135,18 @@ class Informer(Generic[R]):
 
     def _take(self, event: WatchEvent) -> None:
         try:
-            resource = decode(self._reader, event.object)
+            resource = self._finish(decode(self._reader, event.object))
         except Unreadable as error:
             self._on_error(f"a {self._resource.kind} is set aside: {error}")
             return
         self._last_seen = resource.metadata.resource_version or self._last_seen
         match event.type:
             case "ADDED" | "MODIFIED":
+                if not self._follows_all_of_reader:
+                    self._present.add(resource.key)
                 self._mirror.put(resource)
             case "DELETED":
+                self._present.discard(resource.key)
                 known = self._mirror.get(self._reader, resource.key)
                 if known is not None and known.uid == resource.uid:
                     self._mirror.remove(self._reader, resource.key, resource)

@@ -10,12 +10,14 @@ from typing import Any, Final
 
 from volcano.api.decode import Unreadable, decode
 from volcano.api.meta import Resource
+from volcano.api.partial import PartialObject
 from volcano.api.scheme import ResourceType, resource_type
 from volcano.machinery.apply import Applier
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.controller import Controller, Waker
 from volcano.machinery.events import EventRecorder
+from volcano.machinery.every_kind import EveryKind
 from volcano.machinery.informer import Informer
 from volcano.machinery.workqueue import WorkQueue
 from volcano.machinery.world import Change, Mirror
@@ -60,12 +62,16 @@ class Runner:
             for readers in self._readers.values()
             for reader in readers
         ]
+        everything = EveryKind(self._client, self.mirror, self._clock) if self._follows_every_kind() else None
         async with asyncio.TaskGroup() as group:
             group.create_task(self.recorder.run())
             for informer in informers:
                 group.create_task(informer.run())
             for informer in informers:
                 await informer.synced()
+            if everything is not None:
+                group.create_task(everything.run())
+                await everything.synced()
             for controller in self._controllers:
                 self._subscribe(controller)
                 for _ in range(self._workers):
@@ -76,10 +82,15 @@ class Runner:
         kinds: dict[ResourceType, list[type[Resource]]] = {}
         for controller in self._controllers:
             for reader in (*controller.wakes_on, *controller.reads):
+                if reader is PartialObject:
+                    continue
                 readers = kinds.setdefault(resource_type(reader), [])
                 if reader not in readers:
                     readers.append(reader)
         return kinds
+
+    def _follows_every_kind(self) -> bool:
+        return any(PartialObject in (*each.wakes_on, *each.reads) for each in self._controllers)
 
     def _subscribe(self, controller: Controller) -> None:
         for kind, rules in controller.indexes.items():
