@@ -58,3 +58,6 @@ bench: $(DEV_STAMP)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+kubernetes: $(DEV_STAMP)
+	@$(BIN)/python tools/kubernetes/build.py
