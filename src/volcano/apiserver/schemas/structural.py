@@ -12,6 +12,7 @@ from volcano.apiserver.schemas.crd_validation import validate_crd_update as vali
 from volcano.apiserver.schemas.pruning import META_FIELDS, Filler, Pruner, compile_filler, compile_pruner
 from volcano.apiserver.schemas.ratcheting import without_unchanged
 from volcano.apiserver.schemas.rules import Rules, compile_rules
+from volcano.apiserver.schemas.type_nodes import custom_node
 
 BLOCKING: Final = frozenset(("FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"))
 """After one of these, rules are not evaluated: they may assume what the schema demands."""
@@ -21,12 +22,13 @@ MAX_ERRORS: Final = 256
 class StructuralSchema:
     """What one version of a custom kind may look like. Made by `compile_schema`, shared freely."""
 
-    __slots__ = ("_check", "_filler", "_pruner", "_rules", "openapi", "warnings")
+    __slots__ = ("_check", "_filler", "_pruner", "_rules", "node", "openapi", "warnings")
 
     def __init__(
         self, openapi: JSON, *, check: Checked, pruner: Pruner | None, filler: Filler | None, rules: Rules | None
     ) -> None:
         self.openapi = openapi
+        self.node = custom_node(openapi)
         self.warnings: tuple[str, ...] = rules.warnings if rules else ()
         self._check, self._pruner, self._filler, self._rules = check, pruner, filler, rules
 
