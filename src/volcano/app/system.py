@@ -20,7 +20,7 @@ from volcano.apiserver.app import ApiServer
 from volcano.app.cluster_controllers import make_cluster_controllers
 from volcano.app.controller_manager import make_controllers
 from volcano.app.probing import ask
-from volcano.app.scheduler import SchedulerService, SchedulerSettings
+from volcano.app.scheduler_service import SchedulerService, SchedulerSettings
 from volcano.app.settings import SCHEDULER_CONFIGMAP
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
