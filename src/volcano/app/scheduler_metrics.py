@@ -1,0 +1,58 @@
+"""What a cycle measured and decided, as Volcano's metrics."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from volcano.api.core import Pod
+from volcano.machinery.metrics import Metrics
+from volcano.scheduler.core.snapshot import Snapshot
+from volcano.scheduler.framework.decisions import Decisions
+
+THOUSAND: Final = 1000.0
+
+
+class SchedulerMetrics(Metrics):
+    def __init__(self) -> None:
+        super().__init__()
+        self._jobs: set[str] = set()
+
+    def tell(self, decisions: Decisions, snapshot: Snapshot, now: datetime) -> None:
+        seconds = decisions.seconds
+        self.observe("e2e_scheduling_latency_milliseconds", seconds.get("cycle", 0.0) * THOUSAND)
+        self.observe("open_session_duration_milliseconds", seconds.get("open", 0.0) * THOUSAND)
+        for name, spent in seconds.items():
+            part, _, plugin = name.partition(" ")
+            if plugin:
+                stage = "OnSessionOpen" if part == "open" else "OnSessionClose"
+                self.observe("plugin_scheduling_latency_milliseconds", spent * THOUSAND, plugin, stage)
+            elif name not in ("open", "cycle", "close"):
+                self.observe("action_scheduling_latency_milliseconds", spent * THOUSAND, name)
+        self.set_queues(decisions.gauges, snapshot.queues)
+        for (name, labels), by in decisions.counters.items():
+            self.count(name, by, *labels)
+        self._tell_jobs(decisions, snapshot, now)
+
+    def _tell_jobs(self, decisions: Decisions, snapshot: Snapshot, now: datetime) -> None:
+        for bind in decisions.binds:
+            job = snapshot.jobs.get(bind.job)
+            if job is None:
+                continue
+            waited = (now - job.created).total_seconds() * THOUSAND
+            labels = (job.name, job.queue, job.namespace)
+            self.observe("e2e_job_scheduling_latency_milliseconds", waited)
+            self.set("e2e_job_scheduling_duration", waited, *labels)
+            self.set("e2e_job_scheduling_start_time", job.created.timestamp(), *labels)
+            self.set("e2e_job_scheduling_last_time", now.timestamp(), *labels)
+            self._jobs.add(job.id)
+        gone = {job for job in self._jobs if job not in snapshot.jobs}
+        if gone:
+            self._jobs -= gone
+            self.forget_jobs([(job.partition("/")[0], job.partition("/")[2]) for job in gone])
+
+    def bound(self, pod: Pod, now: datetime, spent: float) -> None:
+        self.observe("scheduling_stage_duration_milliseconds", spent * THOUSAND, "Bind")
+        if pod.metadata.creation_timestamp is not None:
+            waited = (now - pod.metadata.creation_timestamp).total_seconds() * THOUSAND
+            self.observe("task_scheduling_latency_milliseconds", waited, "Bound")

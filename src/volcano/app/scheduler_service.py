@@ -1,0 +1,393 @@
+"""The scheduler as it runs: follow the world, decide when something could have changed, send what was decided.
+
+Deciding happens off the event loop on the cache's snapshot; everything that is sent counts as done until it fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Coroutine
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from volcano.api.core import PersistentVolumeClaim, Pod
+from volcano.api.decode import Unreadable, decode
+from volcano.api.errors import AlreadyExists, ApiError
+from volcano.api.meta import JSON, Resource
+from volcano.api.scheduling import Queue
+from volcano.api.scheme import ResourceType, resource_type
+from volcano.app.recordings import Recordings
+from volcano.app.scheduler_conf import ConfigMapKey, Configuration, Registry, load_registry, read_file
+from volcano.app.scheduler_metrics import SchedulerMetrics
+from volcano.machinery.apply import Applier, Outcome
+from volcano.machinery.client import Client
+from volcano.machinery.clock import Clock, Stopwatch
+from volcano.machinery.events import EventRecorder
+from volcano.machinery.informer import Informer
+from volcano.machinery.plan import Patch, Plan, Together
+from volcano.machinery.world import Mirror
+from volcano.scheduler.cache import ESSENTIAL, FOLLOWED, Batch, Cache, CacheSettings
+from volcano.scheduler.cache.cache import is_adopted
+from volcano.scheduler.commit import Binding, Commitment, Committer, Evicting, bind_failed
+from volcano.scheduler.framework.config import SchedulerConfig
+from volcano.scheduler.framework.decisions import Decisions
+from volcano.scheduler.loop import cycle
+from volcano.scheduler.model import SeededChance
+
+log = logging.getLogger(__name__)
+
+SHORTEST_PAUSE: Final = timedelta(milliseconds=2)
+LONGEST_PAUSE: Final = timedelta(milliseconds=200)
+QUEUE_TRIES: Final = 60
+SECOND: Final = timedelta(seconds=1)
+VOLUME_PATIENCE: Final = timedelta(seconds=600)
+
+
+class SchedulerSettings(msgspec.Struct, frozen=True):
+    """What the flags say, parsed."""
+
+    scheduler_conf: str = ""
+    scheduler_configmap: str = ""  # NAMESPACE/NAME:KEY
+    scheduler_names: tuple[str, ...] = ("volcano",)
+    adopt_plain_pods: bool = False
+    schedule_period: timedelta = SECOND
+    default_queue: str = "default"
+    node_selector: tuple[tuple[str, str], ...] = ()
+    ignored_provisioners: tuple[str, ...] = ()
+    sharding_mode: str = "none"
+    shard_name: str = "volcano"
+    admits_by_gate: bool = False
+    plugins_dir: str = ""
+    needs_own_configuration: bool = False  # no built-in configuration to fall back to
+    sync_timeout: timedelta = timedelta(seconds=60)
+    record_dir: str = ""
+    redact: bool = False
+
+
+class SchedulerService:
+    """Runs until cancelled. `ready` returns when the first cycle is about to begin."""
+
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        settings: SchedulerSettings | None = None,
+        *,
+        registry: Registry | None = None,
+    ) -> None:
+        self.settings = settings or SchedulerSettings()
+        self.client, self.clock = client, clock
+        self.mirror = Mirror(clock.now)
+        self.cache = Cache(_cache_settings(self.settings))
+        self.configuration = Configuration(registry or load_registry(self.settings.plugins_dir), self._wake)
+        self.metrics = SchedulerMetrics()
+        self.recordings = Recordings(self.settings.record_dir, redact=self.settings.redact)
+        self.recorder = EventRecorder(client, clock, "volcano")
+        self.applier = Applier(client, clock, recorder=self.recorder, observe=self._observe)
+        self.committer = Committer(self.settings.scheduler_names[0])
+        self.turns = 0
+        self.last: Decisions | None = None
+        self._news = asyncio.Event()
+        self._ready = asyncio.Event()
+        self._restless = True  # something waits for time to pass
+        self._in_flight: set[str] = set()
+        self._sending: set[asyncio.Task[None]] = set()
+        self._last_turn = 0.0  # how long it took, in seconds
+        self._readers: dict[ResourceType, type[Resource]] = {resource_type(kind): kind for kind in FOLLOWED}
+
+    async def ready(self) -> None:
+        await self._ready.wait()
+
+    @property
+    def is_ready(self) -> bool:
+        return self._ready.is_set()
+
+    # -- life ----------------------------------------------------------------------------------------------------
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.recorder.run())
+            await self._begin_configuration(group)
+            await self._make_queues()
+            await self._begin_following(group)
+            self.cache.follow(self.mirror, self._wake)
+            self._ready.set()
+            try:
+                await self._work()
+            finally:
+                for task in self._sending:
+                    task.cancel()
+
+    async def _begin_configuration(self, group: asyncio.TaskGroup) -> None:
+        chosen = self.settings
+        if chosen.scheduler_conf:
+            self.configuration.offer(
+                await self.clock.run(lambda: read_file(chosen.scheduler_conf)), chosen.scheduler_conf
+            )
+            group.create_task(self.configuration.follow_file(chosen.scheduler_conf, self.clock))
+        elif chosen.scheduler_configmap:
+            place = ConfigMapKey.parse(chosen.scheduler_configmap)
+            await self.configuration.read_configmap(place, self.client)
+            group.create_task(self.configuration.follow_configmap(place, self.client, self.clock))
+        if chosen.needs_own_configuration and (self.configuration.problem or not chosen.scheduler_conf):
+            raise ValueError(self.configuration.problem or "a configuration is required, and none is given")
+
+    async def _make_queues(self) -> None:
+        """The queues everything hangs on, unless they are there."""
+        for name, reclaimable in (("root", False), (self.settings.default_queue, True)):
+            body = {"metadata": {"name": name}, "spec": {"weight": 1, "reclaimable": reclaimable}}
+            for attempt in range(QUEUE_TRIES):
+                try:
+                    await self.client.create(resource_type(Queue), body)
+                    break
+                except AlreadyExists:
+                    break
+                except (ApiError, OSError, TimeoutError) as error:
+                    if attempt == QUEUE_TRIES - 1:
+                        raise
+                    log.warning("queue %s cannot be made yet: %s", name, error)
+                    await self.clock.sleep(SECOND)
+
+    async def _begin_following(self, group: asyncio.TaskGroup) -> None:
+        missing: dict[type[Resource], asyncio.Event] = {kind: asyncio.Event() for kind in FOLLOWED}
+        informers = {
+            kind: Informer(self.client, self.mirror, self.clock, kind, on_error=_complain(kind, missing[kind]))
+            for kind in FOLLOWED
+        }
+        for informer in informers.values():
+            group.create_task(informer.run())
+        for kind in ESSENTIAL:
+            await informers[kind].synced()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.settings.sync_timeout.total_seconds()):
+                for kind, informer in informers.items():
+                    await _first(informer.synced(), missing[kind].wait())
+
+    # -- turns ---------------------------------------------------------------------------------------------------
+    def _wake(self) -> None:
+        self._news.set()
+
+    async def _work(self) -> None:
+        while True:
+            await self._turn_due()
+            try:
+                await self._turn()
+            except Exception:
+                # A bug must not end scheduling: begin again from what the world says, after a while.
+                log.exception("a scheduling cycle failed")
+                self._begin_anew()
+                await self.clock.sleep(SECOND)
+
+    async def _turn_due(self) -> None:
+        period = self.settings.schedule_period.total_seconds()
+        while True:
+            try:
+                async with asyncio.timeout(period):
+                    await self._news.wait()
+            except TimeoutError:
+                if not (self._restless or self.cache.has_news):
+                    continue
+                return
+            # A change rarely comes alone; and the busier, the longer others may work in between.
+            await self.clock.sleep(min(max(timedelta(seconds=self._last_turn / 2), SHORTEST_PAUSE), LONGEST_PAUSE))
+            return
+
+    async def _turn(self) -> None:
+        self._news.clear()
+        batch, now = self.cache.take(), self.clock.now()
+        config, in_flight = self.configuration.current, frozenset(self._in_flight)
+        self.turns += 1
+        begun = self.clock.monotonic()
+        decisions, commitment = await self.clock.run(lambda: self._decide(batch, config, now, in_flight))
+        self._last_turn = self.clock.monotonic() - begun
+        self.last = decisions
+        waiting = decisions.why or decisions.pods or decisions.pipelined or decisions.dropped
+        self._restless = bool(waiting) or bool(in_flight)
+        self.metrics.tell(decisions, self.cache.snapshot, now)
+        self._send(commitment)
+
+    def _decide(
+        self, batch: Batch, config: SchedulerConfig, now: datetime, in_flight: frozenset[str]
+    ) -> tuple[Decisions, Commitment]:
+        """Off the event loop: nobody else touches the snapshot meanwhile."""
+        seed = self.turns
+        snapshot = self.cache.refresh(batch, now, f"{now:%Y%m%dT%H%M%S}-{seed}")
+        if self.recordings.is_due:
+            self.recordings.write(snapshot, self.configuration.text, seed, self.cache.hypernodes)
+        registry = self.configuration.registry
+        decisions = cycle(
+            snapshot,
+            config,
+            SeededChance(seed),
+            _Watch(),
+            plugins=registry.plugins,
+            actions=registry.actions,
+        )
+        adopted = frozenset(job for job in decisions.groups if is_adopted(job))
+        commitment = self.committer.commitment(decisions, snapshot, now, in_flight=in_flight, is_virtual=adopted)
+        return decisions, commitment
+
+    def _begin_anew(self) -> None:
+        self.cache.begin_anew(self.mirror)
+
+    # -- sending -------------------------------------------------------------------------------------------------
+    def _send(self, commitment: Commitment) -> None:
+        for binding in commitment.binds:
+            self.cache.assume_bound(binding.uid, binding.node)
+            self._begin(self._bind(binding))
+        for evicting in commitment.evictions:
+            self.cache.assume_evicted(evicting.uid)
+            self._begin(self._evict(evicting))
+        for job, patch in commitment.groups.items():
+            self._in_flight.add(job)
+            self._begin(self._write_group(job, patch))
+        if commitment.others:
+            self._begin(self._write_others((Together(commitment.others),)))
+        for record in commitment.records:
+            self.recorder.record(record)
+
+    def _begin(self, sending: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(sending)
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+
+    async def settled(self) -> None:
+        """Returns when everything decided so far has been sent."""
+        while self._sending:
+            await asyncio.wait(set(self._sending))
+
+    async def _bind(self, binding: Binding) -> None:
+        begun = self.clock.monotonic()
+        outcome = await self.applier.apply(binding.prepare)
+        reason = _reason(outcome)
+        if not reason and binding.volumes:
+            reason = await self._volumes_bound(binding)
+        if reason:
+            message = f"execute preBind for pod {binding.pod.key} failed: {reason}, resync the task"
+        else:
+            outcome = await self.applier.apply(binding.bind)
+            reason = _reason(outcome)
+            message = f"failed to bind to node {binding.node}: {reason}"
+        if not reason:
+            self.metrics.bound(binding.pod, self.clock.now(), self.clock.monotonic() - begun)
+            return
+        log.warning("%s: %s", binding.pod.key, message)
+        self.cache.forget(binding.uid, self.mirror.get(Pod, binding.pod.key))
+        self._restless = True
+        await self.applier.apply(bind_failed(binding.pod, message, self.clock.now()))
+
+    async def _volumes_bound(self, binding: Binding) -> str:
+        """Wait until the volume controller has bound every claim; what went wrong otherwise."""
+        waited, pause = timedelta(0), timedelta(milliseconds=100)
+        for choice in binding.volumes:
+            while True:
+                claim = self.mirror.get(PersistentVolumeClaim, choice.claim)
+                if claim is None:
+                    return f"persistentvolumeclaim {choice.claim} is gone"
+                if claim.spec.volume_name and claim.status.phase == "Bound":
+                    break
+                if waited >= VOLUME_PATIENCE:
+                    return f"timed out waiting for persistentvolumeclaim {choice.claim} to be bound"
+                await self.clock.sleep(pause)
+                waited, pause = waited + pause, min(pause * 2, SECOND)
+        return ""
+
+    async def _evict(self, evicting: Evicting) -> None:
+        outcome = await self.applier.apply(evicting.plan)
+        if not outcome.ok:
+            log.warning("evicting %s: %s", evicting.pod.key, outcome.failures[0])
+            self.cache.forget(evicting.uid, self.mirror.get(Pod, evicting.pod.key))
+            self._restless = True
+
+    async def _write_group(self, job: str, patch: Patch) -> None:
+        try:
+            outcome = await self.applier.apply((patch,))
+            if not outcome.ok:
+                log.warning("%s", outcome.failures[0])
+                self.committer.unsay(job)
+                self._restless = True
+        finally:
+            self._in_flight.discard(job)
+
+    async def _write_others(self, plan: Plan) -> None:
+        outcome = await self.applier.apply(plan)
+        for failure in outcome.failures[:3]:
+            log.warning("%s", failure)
+
+    def _observe(self, resource: ResourceType, body: bytes) -> None:
+        reader = self._readers.get(resource)
+        if reader is None:
+            return
+        try:
+            found = decode(reader, body)
+        except Unreadable:
+            return
+        if found.metadata.deletion_timestamp is None or self.mirror.get(reader, found.key) is not None:
+            self.mirror.put(found)
+
+    # -- showing -------------------------------------------------------------------------------------------------
+    def state(self) -> JSON:
+        """What the scheduler is doing, for people."""
+        snapshot = self.cache.snapshot
+        return {
+            "ready": self.is_ready,
+            "turns": self.turns,
+            "configurationProblem": self.configuration.problem,
+            "configurationDoubts": self.configuration.doubts,
+            "nodes": len(snapshot.table),
+            "jobs": len(snapshot.jobs),
+            "tasks": len(snapshot.tasks),
+            "setAside": dict(snapshot.set_aside),
+        }
+
+
+class _Watch:
+    """A session's stopwatch: real time, whatever the clock."""
+
+    def __init__(self) -> None:
+        self._watch = Stopwatch()
+
+    def read(self) -> float:
+        return self._watch.seconds()
+
+
+def _cache_settings(settings: SchedulerSettings) -> CacheSettings:
+    return CacheSettings(
+        scheduler_names=frozenset(settings.scheduler_names),
+        default_queue=settings.default_queue,
+        adopt_plain_pods=settings.adopt_plain_pods,
+        admits_by_gate=settings.admits_by_gate,
+        node_selector=settings.node_selector,
+        ignored_provisioners=frozenset(settings.ignored_provisioners),
+        sharding_mode=settings.sharding_mode,
+        shard_name=settings.shard_name,
+    )
+
+
+def _complain(kind: type[Resource], missing: asyncio.Event) -> Any:
+    def complain(message: str) -> None:
+        if kind not in ESSENTIAL and ("NotFound" in message or "Forbidden" in message):
+            if not missing.is_set():
+                log.info("%s: not followed for now", message)
+            missing.set()
+        else:
+            log.warning("%s", message)
+
+    return complain
+
+
+async def _first(*waits: Coroutine[Any, Any, Any]) -> None:
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _reason(outcome: Outcome) -> str:
+    return "" if outcome.ok else str(outcome.failures[0].error)

@@ -1,0 +1,360 @@
+"""Cache: keeps one Snapshot true to the world, change by change, together with what the scheduler has itself begun.
+
+Changes are gathered while a cycle runs and taken in before the next one. A bind or eviction that was sent counts as
+done (it is *assumed*) until the world shows it or it failed. An object that cannot be taken in is set aside.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from volcano.api import core, scheduling, topology
+from volcano.api.meta import Key, ObjectMeta, Resource
+from volcano.api.quantity import QuantityError
+from volcano.api.scheduling import PodGroup, PodGroupSpec, PodGroupStatus
+from volcano.machinery.world import Change, Mirror
+from volcano.scheduler.cache.followed import CLUSTER_WIDE, FOLLOWED, SURROUNDING, asked_of_group, matters, wakes
+from volcano.scheduler.core.snapshot import (
+    Snapshot,
+    drop_group,
+    drop_node,
+    drop_pod,
+    put_group,
+    put_node,
+    put_queue,
+    put_task,
+)
+from volcano.scheduler.model import Shard, Status, Task, Usage
+from volcano.scheduler.model.hypernodes import domains_from
+from volcano.scheduler.model.read import task_from_pod
+
+log = logging.getLogger(__name__)
+
+PLAIN_SCHEDULERS: Final = frozenset({"default-scheduler", ""})
+ADOPTED: Final = "pod:"
+"""A job of one pod without a PodGroup has an id no PodGroup can have."""
+SHAPES_TO_SPARE: Final = 1024
+
+
+@dataclass(slots=True, frozen=True)
+class CacheSettings:
+    scheduler_names: frozenset[str] = frozenset({"volcano"})
+    default_queue: str = "default"
+    adopt_plain_pods: bool = False
+    admits_by_gate: bool = False
+    node_selector: tuple[tuple[str, str], ...] = ()  # nodes with at least one of these labels; none: all
+    ignored_provisioners: frozenset[str] = frozenset()
+    sharding_mode: str = "none"
+    shard_name: str = "volcano"
+
+
+@dataclass(slots=True)
+class Batch:
+    """What the next cycle has to learn: the newest state of each changed object, None when it is gone."""
+
+    objects: dict[tuple[type[Resource], Key], Resource | None] = field(default_factory=dict)
+    assumed: dict[str, str] = field(default_factory=dict)  # pod uid → node
+    evicting: frozenset[str] = frozenset()
+    usage: dict[str, Usage] = field(default_factory=dict)
+
+
+class Cache:
+    def __init__(self, settings: CacheSettings | None = None) -> None:
+        self.settings = settings or CacheSettings()
+        self.snapshot = self._empty()
+        self._objects: dict[tuple[type[Resource], Key], Resource | None] = {}
+        self._assumed: dict[str, str] = {}
+        self._evicting: set[str] = set()
+        self._usage: dict[str, Usage] = {}
+        self._uids: dict[Key, str] = {}
+        self._numa: dict[str, Any] = {}
+        self._hypernodes: dict[str, topology.HyperNode] = {}
+        self._shards: dict[str, topology.NodeShard] = {}
+        self._queues: dict[str, scheduling.Queue] = {}
+        self._stale: set[str] = set()  # what has to be put together anew: domains, queues, shard, priorities
+
+    def _empty(self) -> Snapshot:
+        chosen = self.settings
+        names = chosen.scheduler_names | (PLAIN_SCHEDULERS if chosen.adopt_plain_pods else frozenset())
+        snapshot = Snapshot(
+            default_queue=chosen.default_queue, admits_by_gate=chosen.admits_by_gate, scheduler_names=names
+        )
+        snapshot.surroundings.ignored_provisioners |= chosen.ignored_provisioners
+        snapshot.surroundings.shard = Shard(chosen.sharding_mode, chosen.shard_name)
+        return snapshot
+
+    # -- hearing (between and during cycles) ---------------------------------------------------------------------
+    def follow(self, mirror: Mirror, on_news: Callable[[], None], kinds: Iterable[type[Resource]] = FOLLOWED) -> None:
+        """Hear of everything there is and of every change that matters; `on_news` when a cycle should follow."""
+
+        def hear(change: Change[Any]) -> None:
+            if matters(change):
+                resource = change.object
+                self._objects[type(resource), resource.key] = change.new
+                if wakes(change):
+                    on_news()
+
+        for kind in kinds:
+            mirror.listen(kind, hear)
+
+    @property
+    def has_news(self) -> bool:
+        return bool(self._objects)
+
+    def take(self) -> Batch:
+        """Everything heard since the last time."""
+        batch = Batch(self._objects, dict(self._assumed), frozenset(self._evicting), dict(self._usage))
+        self._objects = {}
+        return batch
+
+    def measure(self, usage: Mapping[str, Usage]) -> None:
+        """Measured load of nodes, by name."""
+        self._usage.update(usage)
+
+    @property
+    def hypernodes(self) -> Iterable[topology.HyperNode]:
+        return self._hypernodes.values()
+
+    def begin_anew(self, mirror: Mirror, kinds: Iterable[type[Resource]] = FOLLOWED) -> None:
+        """Forget the snapshot and take everything in again; after a failure that may have left it half changed."""
+        self.snapshot = self._empty()
+        self._uids.clear()
+        for kind in kinds:
+            for resource in mirror.all(kind):
+                self._objects[kind, resource.key] = resource
+
+    # -- assuming (between cycles) -------------------------------------------------------------------------------
+    def assume_bound(self, uid: str, node: str) -> None:
+        """A bind is on its way: the task takes its room from now on."""
+        self._assumed[uid] = node
+        self._move(uid, Status.BINDING, node)
+
+    def assume_evicted(self, uid: str) -> None:
+        self._evicting.add(uid)
+        task = self.snapshot.tasks.get(uid)
+        if task is not None:
+            self._move(uid, Status.RELEASING, task.node)
+
+    def forget(self, uid: str, pod: core.Pod | None) -> None:
+        """It failed: the pod counts again as the world shows it."""
+        self._assumed.pop(uid, None)
+        self._evicting.discard(uid)
+        if pod is not None:
+            self._objects.setdefault((core.Pod, pod.key), pod)
+
+    def is_assumed(self, uid: str) -> bool:
+        return uid in self._assumed or uid in self._evicting
+
+    def _move(self, uid: str, status: Status, node: str) -> None:
+        task = self.snapshot.tasks.get(uid)
+        if task is not None:
+            drop_pod(self.snapshot, uid)
+            task.status, task.node = status, node
+            put_task(self.snapshot, task)
+
+    # -- taking in (as a cycle begins) ---------------------------------------------------------------------------
+    def refresh(self, batch: Batch, now: datetime, uid: str) -> Snapshot:
+        """The snapshot with the batch in it."""
+        snapshot = self.snapshot
+        snapshot.now, snapshot.uid = now, uid
+        for (kind, key), resource in batch.objects.items():
+            label = f"{kind.__name__}/{key}"
+            try:
+                self._take_in(kind, key, resource, batch)
+                if resource is None:
+                    snapshot.set_aside.pop(label, None)
+            except (QuantityError, ValueError, TypeError, KeyError, AttributeError) as error:
+                log.warning("%s is set aside: %s", label, error)
+                snapshot.set_aside[label] = f"{type(error).__name__}: {error}"
+        self._put_together(batch)
+        self._spare_shapes()
+        return snapshot
+
+    def _take_in(self, kind: type[Resource], key: Key, resource: Any, batch: Batch) -> None:
+        if kind is core.Pod:
+            self._take_pod(key, resource, batch)
+        elif kind is core.Node:
+            self._take_node(key.name, resource)
+        elif kind is scheduling.PodGroup:
+            self._take_group(key, resource)
+        elif kind is scheduling.Queue:
+            _keep(self._queues, key.name, resource)
+            self._stale.add("queues")
+        elif kind is topology.HyperNode:
+            _keep(self._hypernodes, key.name, resource)
+            self._stale.add("domains")
+        elif kind is topology.NodeShard:
+            _keep(self._shards, key.name, resource)
+            self._stale.add("shard")
+        elif kind is topology.Numatopology:
+            _keep(self._numa, key.name, resource.spec if resource is not None else None)
+            self._set_numa(key.name)
+        else:
+            held = getattr(self.snapshot.surroundings, SURROUNDING[kind])
+            _keep(held, key.name if kind in CLUSTER_WIDE else key, resource)
+            if kind is core.PriorityClass:
+                self._stale.add("priorities")
+
+    # -- pods
+    def _take_pod(self, key: Key, pod: core.Pod | None, batch: Batch) -> None:
+        known = self._uids.pop(key, None)
+        if known is not None and (pod is None or known != _uid(pod)):
+            self._drop(known)
+        if pod is None:
+            return
+        uid = self._uids[key] = _uid(pod)
+        if not self._is_ours(pod):
+            self._drop(uid)
+            return
+        task = task_from_pod(pod, self.snapshot.shapes)
+        self._apply_assumptions(task, batch)
+        if self.settings.adopt_plain_pods and not task.job_id and pod.spec.scheduler_name in PLAIN_SCHEDULERS:
+            task.job_id = self._adopt(pod)
+        self.snapshot.set_aside.pop(f"Pod/{key}", None)
+        put_task(self.snapshot, task)
+
+    def _is_ours(self, pod: core.Pod) -> bool:
+        names = self.snapshot.scheduler_names
+        return bool(pod.spec.node_name) or names is None or pod.spec.scheduler_name in names
+
+    def _apply_assumptions(self, task: Task, batch: Batch) -> None:
+        if task.node or task.is_terminated or task.status == Status.RELEASING:
+            self._assumed.pop(task.uid, None)  # the world has caught up
+        elif task.uid in batch.assumed:
+            task.status, task.node = Status.BINDING, batch.assumed[task.uid]
+        if task.status == Status.RELEASING or task.is_terminated:
+            self._evicting.discard(task.uid)
+        elif task.uid in batch.evicting:
+            task.status = Status.RELEASING
+
+    def _adopt(self, pod: core.Pod) -> str:
+        """The job of one that a plain pod is."""
+        namespace = pod.namespace or "default"
+        job_id = f"{namespace}/{ADOPTED}{pod.name}"
+        if job_id not in self.snapshot.jobs or self.snapshot.jobs[job_id].group is None:
+            meta = ObjectMeta(
+                name=f"{ADOPTED}{pod.name}", namespace=namespace, creation_timestamp=pod.metadata.creation_timestamp
+            )
+            spec = PodGroupSpec(
+                min_member=1,
+                queue=self.settings.default_queue,
+                priority_class_name=pod.spec.priority_class_name,
+            )
+            put_group(self.snapshot, PodGroup(metadata=meta, spec=spec, status=PodGroupStatus(phase="Inqueue")))
+        return job_id
+
+    def _drop(self, uid: str) -> None:
+        task = self.snapshot.tasks.get(uid)
+        drop_pod(self.snapshot, uid)
+        self._assumed.pop(uid, None)
+        self._evicting.discard(uid)
+        if task is not None and is_adopted(task.job_id):
+            drop_group(self.snapshot, task.job_id)
+
+    # -- nodes, groups
+    def _take_node(self, name: str, node: core.Node | None) -> None:
+        before = self.snapshot.table.index.get(name)
+        labels = self.snapshot.table.nodes[before].labels if before is not None else None
+        if node is None or not self._is_chosen(node):
+            drop_node(self.snapshot, name)
+        else:
+            self.snapshot.set_aside.pop(f"Node/{name}", None)
+            put_node(self.snapshot, node)
+            self._set_numa(name)
+        if node is None or labels != node.labels:
+            self._stale.add("domains")
+
+    def _is_chosen(self, node: core.Node) -> bool:
+        wanted = self.settings.node_selector
+        return not wanted or any(node.labels.get(key) == value for key, value in wanted)
+
+    def _set_numa(self, name: str) -> None:
+        row = self.snapshot.table.index.get(name)
+        if row is not None:
+            self.snapshot.table.nodes[row].numa = self._numa.get(name)
+
+    def _take_group(self, key: Key, group: PodGroup | None) -> None:
+        job = self.snapshot.jobs.get(str(key))
+        if group is None:
+            drop_group(self.snapshot, str(key))
+        elif job is not None and job.group is not None and asked_of_group(job.group) == asked_of_group(group):
+            job.group, job.phase = group, group.status.phase  # mere news of its status: its tasks stay where they are
+        else:
+            put_group(self.snapshot, group)
+
+    # -- what several objects make up together
+    def _put_together(self, batch: Batch) -> None:
+        snapshot = self.snapshot
+        if "queues" in self._stale:
+            self._settle_queues()
+        if "domains" in self._stale:
+            labels = {node.name: node.labels for node in snapshot.table.nodes} if self._hypernodes else {}
+            snapshot.domains = domains_from(self._hypernodes.values(), labels)
+        if "shard" in self._stale:
+            snapshot.surroundings.shard = self._shard()
+        if "priorities" in self._stale:
+            for job in snapshot.jobs.values():
+                if job.group is not None:
+                    job.priority = snapshot.surroundings.priority_of(job.group.spec.priority_class_name)
+        for name, usage in batch.usage.items():
+            row = snapshot.table.index.get(name)
+            if row is not None:
+                snapshot.table.nodes[row].usage = usage
+        self._stale.clear()
+
+    def _settle_queues(self) -> None:
+        """All queues but those whose line of parents goes round in a circle."""
+        snapshot = self.snapshot
+        snapshot.queues = {}
+        for name, queue in self._queues.items():
+            if self._goes_round(name):
+                snapshot.set_aside[f"Queue/{name}"] = "its parents go round in a circle"
+            else:
+                snapshot.set_aside.pop(f"Queue/{name}", None)
+                put_queue(snapshot, queue)
+
+    def _goes_round(self, name: str) -> bool:
+        seen: set[str] = set()
+        while name and name != "root":
+            if name in seen:
+                return True
+            seen.add(name)
+            queue = self._queues.get(name)
+            name = queue.spec.parent if queue is not None else ""
+        return False
+
+    def _shard(self) -> Shard:
+        mode, name = self.settings.sharding_mode, self.settings.shard_name
+        own = self._shards.get(name)
+        if mode == "none" or own is None:
+            return self.snapshot.surroundings.shard
+        others = (shard.status.nodes_in_use for other, shard in self._shards.items() if other != name)
+        return Shard(mode, name, frozenset(own.spec.nodes_desired).difference(*others))
+
+    def _spare_shapes(self) -> None:
+        """Forget shapes nobody has any more, now and then."""
+        shapes, tasks = self.snapshot.shapes, self.snapshot.tasks
+        if len(shapes.by_key) > SHAPES_TO_SPARE + 2 * len(tasks):
+            live = {task.shape for task in tasks.values()}
+            shapes.by_key = {key: shape for key, shape in shapes.by_key.items() if shape in live}
+            shapes.notable = [shape for shape in shapes.notable if shape in live]
+
+
+def is_adopted(job_id: str) -> bool:
+    """Whether a job has no PodGroup object to write to."""
+    return job_id.partition("/")[2].startswith(ADOPTED)
+
+
+def _uid(pod: core.Pod) -> str:
+    return pod.uid or f"{pod.namespace or 'default'}-{pod.name}"
+
+
+def _keep(held: dict[Any, Any], key: Any, value: Any) -> None:
+    if value is None:
+        held.pop(key, None)
+    else:
+        held[key] = value
