@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,6 +12,9 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
+from volcano.agent.capacity import machine_capacity
+from volcano.agent.images import ImagesError, read_images
+from volcano.agent.process_settings import ProcessSettings
 from volcano.agent.settings import SIMULATED_CAPACITY, NodeSettings, NodeShape, simulated_nodes
 from volcano.api.manifests import ManifestError, load_documents
 from volcano.api.names import label_value_problems, qualified_name_problems
@@ -84,6 +89,31 @@ def simulated_settings(options: NodeOptions) -> NodeSettings | None:
         return None
     counted = simulated_nodes(options.simulated_nodes, capacity=capacity_of(options), labels=labels_of(options))
     return dataclasses.replace(counted, nodes=(*counted.nodes, *listed))
+
+
+def process_settings(options: NodeOptions, folder: Path, *, given: bool) -> tuple[NodeSettings, ProcessSettings] | None:
+    """The nodes that run pods as processes, and how; None when there are none."""
+    count = process_count(options, given=given)
+    if not count:
+        return None
+    directory = folder / "agent"
+    capacity = {**machine_capacity(directory), **capacity_of(options)}
+    host = node_name(socket.gethostname())
+    names = [host] if count == 1 else [f"{host}-{index}" for index in range(count)]
+    labels = labels_of(options)
+    shapes = tuple(NodeShape(name, capacity, {"kubernetes.io/hostname": name, **labels}) for name in names)
+    try:
+        images = read_images(Path(options.images)) if options.images else ()
+    except (OSError, ImagesError) as error:
+        raise click.BadParameter(str(error), param_hint="--images") from error
+    network: Any = options.pod_network
+    return NodeSettings(shapes), ProcessSettings(directory, pod_network=network, images=images, hidden=(folder,))
+
+
+def node_name(hostname: str) -> str:
+    """A machine's name as a node may be called."""
+    cleaned = re.sub(r"[^a-z0-9.-]+", "-", hostname.lower()).strip("-.")
+    return cleaned[:60].strip("-.") or "node"
 
 
 def process_count(options: NodeOptions, *, given: bool) -> int:

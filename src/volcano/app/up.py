@@ -16,6 +16,8 @@ import click
 from click.core import ParameterSource
 
 from volcano.agent.agent import Agent
+from volcano.agent.process_settings import ProcessSettings
+from volcano.agent.settings import NodeSettings
 from volcano.agent.simulated_runtime import SimulatedRuntime
 from volcano.apiserver.app import ApiServer
 from volcano.apiserver.memory_store import MemoryStore
@@ -23,7 +25,7 @@ from volcano.apiserver.serve import serve
 from volcano.apiserver.sqlite_store import SqliteStore
 from volcano.app.admission_plug import VolcanoAdmission
 from volcano.app.component import log_to_stderr, run_until_signalled
-from volcano.app.nodes import NodeOptions, node_options, process_count, simulated_settings
+from volcano.app.nodes import NodeOptions, node_options, process_settings, simulated_settings
 from volcano.app.settings import DEFAULT_PORT, SCHEDULER_CONFIGMAP, data_directory
 from volcano.app.system import AgentMaker, System, SystemSettings
 from volcano.machinery.client import Client
@@ -112,16 +114,17 @@ def agent_makers(folder: Path, nodes: NodeOptions, clock: Clock, *, explicit: bo
     simulated = simulated_settings(nodes)
     if simulated is not None:
         makers.append(lambda client: Agent(client, clock, simulated, SimulatedRuntime(clock)))
-    count = process_count(nodes, given=explicit)
-    if count:
-        makers.append(lambda client: process_agent(client, clock, folder, nodes, count))
+    processes = process_settings(nodes, folder, given=explicit)
+    if processes is not None:
+        makers.append(lambda client: process_agent(client, clock, *processes))
     return makers
 
 
-def process_agent(client: Client, clock: Clock, folder: Path, nodes: NodeOptions, count: int) -> Agent:
-    from volcano.agent.process_agent import make_process_agent
+def process_agent(client: Client, clock: Clock, nodes: NodeSettings, processes: ProcessSettings) -> Agent:
+    """An agent whose pods are processes of this machine."""
+    from volcano.agent.process_runtime import ProcessRuntime
 
-    return make_process_agent(client, clock, folder, nodes, count)
+    return Agent(client, clock, nodes, ProcessRuntime(client, clock, processes))
 
 
 @click.command()
