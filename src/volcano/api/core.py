@@ -451,6 +451,8 @@ class WorkloadSpec(Model, frozen=True):
     replicas: int | None = None
     selector: Any = None
     template: JSON | None = None
+    min_ready_seconds: int = 0
+    revision_history_limit: int | None = None
 
 
 class ReplicaSet(Resource, frozen=True):
@@ -458,19 +460,38 @@ class ReplicaSet(Resource, frozen=True):
     status: JSON | None = None
 
 
+class StatefulSetSpec(WorkloadSpec, frozen=True):
+    service_name: str = ""
+    pod_management_policy: str = ""
+    update_strategy: JSON | None = None
+    volume_claim_templates: list[JSON] = []
+    ordinals: JSON | None = None
+
+
 class StatefulSet(Resource, frozen=True):
-    spec: WorkloadSpec = WorkloadSpec()
+    spec: StatefulSetSpec = StatefulSetSpec()
     status: JSON | None = None
 
 
+class DeploymentSpec(WorkloadSpec, frozen=True):
+    strategy: JSON | None = None
+    paused: bool = False
+    progress_deadline_seconds: int | None = None
+
+
 class Deployment(Resource, frozen=True):
-    spec: WorkloadSpec = WorkloadSpec()
+    spec: DeploymentSpec = DeploymentSpec()
     status: JSON | None = None
 
 
 class DaemonSet(Resource, frozen=True):
     spec: WorkloadSpec = WorkloadSpec()
     status: JSON | None = None
+
+
+class ControllerRevision(Resource, frozen=True):
+    data: JSON | None = None
+    revision: int = 0
 
 
 class ReplicationController(Resource, frozen=True):

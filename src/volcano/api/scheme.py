@@ -173,6 +173,7 @@ READERS: Final[dict[type[Resource], ResourceType]] = {
     core.ReplicaSet: _ALL["apps", "ReplicaSet"],
     core.StatefulSet: _ALL["apps", "StatefulSet"],
     core.DaemonSet: _ALL["apps", "DaemonSet"],
+    core.ControllerRevision: _ALL["apps", "ControllerRevision"],
     core.BatchJob: _ALL["batch", "Job"],
     core.PodDisruptionBudget: _ALL["policy", "PodDisruptionBudget"],
     core.PriorityClass: _ALL["scheduling.k8s.io", "PriorityClass"],
