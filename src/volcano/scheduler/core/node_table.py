@@ -23,6 +23,29 @@ Rows: TypeAlias = npt.NDArray[np.intp]
 
 AMOUNTS: Final = ("allocatable", "capacity", "idle", "used", "releasing", "pipelined", "future_idle", "requested")
 
+_SIGNS: Final = {  # what a task does to each kind of amount, in the order of AMOUNTS
+    Status.PIPELINED: (0, 0, 0, 0, 0, 1, -1),
+    Status.RELEASING: (0, 0, -1, 1, 1, 0, 0),
+}
+_ANY_OTHER: Final = (0, 0, -1, 1, 0, 0, -1)
+
+
+class Vectors:
+    """An amount as arrays: over the table's resources, and what it changes on a row, by status and presence."""
+
+    __slots__ = ("_changes", "resources", "vector")
+
+    def __init__(self, resources: dict[str, int], vector: Column) -> None:
+        self.resources, self.vector = resources, vector
+        self._changes: dict[tuple[Status, bool], Column] = {}
+
+    def change(self, status: Status, *, present: bool) -> Column:
+        found = self._changes.get((status, present))
+        if found is None:
+            signs = np.array((*_SIGNS.get(status, _ANY_OTHER), int(present)), dtype=np.float64)
+            found = self._changes[(status, present)] = signs[:, None] * self.vector[None, :]
+        return found
+
 
 class NodeTable:
     """One row per node, one column per resource in each kind of amount.
@@ -51,22 +74,22 @@ class NodeTable:
                 self._notice(row, task, 1.0)
 
     def _shape_columns(self) -> None:
-        size = (len(self.resources), len(self.nodes))
-        self.allocatable = np.zeros(size)
-        self.capacity = np.zeros(size)
-        self.idle = np.zeros(size)
-        self.used = np.zeros(size)
-        self.releasing = np.zeros(size)
-        self.pipelined = np.zeros(size)
-        self.future_idle = np.zeros(size)
-        self.requested = np.zeros(size)
-        self.assumed = np.zeros((2, size[1]))
-        self.pod_count = np.zeros(size[1])
-        self.unschedulable = np.zeros(size[1], dtype=bool)
+        size = len(self.nodes)
+        self._block = np.zeros((len(AMOUNTS), len(self.resources), size))
+        self._pods_present = np.zeros((3, size))
+        self.unschedulable = np.zeros(size, dtype=bool)
         self.index: dict[str, int] = {node.name: row for row, node in enumerate(self.nodes)}
         self.labels = LabelColumns(self.nodes)
         self.taint_sets: list[tuple[Taint, ...]] = []
-        self.taint_group = np.zeros(size[1], dtype=np.intp)
+        self.taint_group = np.zeros(size, dtype=np.intp)
+        self._name_columns()
+
+    def _name_columns(self) -> None:
+        """All amounts are one block, so that a task's coming or going is one addition; these are views of it."""
+        block = self._block
+        self.allocatable, self.capacity, self.idle, self.used = block[0], block[1], block[2], block[3]
+        self.releasing, self.pipelined, self.future_idle, self.requested = block[4], block[5], block[6], block[7]
+        self.assumed, self.pod_count = self._pods_present[:2], self._pods_present[2]
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -103,28 +126,27 @@ class NodeTable:
             self._notice(row, task, -1.0)
         self._pods = None
         del self.nodes[row], self.versions[row]
-        for kind in (*AMOUNTS, "assumed"):
-            setattr(self, kind, np.delete(getattr(self, kind), row, axis=1))
-        for kind in ("pod_count", "unschedulable", "taint_group"):
-            setattr(self, kind, np.delete(getattr(self, kind), row))
+        self._block = np.delete(self._block, row, axis=2)
+        self._pods_present = np.delete(self._pods_present, row, axis=1)
+        self._name_columns()
+        self.unschedulable = np.delete(self.unschedulable, row)
+        self.taint_group = np.delete(self.taint_group, row)
         for place, node in enumerate(self.nodes):
             node.row = place
         self.index = {node.name: place for place, node in enumerate(self.nodes)}
         self.labels = LabelColumns(self.nodes)
 
     def _widen(self) -> None:
-        for kind in (*AMOUNTS, "assumed"):
-            matrix = getattr(self, kind)
-            setattr(self, kind, np.concatenate([matrix, np.zeros((matrix.shape[0], 1))], axis=1))
+        self._block = np.concatenate([self._block, np.zeros((*self._block.shape[:2], 1))], axis=2)
+        self._pods_present = np.concatenate([self._pods_present, np.zeros((3, 1))], axis=1)
+        self._name_columns()
         self.versions.append(0)
-        self.pod_count = np.append(self.pod_count, 0.0)
         self.unschedulable = np.append(self.unschedulable, False)
         self.taint_group = np.append(self.taint_group, 0)
 
     def _clear(self, row: int) -> None:
-        for kind in (*AMOUNTS, "assumed"):
-            getattr(self, kind)[:, row] = 0.0
-        self.pod_count[row] = 0.0
+        self._block[:, :, row] = 0.0
+        self._pods_present[:, row] = 0.0
 
     def _fill(self, row: int, node: Node) -> None:
         node.row = row
@@ -138,8 +160,7 @@ class NodeTable:
             self.taint_sets.append(node.taints)
         self.taint_group[row] = self.taint_sets.index(node.taints)
         for task in node.tasks.values():
-            self._count(row, task, task.status, 1.0)
-            self._appear(row, task, 1.0)
+            self._add(row, task, task.status, present=not task.evicted)
         self._touch(row)
 
     # -- resources as vectors -------------------------------------------------------------------------------------
@@ -151,73 +172,63 @@ class NodeTable:
                     self._deepen()
 
     def _deepen(self) -> None:
-        for kind in AMOUNTS:
-            matrix = getattr(self, kind)
-            setattr(self, kind, np.concatenate([matrix, np.zeros((1, matrix.shape[1]))], axis=0))
+        kinds, _, rows = self._block.shape
+        self._block = np.concatenate([self._block, np.zeros((kinds, 1, rows))], axis=1)
+        self._name_columns()
 
     def vector(self, amount: Resources) -> Column:
         """The amount in the table's order of resources; kept with the amount as long as it stays valid."""
+        return self._vectors(amount).vector
+
+    def _vectors(self, amount: Resources) -> Vectors:
         kept = amount.vector
-        if isinstance(kept, tuple) and kept[0] is self.resources and len(kept[1]) == len(self.resources):
-            kept_vector: Column = kept[1]
-            return kept_vector
+        if isinstance(kept, Vectors) and kept.resources is self.resources and len(kept.vector) == len(self.resources):
+            return kept
         self._know(amount)
         vector = np.zeros(len(self.resources))
         for name, value in amount.amounts.items():
             vector[self.resources[name]] = value
-        amount.vector = (self.resources, vector)
-        return vector
+        amount.vector = made = Vectors(self.resources, vector)
+        return made
 
     # -- tasks come, move and go ----------------------------------------------------------------------------------
     def occupy(self, task: Task, node: Node) -> None:
         """The task, with the status it has, takes its place on the node."""
         node.tasks[task.key] = task
-        self._count(node.row, task, task.status, 1.0)
-        if self.track_presence and not task.evicted:
-            self._appear(node.row, task, 1.0)
+        present = self.track_presence and not task.evicted
+        self._add(node.row, task, task.status, present=present)
+        if present:
             self._notice(node.row, task, 1.0)
         self._touch(node.row)
 
     def vacate(self, task: Task, node: Node) -> None:
         """The inverse of occupy, for the status the task has now."""
         del node.tasks[task.key]
-        self._count(node.row, task, task.status, -1.0)
-        if self.track_presence and not task.evicted:
-            self._appear(node.row, task, -1.0)
+        present = self.track_presence and not task.evicted
+        self._subtract(node.row, task, task.status, present=present)
+        if present:
             self._notice(node.row, task, -1.0)
         self._touch(node.row)
 
     def restate(self, task: Task, node: Node, status: Status, *, evicted: bool) -> None:
         """A task on a node changes its status; `task.status` and `task.evicted` are still the old ones."""
-        self._count(node.row, task, task.status, -1.0)
-        self._count(node.row, task, status, 1.0)
+        self._subtract(node.row, task, task.status, present=self.track_presence and not task.evicted)
+        self._add(node.row, task, status, present=self.track_presence and not evicted)
         if evicted != task.evicted and self.track_presence:
-            self._appear(node.row, task, -1.0 if evicted else 1.0)
             self._notice(node.row, task, -1.0 if evicted else 1.0)
         self._touch(node.row)
 
-    def _count(self, row: int, task: Task, status: Status, sign: float) -> None:
-        change = self.vector(task.request)
-        if sign < 0.0:
-            change = -change
-        if status == Status.PIPELINED:
-            self.pipelined[:, row] += change
-            self.future_idle[:, row] -= change
-            return
-        self.idle[:, row] -= change
-        self.used[:, row] += change
-        if status == Status.RELEASING:
-            self.releasing[:, row] += change
-        else:
-            self.future_idle[:, row] -= change
+    def _add(self, row: int, task: Task, status: Status, *, present: bool) -> None:
+        present = present and not task.reprieved
+        self._block[:, :, row] += self._vectors(task.request).change(status, present=present)
+        if present:
+            self._pods_present[:, row] += task.shape.presence
 
-    def _appear(self, row: int, task: Task, sign: float) -> None:
-        if task.reprieved:
-            return
-        self.requested[:, row] += self.vector(task.request) * sign
-        self.assumed[0, row] += task.shape.assumed_cpu * sign
-        self.assumed[1, row] += task.shape.assumed_memory * sign
-        self.pod_count[row] += sign
+    def _subtract(self, row: int, task: Task, status: Status, *, present: bool) -> None:
+        present = present and not task.reprieved
+        self._block[:, :, row] -= self._vectors(task.request).change(status, present=present)
+        if present:
+            self._pods_present[:, row] -= task.shape.presence
 
     def _notice(self, row: int, task: Task, sign: float) -> None:
         if task.shape.notable:

@@ -84,6 +84,7 @@ class NodeAnswers:
         self._filtered: dict[Key, Filtered] = {}
         self._scored: dict[Key, Scored] = {}
         self._rooms: dict[int, Room] = {}
+        self._plain: dict[int, Key] = {}  # shapes whose answers depend on nothing else
         askers = [plugin for point in NODE_POINTS for plugin in ask.plugins(point)]
         unique = list({id(plugin): plugin for plugin in askers}.values())
         self._keyed = [plugin.sharing_key for plugin in unique if _overrides(plugin, "sharing_key")]
@@ -94,7 +95,14 @@ class NodeAnswers:
 
     def key(self, task: Task) -> Key:
         """Tasks with the same key get the same answers."""
-        return (task.shape.number, *(sharing_key(task) for sharing_key in self._keyed))
+        number = task.shape.number
+        plain = self._plain.get(number)
+        if plain is not None:
+            return plain
+        key = (number, *(sharing_key(task) for sharing_key in self._keyed))
+        if not any(part is not None for part in key[1:]):
+            self._plain[number] = key
+        return key
 
     # -- filters --------------------------------------------------------------------------------------------------
     def filtered(self, task: Task) -> Filtered:

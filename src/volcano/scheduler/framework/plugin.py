@@ -76,5 +76,8 @@ class Plugin:
 
     @default
     def sharing_key(self, task: Task) -> Hashable:
-        """What, beyond the shape, this plugin's node answers depend on (a queue, some labels …)."""
+        """What, beyond the shape, this plugin's node answers depend on (a queue, some labels …).
+
+        None means nothing, and then holds for every task of the shape throughout the session.
+        """
         return None

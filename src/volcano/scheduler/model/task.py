@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
+
 from volcano.api.core import Pod
 from volcano.scheduler.model.resources import Resources
 from volcano.scheduler.model.status import IS_TERMINATED, Status
@@ -33,6 +36,10 @@ class Shape:
     assumed_memory: float
     pod: Pod  # any one of them, for whoever reads the spec
     notable: bool = False  # has pod (anti-)affinity, host ports or volumes: its presence matters to others
+    presence: npt.NDArray[np.float64] = field(init=False)  # what one such pod adds to a node, as Kubernetes counts
+
+    def __post_init__(self) -> None:
+        self.presence = np.array([self.assumed_cpu, self.assumed_memory, 1.0])
 
 
 @dataclass(slots=True, eq=False, frozen=True)

@@ -7,7 +7,6 @@ mostly reads answers that are already there. It decides exactly as asking anew f
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -20,8 +19,8 @@ from volcano.scheduler.framework.node_answers import Key, NodeAnswers
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Chance, Task
 
-DEEPEST: Final = 16  # imagined copies on one node
-WIDEST: Final = 48  # promising nodes looked at ahead of need
+DEEPEST: Final = 64  # imagined copies on one node
+MOST: Final = 2048  # imagined nodes in one question
 NOWHERE: Final = -np.inf
 NOW, LATER = 2, 1  # there is room; there will be
 
@@ -46,7 +45,6 @@ class Contest:
         self._node, self._own, self._among = nodes.scores_of(task, view)
         self._fit = self._fits(task, view)
         self._now = np.where(self._fit == NOW, self._node + self._own, NOWHERE)
-        self._ranking: Column | None = None  # of those with room now, normalised parts included
 
     def _fits(self, task: Task, view: NodeView) -> npt.NDArray[np.int8]:
         now, later = fits_in(task.request, view.idle), fits_in(task.request, view.future_idle)
@@ -58,28 +56,22 @@ class Contest:
     # -- keeping current -----------------------------------------------------------------------------------------------
     def refresh(self, task: Task, expected: int) -> None:
         """Take in what happened; `expected` more tasks of this shape are about to be placed."""
-        table = self._table
-        changed: list[int] = []
-        if self._mark != table.mark:
-            changed = [row for row in table.rows_since(self._mark) if not self._is_current(row)]
-            self._mark = table.mark
-        asked = np.array(changed, dtype=np.intp)
+        if self._mark == self._table.mark:
+            return
+        changed = [row for row in self._table.rows_since(self._mark) if not self._is_current(row)]
+        self._mark = self._table.mark
+        if not changed:
+            return
+        depth = 1 + min(expected, DEEPEST)
         if expected > 1 and not self._among:
-            asked = np.union1d(asked, self._promising(expected)).astype(np.intp)
-        if len(asked):
-            self._ask(task, asked, 1 + min(expected, DEEPEST))
+            width = min(2 * expected, MOST // depth, len(self._now))
+            best = np.argpartition(self._now, -width)[-width:].tolist()
+            changed = sorted({*changed, *(row for row in best if not self._is_current(row))})
+        self._ask(task, np.array(changed, dtype=np.intp), depth)
 
     def _is_current(self, row: int) -> bool:
         future = self._futures.get(row)
         return future is not None and future.version == self._table.versions[row]
-
-    def _promising(self, expected: int) -> Rows:
-        """The best nodes, unless the very best one has been looked at already."""
-        best = int(np.argmax(self._now))
-        if self._now[best] == NOWHERE or self._is_current(best):
-            return np.empty(0, dtype=np.intp)
-        width = min(expected, WIDEST, len(self._now))
-        return np.argpartition(self._now, -width)[-width:]
 
     def _ask(self, task: Task, rows: Rows, depth: int) -> None:
         """Every row as it is and with up to depth - 1 copies more, in one call."""
@@ -93,7 +85,6 @@ class Contest:
             self._futures[row] = Future(versions[row], fit[place], node[place], own[place])
         self._fit[rows], self._node[rows], self._own[rows] = fit[:, 0], node[:, 0], own[:, 0]
         self._now[rows] = np.where(fit[:, 0] == NOW, node[:, 0] + own[:, 0], NOWHERE)
-        self._ranking = None
 
     def advance(self, row: int) -> None:
         """A task of this shape was just allocated there; what that makes of the node may be known already."""
@@ -103,10 +94,7 @@ class Contest:
         future.version += 1
         future.step += 1
         step = future.step
-        if self._fit[row] != future.fit[step]:
-            self._fit[row] = future.fit[step]
-            self._ranking = None
-        self._node[row], self._own[row] = future.node[step], future.own[step]
+        self._fit[row], self._node[row], self._own[row] = future.fit[step], future.node[step], future.own[step]
         value = self._node[row] + self._own[row] if future.fit[step] == NOW else NOWHERE
         self._now[row] = value
         if self._mark == table.mark - 1:
@@ -144,17 +132,13 @@ class Contests:
 
     def __init__(self, session: Session) -> None:
         self._nodes = session.nodes
-        self._contests: dict[Key, Contest] = {}
+        self._contests: dict[Key, Contest | None] = {}  # None: its nodes cannot be judged one by one
         self._applicable = session.in_shard is None and not session.ask.methods("best_node")
 
     def of(self, task: Task) -> Contest | None:
-        if not self._applicable or task.nominated_node or not self._nodes.is_local(task):
+        if not self._applicable or task.nominated_node:
             return None
         key = self._nodes.key(task)
-        contest = self._contests.get(key)
-        if contest is None:
-            contest = self._contests[key] = Contest(self._nodes, task)
-        return contest
-
-
-Among = list[Callable[[Mask], Column]]
+        if key not in self._contests:
+            self._contests[key] = Contest(self._nodes, task) if self._nodes.is_local(task) else None
+        return self._contests[key]
