@@ -160,7 +160,14 @@ def routes(service: SchedulerService, dump_dir: str = "") -> dict[tuple[str, str
         service.recordings.ask(place)
         return aiohttp.web.json_response({"directory": str(Path(place))}, status=202)
 
+    async def simulated(request: aiohttp.web.Request) -> aiohttp.web.Response:
+        try:
+            return aiohttp.web.json_response(await service.simulate(await request.json()))
+        except ValueError as error:
+            return aiohttp.web.json_response({"error": str(error)}, status=400)
+
     return {
+        ("POST", "/simulate"): simulated,
         ("GET", "/metrics"): metrics_route(service.metrics.registry),
         ("GET", "/state"): state,
         ("POST", "/record"): record,

@@ -23,6 +23,7 @@ from volcano.api.scheme import ResourceType, resource_type
 from volcano.app.recordings import Recordings
 from volcano.app.scheduler_conf import ConfigMapKey, Configuration, Registry, load_registry, read_file
 from volcano.app.scheduler_metrics import SchedulerMetrics
+from volcano.app.simulate import Known, simulate
 from volcano.machinery.apply import Applier, Outcome
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock, Stopwatch
@@ -328,6 +329,21 @@ class SchedulerService:
             return
         if found.metadata.deletion_timestamp is None or self.mirror.get(reader, found.key) is not None:
             self.mirror.put(found)
+
+    # -- what if -----------------------------------------------------------------------------------------------------
+    async def simulate(self, request: JSON) -> JSON:
+        """What would happen to these pods or this Job now; nothing is sent. BadRequest when it cannot be told."""
+        batch = self.cache.assumptions()
+        known = Known(
+            self.cache.settings,
+            {kind: self.mirror.all(kind) for kind in FOLLOWED},
+            self.configuration.current,
+            self.configuration.registry,
+            self.clock.now(),
+            batch.assumed,
+            batch.evicting,
+        )
+        return await self.clock.run(lambda: simulate(known, request))
 
     # -- showing -------------------------------------------------------------------------------------------------
     def state(self) -> JSON:

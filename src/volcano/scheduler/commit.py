@@ -209,6 +209,8 @@ class Committer:
             job = snapshot.jobs.get(note.job)
             if job is None or job.group is None or note.job in is_virtual:
                 continue
+            if note.type == "Warning" and note.job not in decisions.why:
+                continue  # it only waits for what was just decided
             place = (note.job, note.reason)
             last = self._notes.get(place)
             if last is not None and now - last.at < QUIET_TIME:

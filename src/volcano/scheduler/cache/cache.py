@@ -107,9 +107,13 @@ class Cache:
 
     def take(self) -> Batch:
         """Everything heard since the last time."""
-        batch = Batch(self._objects, dict(self._assumed), frozenset(self._evicting), dict(self._usage))
-        self._objects = {}
+        batch = self.assumptions()
+        batch.objects, self._objects = self._objects, {}
         return batch
+
+    def assumptions(self) -> Batch:
+        """What is on its way, without any news."""
+        return Batch({}, dict(self._assumed), frozenset(self._evicting), dict(self._usage))
 
     def measure(self, usage: Mapping[str, Usage]) -> None:
         """Measured load of nodes, by name."""
