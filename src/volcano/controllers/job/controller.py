@@ -238,7 +238,7 @@ def _group_looks(group: PodGroup) -> tuple[object, ...]:
 
 
 def _commands(change: Change[Command]) -> Iterable[Wake]:
-    command = change.new
-    if change.old is None and command is not None:
-        for target in _targets(command):
+    """A Command that comes is obeyed; when it is seen to go, the job goes on with what it had to wait with."""
+    if change.old is None or change.new is None:
+        for target in _targets(change.object):
             yield Wake(Key.parse(target))

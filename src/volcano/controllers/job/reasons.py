@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup, PodGroupCondition
+from volcano.api.why import decode_why
 
 LONGEST: Final = 1024
 LONGEST_ANNOTATION: Final = 64 * 1024
@@ -35,18 +34,5 @@ def waiting_condition(group: PodGroup) -> PodGroupCondition | None:
 
 def _typed(text: str) -> tuple[str, str]:
     """The annotation as the scheduler writes it; what cannot be read says nothing."""
-    if not text or len(text) > LONGEST_ANNOTATION:
-        return "", ""
-    try:
-        why = msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return "", ""
-    if isinstance(why, list):
-        why = why[0] if why else {}
-    if not isinstance(why, dict):
-        return "", ""
-    return _first(why, "reason", "cause", "stage"), _first(why, "message", "words")
-
-
-def _first(why: dict[str, Any], *names: str) -> str:
-    return next((str(why[name]) for name in names if isinstance(why.get(name), str) and why[name]), "")
+    why = decode_why(text) if text and len(text) <= LONGEST_ANNOTATION else None
+    return (why.cause or why.stage, str(why)) if why is not None else ("", "")

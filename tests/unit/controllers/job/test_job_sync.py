@@ -461,7 +461,7 @@ def test_a_job_says_why_it_waits_in_the_schedulers_words() -> None:
 
 def test_the_reason_is_gone_once_the_job_runs() -> None:
     world = submitted()
-    why(world, '{"cause":"QueueFull","message":"full"}')
+    why(world, '{"stage":"enqueue","cause":"QueueFull","message":"full"}')
 
     world.enqueue().run()
 
@@ -471,17 +471,18 @@ def test_the_reason_is_gone_once_the_job_runs() -> None:
 
 def test_numbers_that_change_are_written_once_a_minute_and_a_new_cause_at_once() -> None:
     world = submitted()
-    why(world, '{"cause":"QueueFull","message":"1 of 9"}')
+    why(world, '{"stage":"enqueue","cause":"QueueFull","message":"1 of 9"}')
     writes = len(world.statuses)
 
     for number in range(20):
-        why(world, f'{{"cause":"QueueFull","message":"{number} of 9"}}')
+        why(world, f'{{"stage":"enqueue","cause":"QueueFull","message":"{number} of 9"}}')
         world.wait(1)
     same_cause = len(world.statuses)
-    why(world, '{"cause":"NoNode","message":"0 of 3 nodes fit"}')
+    why(world, '{"stage":"enqueue","cause":"NoNode","message":"0 of 3 nodes fit","counts":{"Insufficient cpu":3}}')
 
     assert same_cause == writes
     assert world.job.status.state.reason == "NoNode"
+    assert world.job.status.state.message == "0 of 3 nodes fit; 3 nodes: Insufficient cpu"
 
 
 @pytest.mark.parametrize("text", ["", "not json", "[]", "7", '{"message":7}', "[[1]]", '"' + "x" * 100_000])
