@@ -18,21 +18,22 @@ PAGE = Path(__file__).parent.parent / "docs" / "reference" / "job-lifecycle.md"
 INTRO = """\
 # The life of a Job
 
-Generated from `volcano/controllers/job/states.py` and `volcano/api/job_plugins.py` by `tools/generate_job_lifecycle.py`.
+Generated from `volcano/controllers/job/states.py` and `volcano/api/job_plugins.py` by
+`tools/generate_job_lifecycle.py`.
 """
 NOTES = """\
 Counts are of pods: `pending`, `running`, `succeeded`, `failed`, `terminating`. *Too few succeeded* means fewer than
-`minSuccess`, fewer than `minAvailable`, or, where `minAvailable` covers all tasks, fewer in some task than the task's own
-`minAvailable`.
+`minSuccess`, fewer than `minAvailable`, or, where `minAvailable` covers all tasks, fewer in some task than the task's
+own `minAvailable`.
 
-- Every kill of the whole job raises `status.version`. Pods carry the version they were made under; what happens to pods of
-  an older version is no event any more.
+- Every kill of the whole job raises `status.version`. Pods carry the version they were made under; what happens to
+  pods of an older version is no event any more.
 - On the last retry (`retryCount ≥ maxRetry − 1`) finished pods are kept whatever the table says.
 - Pods that are ended are marked with `volcano.sh/controller-out-of-sync` first, so that their end is no event.
-- A Job says why it waits: `status.state.reason` and `.message` repeat what the scheduler wrote on the PodGroup. After an
-  action they say which action it was and what set it off.
-- Counters are written at most once a second and words of the same reason at most once a minute; a change of phase or of
-  reason is written at once.
+- A Job says why it waits: `status.state.reason` and `.message` repeat what the scheduler wrote on the PodGroup. After
+  an action they say which action it was and what set it off.
+- Counters are written at most once a second and words of the same reason at most once a minute; a change of phase or
+  of reason is written at once.
 
 ## What the controller remembers
 
@@ -42,7 +43,8 @@ Nothing is remembered outside the objects. `status.controlledResources` holds, b
 |---|---|
 | `plugin-<name>` | objects of the plugin may exist |
 | `volume-pvc-<claim>` | a claim that the job uses |
-| `restart` | while Restarting: `job` (all pods), `unfinished` (all but finished ones), or targets such as `task/worker`, `pod/j-worker-0`, `partition/worker/1` |
+| `restart` | while Restarting, what is restarted: `job` (all pods), `unfinished` (all but finished ones), or targets \
+such as `task/worker`, `pod/j-worker-0`, `partition/worker/1` |
 | `command` | the Command that was accepted and is being carried out, or the last one that was |
 | `evicted-<pod>` | when a pod was lost whose policy waits for its timeout |
 """
