@@ -86,7 +86,7 @@ def decode_body(request: Request, *, what: str = "object") -> JSON:
     """The request's object, from JSON, YAML or protobuf; 415 and 400 for anything else."""
     media = request.headers.get("content-type", "application/json").split(";")[0].strip().lower()
     if media in ("application/yaml", "application/x-yaml", "text/yaml"):
-        obj = _decode_yaml(request.body)
+        obj = _yaml_value(request.body)
     elif media == MEDIA_TYPE:
         obj = decode_protobuf(request.body)
     elif media in ("application/json", "*/*", ""):
@@ -124,7 +124,15 @@ def check_depth(body: bytes) -> None:
             raise BadRequest(f"the object is nested deeper than {DEEPEST} levels")
 
 
-def _decode_yaml(body: bytes) -> Any:
+def decode_yaml(body: bytes) -> JSON:
+    """An object in YAML, of which JSON is a part."""
+    obj = decode_json(body) if body.lstrip()[:1] == b"{" else _yaml_value(body)
+    if not isinstance(obj, dict):
+        raise BadRequest("the body must be an object")
+    return obj
+
+
+def _yaml_value(body: bytes) -> Any:
     import yaml
 
     try:

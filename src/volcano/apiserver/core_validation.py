@@ -80,7 +80,7 @@ def _pod(obj: JSON, old: JSON | None) -> list[FieldError]:
     spec = obj.get("spec")
     if old is None:
         annotations = (obj.get("metadata") or {}).get("annotations") or {}
-        errors = list(_spec_errors(_shape(spec)))
+        errors = list(_spec_errors(pod_shape(spec)))
         if any("kubernetes.io/" in key for key in annotations):
             errors += validate_pod_annotations(annotations, spec, "metadata.annotations")
         return errors
@@ -91,7 +91,7 @@ def _pod(obj: JSON, old: JSON | None) -> list[FieldError]:
     return _pod_update(spec, old.get("spec") or {})
 
 
-def _shape(spec: Any) -> bytes:
+def pod_shape(spec: Any) -> bytes:
     """A spec without what differs among the pods of one job and is free to: values of variables, a good hostname."""
     if not isinstance(spec, dict):
         return msgspec.json.encode(spec)

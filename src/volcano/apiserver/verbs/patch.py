@@ -5,14 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from volcano.api.errors import ApiError, BadRequest, Invalid, MethodNotAllowed, UnsupportedMediaType
+from volcano.api.errors import (
+    ApiError,
+    BadRequest,
+    Conflict,
+    FieldError,
+    Invalid,
+    MethodNotAllowed,
+    UnsupportedMediaType,
+)
 from volcano.api.meta import JSON
 from volcano.api.openapi_table import schema_name
-from volcano.apiserver.calls import Call, decode_json
+from volcano.apiserver.calls import Call, decode_json, decode_yaml
+from volcano.apiserver.ownership import applied
 from volcano.apiserver.representation import reply
 from volcano.apiserver.requests import WriteOptions, write_options
 from volcano.apiserver.schemas.strategic import strategic_merge
-from volcano.apiserver.verbs.writing import Transform, update_object
+from volcano.apiserver.shaping import check_fields
+from volcano.apiserver.store import Stale
+from volcano.apiserver.verbs.writing import (
+    ATTEMPTS,
+    MODIFIED_MESSAGE,
+    Transform,
+    check_kind,
+    create_object,
+    update_object,
+)
 from volcano.machinery.patch import PatchError, json_patch, merge_patch
 from volcano.machinery.transport import Response
 
@@ -29,9 +47,56 @@ async def patch(call: Call) -> Response:
         raise MethodNotAllowed("the server does not allow this method on the requested resource")
     options = write_options(call.request)
     media = call.request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if media == APPLY:
+        return await _apply(call, options)
     transform = _transform(call, media, options)
     stored, _ = await update_object(call, transform, options, subresource=call.target.subresource)
     return reply(call.shown().of(stored.raw), 200, call.warnings)
+
+
+async def _apply(call: Call, options: WriteOptions) -> Response:
+    """Server-side apply: make the object what its appliers together say, or create it."""
+    row, name = call.served.type, call.target.name
+    if not options.field_manager:
+        error = FieldError("fieldManager", "Required value: is required for apply patch", "FieldValueRequired")
+        raise Invalid.of("PatchOptions", "", [error], "meta.k8s.io")
+    given = decode_yaml(call.request.body)
+    check_kind(call, given)
+    metadata = given["metadata"]
+    if metadata.setdefault("name", name) != name:
+        raise BadRequest(f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})")
+    if row.namespaced:
+        metadata.setdefault("namespace", call.target.namespace)
+    now, subresource = call.backend.clock.now(), call.target.subresource
+    call.warnings += check_fields(call.served, given, mode=options.field_validation)
+
+    def transform(live: JSON | None) -> JSON:
+        return applied(
+            call.served,
+            live,
+            given,
+            manager=options.field_manager,
+            force=bool(options.force),
+            now=now,
+            subresource=subresource,
+        )
+
+    for _ in range(ATTEMPTS):
+        if call.backend.store.find(call.key) is None:
+            if subresource:
+                raise call.not_found()
+            if metadata.get("uid"):
+                raise Conflict.of(row.plural, name, "uid mismatch: the object does not exist", row.group)
+            try:
+                stored, _obj = await create_object(call, transform(None), options, is_applied=True)
+            except Stale:
+                continue
+            return reply(call.shown().of(stored.raw), 201, call.warnings)
+        stored, _obj = await update_object(
+            call, transform, options, subresource=subresource, insists="resourceVersion" in metadata, is_applied=True
+        )
+        return reply(call.shown().of(stored.raw), 200, call.warnings)
+    raise Conflict.of(row.plural, name, MODIFIED_MESSAGE, row.group)
 
 
 def patched(call: Call, obj: JSON, options: WriteOptions) -> JSON:
@@ -46,6 +111,8 @@ def _transform(call: Call, media: str, options: WriteOptions) -> Transform:
         raise UnsupportedMediaType(
             "the body of the request was in an unknown format - accepted media types include: " + ", ".join(accepted)
         )
+    if media == APPLY:
+        raise UnsupportedMediaType("apply is not supported here")
     makers: Mapping[str, Callable[[Call, Any], Transform]] = {
         JSON_PATCH: _json,
         MERGE_PATCH: _merge,

@@ -27,7 +27,8 @@ from volcano.apiserver.core_validation import core_errors
 from volcano.apiserver.custom_resources import set_status
 from volcano.apiserver.kinds import KEEPS_STATUS_ON_CREATE, carry_over, prepare
 from volcano.apiserver.names import metadata_errors
-from volcano.apiserver.requests import WriteOptions
+from volcano.apiserver.ownership import track
+from volcano.apiserver.requests import WriteOptions, default_manager
 from volcano.apiserver.resources import CRDS
 from volcano.apiserver.service_addresses import assign_addresses
 from volcano.apiserver.shaping import apply_defaults, check_fields, check_value_types, schema_errors
@@ -70,7 +71,7 @@ def check_kind(call: Call, obj: JSON) -> None:
 
 
 async def create_object(
-    call: Call, obj: JSON, options: WriteOptions, *, duplicates: Sequence[str] = ()
+    call: Call, obj: JSON, options: WriteOptions, *, duplicates: Sequence[str] = (), is_applied: bool = False
 ) -> tuple[Stored, JSON]:
     """A new object, stored; Stale when there is one of that name."""
     served, row = call.served, call.served.type
@@ -83,6 +84,8 @@ async def create_object(
     if not served.is_custom:
         prepare(row, obj)
     apply_defaults(served, obj)
+    if not is_applied:
+        obj = _tracked(call, None, obj, options, "")
     obj = await _mutate(call, CREATE, obj, None, options)
     if call.backend.admission.is_open:
         apply_defaults(served, obj)
@@ -125,12 +128,21 @@ async def update_object(
     subresource: str = "",
     insists: bool = False,
     duplicates: Sequence[str] = (),
+    is_applied: bool = False,
 ) -> tuple[Stored, JSON]:
     """Change the stored object by `transform`; tried again when someone else was faster, unless the caller insists."""
     for _ in range(ATTEMPTS):
         stored = call.found()
         try:
-            return await _update_once(call, stored, transform, options, subresource=subresource, duplicates=duplicates)
+            return await _update_once(
+                call,
+                stored,
+                transform,
+                options,
+                subresource=subresource,
+                duplicates=duplicates,
+                is_applied=is_applied,
+            )
         except Stale:
             if insists:
                 break
@@ -146,6 +158,7 @@ async def _update_once(
     *,
     subresource: str,
     duplicates: Sequence[str],
+    is_applied: bool,
 ) -> tuple[Stored, JSON]:
     served = call.served
     old = from_storage(served, msgspec.json.decode(stored.raw))
@@ -159,6 +172,8 @@ async def _update_once(
     if not served.is_custom:
         carry_over(served.type, new, old)
     apply_defaults(served, new)
+    if not is_applied:
+        new = _tracked(call, old, new, options, subresource)
     new = await _mutate(call, UPDATE, new, old, options, subresource)
     if call.backend.admission.is_open:
         apply_defaults(served, new)
@@ -301,6 +316,12 @@ def _check(call: Call, obj: JSON, old: JSON | None) -> None:
                 ],
                 row.group,
             )
+
+
+def _tracked(call: Call, old: JSON | None, new: JSON, options: WriteOptions, subresource: str) -> JSON:
+    manager = options.field_manager or default_manager(call.request)
+    now = call.backend.clock.now()
+    return track(call.served, old, new, manager=manager, now=now, subresource=subresource)
 
 
 async def _mutate(
