@@ -26,7 +26,7 @@ from volcano.api.core import Pod
 from volcano.api.manifests import load_documents
 from volcano.api.meta import JSON, Key, Resource
 from volcano.api.scheduling import PodGroup, Queue
-from volcano.api.scheme import find_resource_type, resource_type
+from volcano.api.scheme import ResourceType, find_resource_type, resource_type
 from volcano.apiserver.app import ApiServer
 from volcano.apiserver.ids import SeededIds
 from volcano.apiserver.memory_store import MemoryStore
@@ -66,7 +66,15 @@ class VirtualSystem:
                 metadata.setdefault("namespace", namespace)
             body = await self.client.create(resource, {**document, "metadata": metadata})
             made.append(msgspec.json.decode(body))
+            await self._seen(resource, made[-1])
         return made
+
+    async def _seen(self, resource: ResourceType, made: JSON) -> None:
+        """What was created is in the mirror before the story goes on."""
+        key = Key(made["metadata"].get("namespace", ""), made["metadata"]["name"])
+        kind = next((each for each in WATCHED if resource_type(each) == resource), None)
+        if kind is not None:
+            await self.until(lambda: self.mirror.get(kind, key) is not None)
 
     async def until(
         self, condition: Callable[[], Any], *, within: timedelta = timedelta(minutes=10), why: str = ""
