@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Final
+from typing import Final, Protocol
 
 from volcano.agent.node_registration import NodeRegistration
 from volcano.agent.pod_events import Command, Deleted, Event, Forget, Remove, Say, ShutDown, Vanished, Wake, Woken
@@ -21,7 +21,7 @@ from volcano.agent.settings import NodeSettings
 from volcano.agent.status_writer import StatusWriter
 from volcano.agent.timers import Timers
 from volcano.api.kubelet import AgentPod
-from volcano.api.meta import JSON
+from volcano.api.meta import JSON, Key
 from volcano.machinery.apply import Applier
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
@@ -33,6 +33,14 @@ from volcano.machinery.world import Change, Mirror
 log = logging.getLogger(__name__)
 PENDING_PAUSE: Final = timedelta(milliseconds=300)
 """A pod that starts sooner than this is never reported as Pending: that would be a write nobody can use."""
+
+
+class KubeletEndpoint(Protocol):
+    """Serves logs and exec for the agent's pods; `open` returns its port."""
+
+    async def open(self, find: Callable[[str, str], PodOnNode | None]) -> int: ...
+
+    async def close(self) -> None: ...
 
 
 class PodOnNode:
@@ -69,8 +77,17 @@ class PodOnNode:
 class Agent:
     """Runs until cancelled; `ready` says when its nodes can be used, `shut_down` ends its pods."""
 
-    def __init__(self, client: Client, clock: Clock, settings: NodeSettings, runtime: Runtime) -> None:
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        settings: NodeSettings,
+        runtime: Runtime,
+        *,
+        kubelet: KubeletEndpoint | None = None,
+    ) -> None:
         self._client, self._clock, self._settings, self._runtime = client, clock, settings, runtime
+        self._kubelet = kubelet
         self._names = frozenset(shape.name for shape in settings.nodes)
         self.mirror = Mirror(clock.now)
         self.recorder = EventRecorder(client, clock, "kubelet")
@@ -78,7 +95,8 @@ class Agent:
         self._timers = Timers(clock)
         self._pods: dict[str, PodOnNode] = {}
         self._writer = StatusWriter(self._applier, self._timers, self._pods.get)
-        self._registration = NodeRegistration(self._applier, clock, settings, runtime=runtime.name)
+        self._by_name: dict[Key, str] = {}
+        self._registration: NodeRegistration | None = None
         self._ready = asyncio.Event()
         self._quiet = asyncio.Event()
         self._is_ending = False
@@ -90,6 +108,15 @@ class Agent:
     async def run(self) -> None:
         """Until cancelled. Pods are left running then; `shut_down` first ends them."""
         await self._runtime.open(self._happened)
+        port = await self._kubelet.open(self.find) if self._kubelet is not None else self._settings.kubelet_port
+        registration = self._registration = NodeRegistration(
+            self._applier,
+            self._clock,
+            self._settings,
+            runtime=self._runtime.name,
+            annotations=self._runtime.annotations,
+            kubelet_port=port,
+        )
         informer = Informer(self._client, self.mirror, self._clock, AgentPod, fields="spec.nodeName!=")
         try:
             async with asyncio.TaskGroup() as group:
@@ -100,23 +127,30 @@ class Agent:
                 group.create_task(informer.run())
                 await informer.synced()
                 self._runtime.end_strangers(self._pods.keys())
-                await self._registration.register()
-                group.create_task(self._registration.keep_alive())
+                await registration.register()
+                group.create_task(registration.keep_alive())
                 self._ready.set()
         finally:
+            if self._kubelet is not None:
+                await self._kubelet.close()
             await self._runtime.close()
 
     async def shut_down(self, grace: timedelta) -> None:
         """End all pods as a node does that is switched off, and tell how they ended."""
         self._is_ending = True
-        leaving = asyncio.ensure_future(self._registration.leave())
+        leaving = asyncio.ensure_future(self._registration.leave()) if self._registration is not None else None
         for uid in list(self._pods):
             self._happened(uid, ShutDown(grace))
         while any(each.record.has_live for each in self._pods.values()):
             self._quiet.clear()
             await self._quiet.wait()
         await self._writer.settled()
-        await leaving
+        if leaving is not None:
+            await leaving
+
+    def find(self, namespace: str, name: str) -> PodOnNode | None:
+        """The pod of that name that this agent looks after."""
+        return self._pods.get(self._by_name.get(Key(namespace, name), ""))
 
     @property
     def pods(self) -> Mapping[str, PodOnNode]:
@@ -127,6 +161,7 @@ class Agent:
     def _changed(self, change: Change[AgentPod]) -> None:
         """The API server says something about a pod."""
         pod = change.object
+        self._runtime.saw(pod, is_gone=change.new is None)
         if pod.spec.node_name not in self._names:
             return
         known = self._pods.get(pod.uid)
@@ -147,6 +182,7 @@ class Agent:
         record, commands = begin(pod, found, self._clock.now())
         known = PodOnNode(pod, record, self._clock, host_address=self._settings.address, runtime=self._runtime.name)
         self._pods[pod.uid] = known
+        self._by_name[pod.key] = pod.uid
         self._follow(known, commands, was=None)
 
     def _happened(self, uid: str, event: Event) -> None:
@@ -187,6 +223,8 @@ class Agent:
             case Forget():
                 self._runtime.carry_out(pod, command)
                 self._pods.pop(uid, None)
+                if self._by_name.get(pod.key) == uid:
+                    del self._by_name[pod.key]
                 self._writer.forget(uid)
             case _:
                 self._runtime.carry_out(pod, command)

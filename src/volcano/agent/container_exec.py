@@ -50,8 +50,9 @@ def _join(holder: int) -> None:
     root = os.open(f"/proc/{inside}/root", os.O_PATH | os.O_CLOEXEC)
     for descriptor, kind in opened:
         linux.setns(descriptor, kind)
-    os.fchdir(root)
-    os.chroot(".")
+    if any(kind == linux.NEWNS for _, kind in opened):
+        os.fchdir(root)
+        os.chroot(".")
 
 
 def _become_command(order: Order, standard: list[int], cgroups: list[int], terminal: bool) -> None:

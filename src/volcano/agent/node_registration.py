@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -29,8 +31,21 @@ FIRST_LEASES: Final = timedelta(seconds=20)
 class NodeRegistration:
     """The nodes of one agent, as objects."""
 
-    def __init__(self, applier: Applier, clock: Clock, settings: NodeSettings, *, runtime: str) -> None:
-        self._applier, self._clock, self._settings, self._runtime = applier, clock, settings, runtime
+    def __init__(
+        self,
+        applier: Applier,
+        clock: Clock,
+        settings: NodeSettings,
+        *,
+        runtime: str,
+        annotations: Mapping[str, str] | None = None,
+        kubelet_port: int = 0,
+    ) -> None:
+        self._applier, self._clock, self._runtime = applier, clock, runtime
+        shapes = settings.nodes
+        if annotations:
+            shapes = tuple(replace(each, annotations={**annotations, **each.annotations}) for each in shapes)
+        self._settings = replace(settings, nodes=shapes, kubelet_port=kubelet_port)
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._leased: set[str] = set()
 

@@ -7,6 +7,8 @@ word on how a container ended.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import hashlib
 import logging
 import os
 import shutil
@@ -18,9 +20,12 @@ from typing import Any, Final
 
 import msgspec
 
+from volcano.agent.cgroups import Cgroups
 from volcano.agent.environment import Missing, References
-from volcano.agent.hosts import hosts_file
-from volcano.agent.images import NoImage, command_line
+from volcano.agent.forwarder import Forwarder
+from volcano.agent.images import CommandLine, NoImage, command_line
+from volcano.agent.names import Names
+from volcano.agent.network import HostNetwork, Network, NetworkUnavailable, choose_network
 from volcano.agent.orders import TERMINATION_LOG, Isolation, Place, container_id, order_for, sub_path_of
 from volcano.agent.pod_events import (
     KILLED,
@@ -43,7 +48,8 @@ from volcano.agent.pod_lifecycle import LOST, LOST_MESSAGE
 from volcano.agent.process_settings import ProcessSettings
 from volcano.agent.runtime import Report
 from volcano.agent.supervisor_client import SupervisorClient, SupervisorError
-from volcano.agent.supervisor_protocol import Record
+from volcano.agent.supervisor_protocol import Order, Record
+from volcano.agent.timers import Timers
 from volcano.agent.volumes import Volumes, memory_folder
 from volcano.api.errors import ApiError
 from volcano.api.kubelet import AgentContainer, AgentPod
@@ -51,6 +57,12 @@ from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 
 log = logging.getLogger(__name__)
+API_NAMES: Final = "kubernetes.default.svc.cluster.local kubernetes.default.svc kubernetes.default kubernetes"
+TIERS: Final = {
+    "root": "pods run in namespaces of their own (mount, UTS, IPC, PID)",
+    "user": "pods run in namespaces of their own (user, mount, UTS, IPC, PID)",
+    "none": "pods are plain processes: this machine does not let its user make namespaces",
+}
 LONGEST_MESSAGE: Final = 4096
 """Of a termination message; a longer file's end counts."""
 
@@ -84,6 +96,15 @@ class ProcessRuntime:
         self._ended: dict[str, asyncio.Event] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_closed = False
+        self._timers = Timers(clock)
+        self._names = Names(self._timers, self._service_names)
+        self._network: Network = HostNetwork()
+        self._forwarder: Forwarder | None = None
+        self._api_address = ""
+        self._variables = dict(settings.environment)
+        digest = hashlib.sha256(str(settings.directory).encode()).hexdigest()
+        self._cgroups = Cgroups(f"volcano-{digest[:8]}")
+        self.annotations: dict[str, str] = {}
 
     # -- the runtime's contract -------------------------------------------------------------------------------
     async def open(self, report: Report) -> None:
@@ -91,18 +112,78 @@ class ProcessRuntime:
         for folder in (self._settings.directory, self._settings.pods, self._settings.logs):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         await self._connect()
+        network, why = choose_network(self._settings.pod_network, self._settings.directory, tier=self._supervisor.tier)
+        self._network = network
+        for uid, address in self._known_addresses.items():
+            network.addresses.claim(uid, address)
+        limits = self._cgroups.open()
+        self.annotations = {
+            "agent.volcano.sh/isolation": TIERS[self._supervisor.tier],
+            "agent.volcano.sh/pod-network": f"{network.name}: {why}",
+            "agent.volcano.sh/limits": limits,
+        }
+        log.info("%s; %s; %s", TIERS[self._supervisor.tier], why, limits)
+        self._go(self._timers.run())
+        await self._open_api_server()
 
     async def close(self) -> None:
         self._is_closed = True
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._forwarder is not None:
+            await self._forwarder.close()
+        if not any(_is_live(record) for record in self._records.values()):
+            with contextlib.suppress(SupervisorError):
+                await self._supervisor.ask("end")
+            self._network.close()
+            self._cgroups.close()
         await self._supervisor.close()
 
-    async def end_supervisor(self) -> None:
-        """End the supervisor and with it every process it holds; for a node that is switched off."""
-        self._is_closed = True
-        await self._supervisor.ask("end")
+    def saw(self, pod: AgentPod, *, is_gone: bool) -> None:
+        self._names.saw(pod, is_gone=is_gone)
+
+    async def _open_api_server(self) -> None:
+        """Pods find the API server by its usual name, wherever it is."""
+        found = self._settings.api_server()
+        if found is None:
+            return
+        host, port = found
+        self._api_address = host
+        if host.startswith("127.") and self._network.api_address != host:
+            self._api_address = self._network.api_address
+            self._forwarder = Forwarder((self._api_address, port), found)
+            await self._forwarder.open()
+        self._variables |= {
+            "KUBERNETES_SERVICE_HOST": "kubernetes.default.svc",
+            "KUBERNETES_SERVICE_PORT": str(port),
+            "KUBERNETES_SERVICE_PORT_HTTPS": str(port),
+        }
+
+    def _service_names(self) -> list[tuple[str, str]]:
+        return [(API_NAMES, self._api_address)] if self._api_address else []
+
+    # -- for the kubelet's endpoint ---------------------------------------------------------------------------
+    def log_file(self, pod: AgentPod, container: str, attempt: int) -> Path:
+        return self._log_folder(pod, container) / f"{attempt}.log"
+
+    async def execute(
+        self, pod: AgentPod, container: str, attempt: int, argv: list[str], *, standard: list[int], terminal: bool
+    ) -> int:
+        """Run a further command in a container; its exit code."""
+        order = self._order(pod, container, attempt, CommandLine(tuple(argv)))
+        order["argv"] = argv
+        if terminal:
+            order["environment"].setdefault("TERM", "xterm")
+        reply = await self._supervisor.ask(
+            "exec",
+            descriptors=standard,
+            container=container_id(pod.uid, container, attempt),
+            order=order,
+            terminal=terminal,
+        )
+        code: int = reply["exit_code"]
+        return code
 
     def resume(self, pod: AgentPod) -> Assigned:
         found = tuple(
@@ -143,7 +224,7 @@ class ProcessRuntime:
     # -- preparing --------------------------------------------------------------------------------------------
     async def _prepare(self, pod: AgentPod, kept: SandboxedPod) -> None:
         try:
-            kept.address = self._settings.host_address
+            kept.address = await self._connect_pod(pod)
             kept.references = await self._volumes.references(
                 pod, address=kept.address, host_address=self._settings.host_address
             )
@@ -151,17 +232,28 @@ class ProcessRuntime:
             self._write_names(pod, kept)
         except Missing as error:
             self._report(pod.uid, Unprepared("FailedMount", f"MountVolume.SetUp failed: {error}"))
-        except (SupervisorError, ApiError, OSError) as error:
+        except (SupervisorError, NetworkUnavailable, ApiError, OSError) as error:
             self._report(pod.uid, Unprepared("FailedCreatePodSandBox", f"{error}"))
         else:
             self._report(pod.uid, Prepared(kept.address))
 
+    async def _connect_pod(self, pod: AgentPod) -> str:
+        """The pod's address, with its namespaces made."""
+        if pod.spec.host_network:
+            wire, address = None, self._settings.host_address
+        else:
+            wire, address = self._network.wire(pod.uid), self._network.addresses.take(pod.uid)
+        if self._supervisor.tier != "none":
+            opened = await self._supervisor.ask("open_pod", pod=pod.uid, wire=wire)
+            address = opened["address"] or address
+        return address
+
     def _write_names(self, pod: AgentPod, kept: SandboxedPod) -> None:
         folder = self._settings.pods / pod.uid / "etc"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "hosts").write_text(hosts_file(pod, kept.address, ()))
+        self._names.add(pod, kept.address, folder / "hosts")
         (folder / "hostname").write_text(pod.hostname + "\n")
-        (folder / "resolv.conf").write_bytes(_resolver())
+        (folder / "resolv.conf").write_bytes(resolver_file())
 
     # -- starting ---------------------------------------------------------------------------------------------
     async def _start(self, pod: AgentPod, name: str, attempt: int) -> None:
@@ -174,19 +266,7 @@ class ProcessRuntime:
         identity = container_id(pod.uid, name, attempt)
         self._ended[identity] = asyncio.Event()
         try:
-            kept = self._pods[pod.uid]
-            place = self._place(pod, container, attempt, kept)
-            order = order_for(
-                pod,
-                container,
-                attempt,
-                line=line,
-                references=kept.references,
-                place=place,
-                isolation=self._isolation(),
-                variables=self._settings.environment,
-            )
-            record = await self._supervisor.start(order)
+            record = await self._supervisor.start(self._order(pod, name, attempt, line))
         except Missing as error:
             self._report(pod.uid, Unstarted(name, attempt, "CreateContainerConfigError", str(error)))
         except SupervisorError as error:
@@ -198,6 +278,23 @@ class ProcessRuntime:
             self._report(pod.uid, Started(name, attempt, _moment(record["started"])))
             if known["exit_code"] is not None:
                 self._report_exit(known)
+
+    def _order(self, pod: AgentPod, name: str, attempt: int, line: CommandLine) -> Order:
+        container, kept = pod.container(name), self._pods.get(pod.uid)
+        assert container is not None, "a pod's containers do not change"
+        if kept is None:
+            raise Missing(f"pod {pod.name} is not prepared on this node")
+        return order_for(
+            pod,
+            container,
+            attempt,
+            line=line,
+            references=kept.references,
+            place=self._place(pod, container, attempt, kept),
+            isolation=self._isolation(),
+            variables=self._variables,
+            cgroups=self._cgroups.make(container_id(pod.uid, name, attempt), container.resources),
+        )
 
     def _place(self, pod: AgentPod, container: AgentContainer, attempt: int, kept: SandboxedPod) -> Place:
         """The container's folders, made."""
@@ -212,7 +309,7 @@ class ProcessRuntime:
         (own / TERMINATION_LOG).touch(0o666)
         (own / TERMINATION_LOG).chmod(0o666)
         for mount in container.volume_mounts:
-            part = sub_path_of(mount, self._settings.environment)
+            part = sub_path_of(mount, self._variables)
             if part and mount.name in kept.volumes:
                 _make_inside(Path(kept.volumes[mount.name]), part)
         return Place(
@@ -276,6 +373,10 @@ class ProcessRuntime:
             ended.set()
         self._stopping.pop(identity, None)
         kept = self._pods.get(uid)
+        if record["exit_code"] == KILLED and not record["is_lost"]:
+            record = {**record, "oom_killed": self._cgroups.was_out_of_memory(identity)}
+            self._records[identity] = record
+        self._cgroups.remove(identity)
         message = self._termination_message(kept.pod, name, int(attempt), record) if kept is not None else ""
         found = _found(record).ended
         assert found is not None, "an exit has an exit code"
@@ -294,15 +395,20 @@ class ProcessRuntime:
 
     async def _clean(self, uid: str) -> None:
         """The pod has ended: everything but its logs and its exit records goes."""
+        self._names.remove(uid)
         kept = self._pods.pop(uid, None)
         if kept is not None and kept.preparing is not None:
             await asyncio.wait((kept.preparing,))
+        if self._supervisor.tier != "none":
+            with contextlib.suppress(SupervisorError):
+                await self._supervisor.ask("close_pod", pod=uid)
+        self._network.addresses.give_back(uid)
         await self._clock.run(lambda: self._remove_folders(uid))
 
     async def _forget(self, uid: str) -> None:
         mine = [identity for identity in self._records if identity.startswith(f"{uid}/")]
         for identity in mine:
-            if self._records[identity]["exit_code"] is None and not self._records[identity]["is_lost"]:
+            if _is_live(self._records[identity]):
                 await self._end(identity, timedelta(0))
         for identity in mine:
             self._records.pop(identity, None)
@@ -321,6 +427,7 @@ class ProcessRuntime:
         await self._supervisor.connect()
         listed = await self._supervisor.ask("list")
         self._records = {record["container"]: record for record in listed["containers"]}
+        self._known_addresses: dict[str, str] = listed["pods"]
 
     def _supervisor_lost(self) -> None:
         """Its processes ended with it; another one takes over."""
@@ -366,11 +473,20 @@ def _tail(path: Path) -> str:
         return ""
 
 
-def _resolver() -> bytes:
-    try:
-        return Path("/etc/resolv.conf").read_bytes()[:65536]
-    except OSError:
-        return b""
+def resolver_file() -> bytes:
+    """The machine's; where that names only a resolver on loopback, which pods cannot reach, what it asks in turn."""
+    for path in (Path("/etc/resolv.conf"), Path("/run/systemd/resolve/resolv.conf")):
+        try:
+            text = path.read_bytes()[:65536]
+        except OSError:
+            continue
+        if b"nameserver 127." not in text:
+            return text
+    return b""
+
+
+def _is_live(record: Record) -> bool:
+    return record["exit_code"] is None and not record["is_lost"]
 
 
 def _make_inside(folder: Path, part: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -20,7 +21,7 @@ class ProcessSettings:
     pod_network: PodNetwork = "auto"
     images: tuple[Image, ...] = ()
     hidden: tuple[Path, ...] = ()
-    api_server: tuple[str, int] | None = None  # where pods find the API server, as this machine reaches it
+    api_server: Callable[[], tuple[str, int] | None] = lambda: None  # as this machine reaches it; asked at the start
     environment: dict[str, str] = field(default_factory=dict)  # variables every container gets
 
     @property

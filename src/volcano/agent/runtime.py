@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
 from typing import Protocol, TypeAlias
 
 from volcano.agent.pod_events import Assigned, Command, Event
@@ -23,6 +23,11 @@ class Runtime(Protocol):
         """The scheme of its container ids."""
         ...
 
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """What its nodes say of it: which kinds of isolation are active, known once it is open."""
+        ...
+
     async def open(self, report: Report) -> None:
         """Get ready; afterwards `resume` knows what still runs from before."""
         ...
@@ -40,3 +45,7 @@ class Runtime(Protocol):
         ...
 
     def carry_out(self, pod: AgentPod, command: Command) -> None: ...
+
+    def saw(self, pod: AgentPod, *, is_gone: bool) -> None:
+        """A bound pod, on this node or another, as the API server tells it: a peer for someone, perhaps."""
+        ...

@@ -87,8 +87,9 @@ class _View:
                 os.mkdir(copy)
                 linux.mount(entry.path, copy, "", linux.MS_BIND | linux.MS_REC)
         for top in tops:
-            os.makedirs(f"{staging}/{top}", exist_ok=True)
-            self._own.append(f"{staging}/{top}/")
+            if not os.path.lexists(f"{staging}/{top}"):
+                os.mkdir(f"{staging}/{top}")
+                self._own.append(f"{staging}/{top}/")
         return staging
 
     def _place(self, target: str, *, is_file: bool) -> str:

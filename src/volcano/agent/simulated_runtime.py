@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Final
 
 from volcano.agent.pod_events import (
@@ -45,6 +46,7 @@ class SimulatedRuntime:
     """Keeps, for each live container of each pod, only when it began."""
 
     name = "simulated"
+    annotations: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -81,6 +83,9 @@ class SimulatedRuntime:
     def end_strangers(self, uids: Set[str]) -> None:
         for uid, container in [key for key in self._live if key[0] not in uids]:
             del self._live[uid, container]
+
+    def saw(self, pod: AgentPod, *, is_gone: bool) -> None:
+        return None
 
     def carry_out(self, pod: AgentPod, command: Command) -> None:
         match command:

@@ -19,6 +19,7 @@ from typing import Any
 
 from volcano.agent import container_exec, container_shim, linux, sandbox
 from volcano.agent.journal import Journal
+from volcano.agent.netlink import Netlink
 from volcano.agent.supervisor_protocol import (
     JOURNAL,
     LARGEST_MESSAGE,
@@ -27,6 +28,7 @@ from volcano.agent.supervisor_protocol import (
     VERSION,
     Order,
     Record,
+    Wire,
     decode,
     encode,
 )
@@ -58,6 +60,7 @@ class Supervisor:
         self._execs: dict[int, tuple[Connection, int]] = {}
         self._answers: dict[int, tuple[Connection, int, str]] = {}  # pipe → who asked to start what
         self._pods: dict[str, dict[str, int]] = {}  # pod → descriptors of its namespaces
+        self._addresses: dict[str, str] = {}
         self._life, self._life_end = os.pipe()
         self._namespaces = {name: os.open(f"/proc/self/ns/{name}", os.O_RDONLY) for name in ("pid", "net", "ipc")}
         self._is_ending = False
@@ -181,7 +184,7 @@ class Supervisor:
             case "hello":
                 return {"version": VERSION, "pid": os.getpid(), "tier": self.tier}
             case "list":
-                return {"containers": list(self._journal.records.values()), "pods": list(self._pods)}
+                return {"containers": list(self._journal.records.values()), "pods": self._addresses}
             case "start":
                 self._start(connection, request["order"], number)
                 return None
@@ -191,10 +194,9 @@ class Supervisor:
                 self._exec(connection, request, number)
                 return None
             case "open_pod":
-                return self._open_pod(request["pod"], request["network"])
+                return self._open_pod(request["pod"], request["wire"])
             case "close_pod":
-                for descriptor in self._pods.pop(request["pod"], {}).values():
-                    os.close(descriptor)
+                self._close_pod(request["pod"])
                 return {}
             case "forget":
                 live = set(self._live.values())
@@ -279,20 +281,48 @@ class Supervisor:
             for descriptor in taken:
                 os.close(descriptor)
 
-    def _open_pod(self, pod: str, network: bool) -> dict[str, Any]:
+    def _open_pod(self, pod: str, wire: Wire | None) -> dict[str, Any]:
         """Namespaces that a pod's containers share: made by entering and leaving them again."""
         if pod in self._pods:
-            return {}
-        flags = linux.NEWIPC | (linux.NEWNET if network else 0)
-        linux.unshare(flags)
+            return {"address": self._addresses.get(pod, "")}
+        names = ("net", "ipc") if wire is not None else ("ipc",)
+        linux.unshare(linux.NEWIPC | (linux.NEWNET if wire is not None else 0))
         try:
-            names = ("net", "ipc") if network else ("ipc",)
-            self._pods[pod] = {name: os.open(f"/proc/self/ns/{name}", os.O_RDONLY) for name in names}
+            found = {name: os.open(f"/proc/self/ns/{name}", os.O_RDONLY) for name in names}
         finally:
-            linux.setns(self._namespaces["ipc"], linux.NEWIPC)
-            if network:
-                linux.setns(self._namespaces["net"], linux.NEWNET)
-        return {}
+            self._go_home()
+        self._pods[pod] = found
+        if wire is not None:
+            try:
+                self._connect(found["net"], wire)
+            except OSError:
+                self._close_pod(pod)
+                raise
+            self._addresses[pod] = wire["address"]
+        return {"address": self._addresses.get(pod, "")}
+
+    def _connect(self, namespace: int, wire: Wire) -> None:
+        """A wire from the bridge into the pod's network, and what the pod needs to use it."""
+        with Netlink() as kernel:
+            kernel.add_pair(wire["device"], "eth0", peer_namespace=namespace, master=wire["bridge"], mtu=wire["mtu"])
+        linux.setns(namespace, linux.NEWNET)
+        try:
+            with Netlink() as kernel:
+                kernel.set_up("lo")
+                kernel.add_address("eth0", wire["address"], wire["prefix"])
+                kernel.set_up("eth0")
+                kernel.add_default_route(wire["gateway"])
+        finally:
+            self._go_home()
+
+    def _go_home(self) -> None:
+        linux.setns(self._namespaces["ipc"], linux.NEWIPC)
+        linux.setns(self._namespaces["net"], linux.NEWNET)
+
+    def _close_pod(self, pod: str) -> None:
+        for descriptor in self._pods.pop(pod, {}).values():
+            os.close(descriptor)
+        self._addresses.pop(pod, None)
 
     # -- ends -------------------------------------------------------------------------------------------------
     def _reap(self) -> None:

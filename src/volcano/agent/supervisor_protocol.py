@@ -26,6 +26,17 @@ class Mount(TypedDict):
     read_only: bool
 
 
+class Wire(TypedDict):
+    """How a pod is connected: its address, and the bridge its device is on."""
+
+    bridge: str
+    device: str
+    address: str
+    prefix: int
+    gateway: str
+    mtu: int
+
+
 class Order(TypedDict):
     """All that is needed to start a container."""
 

@@ -1,18 +1,16 @@
+# ruff: noqa: ASYNC110, ASYNC240
 """Pods really run: exit codes, messages, volumes, environment, restarts, deadlines, deletion."""
 
 from __future__ import annotations
 
-import importlib.util
+import asyncio
 import os
 from pathlib import Path
 
 import pytest
 
-_spec = importlib.util.spec_from_file_location("agent_kit", Path(__file__).with_name("conftest.py"))
-assert _spec is not None and _spec.loader is not None
-kit = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(kit)
-a_pod, terminated = kit.a_pod, kit.terminated
+from tests.system.agent.kit import PODS, a_pod, terminated
+from volcano.api.meta import Key
 
 
 async def test_a_pod_that_ends_well_succeeded(machine):
@@ -79,10 +77,10 @@ async def test_deleting_a_pod_asks_it_to_end_and_then_removes_it(machine):
     known = machine.agent.find("default", "polite")
     log = machine.runtime.log_file(known.pod, "main", 0)
     while "ready" not in log.read_text():
-        await kit.asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)
     saved = os.open(log, os.O_RDONLY)
 
-    await machine.client.delete(kit.PODS, kit.Key("default", "polite"))
+    await machine.client.delete(PODS, Key("default", "polite"))
 
     await machine.until_gone("polite")
     assert b"asked" in os.read(saved, 65536)
@@ -100,13 +98,13 @@ async def test_a_pod_that_will_not_end_is_killed_with_everything_it_started(mach
     await machine.create(a_pod("stubborn", "sh", "-c", script, container=container, **volumes))
     await machine.until_phase("stubborn", "Running")
     while not (mark / "beat").exists():
-        await kit.asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)
 
-    await machine.client.delete(kit.PODS, kit.Key("default", "stubborn"), {"gracePeriodSeconds": 1})
+    await machine.client.delete(PODS, Key("default", "stubborn"), {"gracePeriodSeconds": 1})
 
     await machine.until_gone("stubborn")
     (mark / "beat").unlink()
-    await kit.asyncio.sleep(0.3)
+    await asyncio.sleep(0.3)
     assert not (mark / "beat").exists()
 
 
@@ -216,7 +214,7 @@ async def test_init_containers_run_first_and_a_sidecar_beside(machine):
 
     assert pod["status"]["phase"] == "Succeeded"
     assert (await machine.output("staged")).split() == ["one", "beside", "two"]
-    assert [each["state"]["terminated"]["exitCode"] for each in pod["status"]["initContainerStatuses"]][0] == 0
+    assert pod["status"]["initContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
 
 
 async def test_a_failing_container_is_started_again(machine):

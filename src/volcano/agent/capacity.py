@@ -1,0 +1,88 @@
+"""What this machine can offer as a node: CPUs, memory, disk and accelerators, as far as it says so."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+PODS: Final = 110
+GPU: Final = "nvidia.com/gpu"
+_GPU_DEVICE: Final = re.compile(r"nvidia\d+")
+
+
+def machine_capacity(directory: Path) -> dict[str, str]:
+    """Quantities of this machine; `directory` is where pods keep their files."""
+    capacity = {
+        "cpu": str(usable_cpus()),
+        "memory": f"{memory_kilobytes()}Ki",
+        "pods": str(PODS),
+        "ephemeral-storage": f"{disk_kilobytes(directory)}Ki",
+    }
+    gpus = gpu_count()
+    return capacity | ({GPU: str(gpus)} if gpus else {})
+
+
+def usable_cpus() -> int:
+    """The CPUs this process may run on."""
+    return max(1, len(os.sched_getaffinity(0)))
+
+
+def memory_kilobytes() -> int:
+    """The machine's memory, or less where a control group limits this process."""
+    total = _meminfo()
+    for path in _memory_limits():
+        try:
+            limit = int(path.read_text())
+        except (OSError, ValueError):
+            continue  # "max", or not this version of control groups
+        if 0 < limit < total * 1024:
+            total = limit // 1024
+    return total
+
+
+def disk_kilobytes(directory: Path) -> int:
+    while not directory.exists():
+        directory = directory.parent
+    return shutil.disk_usage(directory).total // 1024
+
+
+def gpu_count(devices: Path = Path("/dev")) -> int:
+    """By their device files; by nvidia-smi where those are named otherwise."""
+    try:
+        found = sum(1 for each in devices.iterdir() if _GPU_DEVICE.fullmatch(each.name))
+    except OSError:
+        found = 0
+    if found or shutil.which("nvidia-smi") is None:
+        return found
+    try:
+        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    return sum(1 for line in listed.stdout.splitlines() if line.startswith(b"GPU "))
+
+
+def _meminfo() -> int:
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemTotal:"):
+            return int(line.split()[1])
+    return 1024 * 1024
+
+
+def _memory_limits() -> list[Path]:
+    """Files that may hold a memory limit of this process's control group, in both versions."""
+    found = []
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return []
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            found.append(Path("/sys/fs/cgroup") / path.strip("/") / "memory.max")
+        elif "memory" in controllers.split(","):
+            found.append(Path("/sys/fs/cgroup/memory") / path.strip("/") / "memory.limit_in_bytes")
+    return found

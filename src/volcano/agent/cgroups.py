@@ -1,0 +1,180 @@
+"""CPU and memory limits by control groups: version 2 where a part of the tree is ours, version 1 for root.
+
+Containers without limits or requests get no group: making one costs more than a short process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from volcano.api.core import ResourceRequirements
+from volcano.api.quantity import QuantityError, parse_quantity
+
+ROOT: Final = Path("/sys/fs/cgroup")
+PERIOD: Final = 100_000  # microseconds
+SMALLEST_QUOTA: Final = 1000
+SHARES_PER_CPU: Final = 1024
+MOST_PROCESSES: Final = 32_768
+V1_CONTROLLERS: Final = ("cpu", "memory")
+
+Settings = Mapping[str, str]
+
+
+def limits_v1(resources: ResourceRequirements) -> dict[str, dict[str, str]]:
+    """Controller → file → value. Empty when the container asks for nothing."""
+    settings: dict[str, dict[str, str]] = {}
+    cpu, memory, request = _amounts(resources)
+    if request:
+        settings.setdefault("cpu", {})["cpu.shares"] = str(max(2, request * SHARES_PER_CPU // 1000))
+    if cpu:
+        settings.setdefault("cpu", {})["cpu.cfs_period_us"] = str(PERIOD)
+        settings["cpu"]["cpu.cfs_quota_us"] = str(max(SMALLEST_QUOTA, cpu * PERIOD // 1000))
+    if memory:
+        settings["memory"] = {"memory.limit_in_bytes": str(memory)}
+    return settings
+
+
+def limits_v2(resources: ResourceRequirements) -> dict[str, str]:
+    """File → value. Empty when the container asks for nothing."""
+    settings: dict[str, str] = {}
+    cpu, memory, request = _amounts(resources)
+    if request:
+        shares = max(2, min(262144, request * SHARES_PER_CPU // 1000))
+        settings["cpu.weight"] = str(1 + (shares - 2) * 9999 // 262142)
+    if cpu:
+        settings["cpu.max"] = f"{max(SMALLEST_QUOTA, cpu * PERIOD // 1000)} {PERIOD}"
+    if memory:
+        settings |= {"memory.max": str(memory), "memory.swap.max": "0"}
+    return settings | ({"pids.max": str(MOST_PROCESSES)} if settings else {})
+
+
+class Cgroups:
+    """The groups of one agent's containers; does nothing where groups cannot be made."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.version = 0
+        self._parents: dict[str, Path] = {}  # v1: by controller; v2: under ""
+
+    def open(self) -> str:
+        """Find out what is possible; the answer is a sentence for people."""
+        if self._open_v2():
+            return "CPU and memory limits are kept by control groups (version 2)"
+        if self._open_v1():
+            return "CPU and memory limits are kept by control groups (version 1)"
+        return "CPU and memory limits are not kept: no control groups are delegated to this user"
+
+    def make(self, container: str, resources: ResourceRequirements) -> tuple[str, ...]:
+        """The files a process joins the container's groups by."""
+        if self.version == 2:
+            files = limits_v2(resources)
+            return (self._group(self._parents[""], container, files),) if files else ()
+        if self.version == 1:
+            wanted = limits_v1(resources)
+            return tuple(self._group(self._parents[name], container, files) for name, files in wanted.items())
+        return ()
+
+    def was_out_of_memory(self, container: str) -> bool:
+        name = container.replace("/", "_")
+        for parent, file in (
+            (self._parents.get(""), "memory.events"),
+            (self._parents.get("memory"), "memory.oom_control"),
+        ):
+            if parent is None:
+                continue
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                for line in (parent / name / file).read_text().splitlines():
+                    key, _, count = line.partition(" ")
+                    if key == "oom_kill" and int(count) > 0:
+                        return True
+        return False
+
+    def remove(self, container: str) -> None:
+        for parent in self._parents.values():
+            with contextlib.suppress(OSError):
+                (parent / container.replace("/", "_")).rmdir()
+
+    def close(self) -> None:
+        for parent in self._parents.values():
+            with contextlib.suppress(OSError):
+                for group in parent.iterdir():
+                    if group.is_dir():
+                        with contextlib.suppress(OSError):
+                            group.rmdir()
+                parent.rmdir()
+
+    def _group(self, parent: Path, container: str, files: Settings) -> str:
+        folder = parent / container.replace("/", "_")
+        folder.mkdir(exist_ok=True)
+        for file, value in files.items():
+            with contextlib.suppress(FileNotFoundError):  # swap, for one, is not on every machine
+                (folder / file).write_text(value)
+        return str(folder / "cgroup.procs")
+
+    def _open_v2(self) -> bool:
+        if not (ROOT / "cgroup.controllers").exists():
+            return False
+        own = _own_groups().get("")
+        tops = [ROOT] if os.geteuid() == 0 else []
+        if own is not None:
+            tops += [ROOT / own.strip("/"), (ROOT / own.strip("/")).parent]
+        for top in tops:
+            parent = top / self._name
+            try:
+                if "memory" not in (top / "cgroup.subtree_control").read_text().split():
+                    (top / "cgroup.subtree_control").write_text("+cpu +memory +pids")
+                parent.mkdir(exist_ok=True)
+                (parent / "cgroup.subtree_control").write_text("+cpu +memory +pids")
+            except OSError:
+                with contextlib.suppress(OSError):
+                    parent.rmdir()
+                continue
+            self.version, self._parents = 2, {"": parent}
+            return True
+        return False
+
+    def _open_v1(self) -> bool:
+        if os.geteuid() != 0:
+            return False
+        own, parents = _own_groups(), {}
+        for controller in V1_CONTROLLERS:
+            parent = ROOT / controller / own.get(controller, "/").strip("/") / self._name
+            try:
+                parent.mkdir(exist_ok=True)
+            except OSError:
+                continue
+            parents[controller] = parent
+        if len(parents) < len(V1_CONTROLLERS):
+            return False
+        self.version, self._parents = 1, parents
+        return True
+
+
+def _own_groups() -> dict[str, str]:
+    """Controller → path of this process's group; version 2 is under the empty name."""
+    found = {}
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            for controller in controllers.split(","):
+                found[controller] = path
+    return found
+
+
+def _amounts(resources: ResourceRequirements) -> tuple[int, int, int]:
+    """Limit of CPU in thousandths, limit of memory in bytes, requested CPU; 0 where nothing is said."""
+
+    def read(amounts: Mapping[str, str | int | float] | None, name: str, *, milli: bool) -> int:
+        try:
+            amount = parse_quantity((amounts or {}).get(name, 0))
+        except QuantityError:
+            return 0
+        return amount.milli if milli else amount.value
+
+    cpu = read(resources.limits, "cpu", milli=True)
+    memory = read(resources.limits, "memory", milli=False)
+    return cpu, memory, read(resources.requests, "cpu", milli=True) or cpu

@@ -1,0 +1,183 @@
+"""One exec over a WebSocket, in Kubernetes' channel protocol (v4, v5): streams in, streams out, then a status."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import struct
+import termios
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+from aiohttp import WSMsgType, web
+
+STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
+PROTOCOLS: Final = (
+    "v5.channel.k8s.io",
+    "v4.channel.k8s.io",
+    "v3.channel.k8s.io",
+    "v2.channel.k8s.io",
+    "channel.k8s.io",
+)
+CHUNK: Final = 32 * 1024
+LARGEST_MESSAGE: Final = 4 * 2**20
+
+Run = Callable[[list[int]], Awaitable[int]]
+"""Runs the command with these as its standard streams, and returns its exit code."""
+
+
+class ExecSession:
+    """The streams of one command, and the client they are for."""
+
+    def __init__(self, socket: web.WebSocketResponse, *, stdin: bool, stderr: bool, terminal: bool) -> None:
+        self._socket, self._has_stdin, self._has_stderr, self._terminal = socket, stdin, stderr, terminal
+        self._input = -1  # our end of the command's input
+        self._outputs: dict[int, int] = {}  # our end → channel
+
+    async def run(self, command: Run) -> None:
+        theirs = self._make_streams()
+        try:
+            running = asyncio.ensure_future(self._run(command, theirs))
+            incoming = asyncio.ensure_future(self._receive())
+            outgoing = [asyncio.ensure_future(self._pump(end, channel)) for end, channel in self._outputs.items()]
+            try:
+                await asyncio.wait((running, incoming), return_when=asyncio.FIRST_COMPLETED)
+                if running.done():
+                    await asyncio.wait(outgoing, timeout=5)
+                    await self._socket.send_bytes(bytes((ERROR,)) + status_of(running))
+            finally:
+                for task in (running, incoming, *outgoing):
+                    task.cancel()
+                await asyncio.gather(running, incoming, *outgoing, return_exceptions=True)
+        finally:
+            for end in {self._input, *self._outputs} - {-1}:
+                with contextlib.suppress(OSError):
+                    os.close(end)
+
+    def _make_streams(self) -> list[int]:
+        if self._terminal:
+            master, slave = os.openpty()
+            os.set_blocking(master, False)
+            self._input, self._outputs = master, {master: STDOUT}
+            return [slave, os.dup(slave), os.dup(slave)]
+        if self._has_stdin:
+            stdin, self._input = os.pipe()
+            os.set_blocking(self._input, False)
+        else:
+            stdin = os.open("/dev/null", os.O_RDONLY)
+        out, stdout = os.pipe()
+        err, stderr = os.pipe()
+        for end in (out, err):
+            os.set_blocking(end, False)
+        self._outputs = {out: STDOUT, err: STDERR if self._has_stderr else STDOUT}
+        return [stdin, stdout, stderr]
+
+    async def _run(self, command: Run, theirs: list[int]) -> int:
+        try:
+            return await command(theirs)
+        finally:
+            for end in theirs:
+                os.close(end)
+
+    async def _pump(self, end: int, channel: int) -> None:
+        while True:
+            chunk = await _read(end)
+            if not chunk:
+                return
+            await self._socket.send_bytes(bytes((channel,)) + chunk)
+
+    async def _receive(self) -> None:
+        """Returns when the client hangs up."""
+        async for message in self._socket:
+            if message.type not in (WSMsgType.BINARY, WSMsgType.TEXT):
+                continue
+            content: bytes = message.data if isinstance(message.data, bytes) else message.data.encode()
+            if not content:
+                continue
+            match content[0]:
+                case 0:
+                    await self._feed(content[1:])
+                case 4:
+                    self._resize(content[1:])
+                case 255 if content[1:2] == b"\0":
+                    self._end_input()
+
+    async def _feed(self, content: bytes) -> None:
+        view = memoryview(content)
+        while view and self._input >= 0:
+            try:
+                view = view[os.write(self._input, view) :]
+            except BlockingIOError:
+                await _writable(self._input)
+            except OSError:
+                return  # the command no longer reads
+
+    def _end_input(self) -> None:
+        if self._terminal or self._input < 0:
+            return
+        os.close(self._input)
+        self._input = -1
+
+    def _resize(self, content: bytes) -> None:
+        if not self._terminal:
+            return
+        with contextlib.suppress(ValueError, TypeError, OSError, msgspec.DecodeError):
+            size: Any = msgspec.json.decode(content)
+            packed = struct.pack("HHHH", int(size["Height"]) & 0xFFFF, int(size["Width"]) & 0xFFFF, 0, 0)
+            fcntl.ioctl(self._input, termios.TIOCSWINSZ, packed)
+
+
+def status_of(ended: asyncio.Future[int]) -> bytes:
+    """How it went, as the Status object the client expects."""
+    error = ended.exception()
+    if error is not None:
+        failure = {"metadata": {}, "status": "Failure", "message": str(error), "reason": "InternalError", "code": 500}
+        return msgspec.json.encode(failure)
+    code = ended.result()
+    if code == 0:
+        return msgspec.json.encode({"metadata": {}, "status": "Success"})
+    return msgspec.json.encode(
+        {
+            "metadata": {},
+            "status": "Failure",
+            "message": f"command terminated with non-zero exit code: exit status {code}",
+            "reason": "NonZeroExitCode",
+            "details": {"causes": [{"reason": "ExitCode", "message": str(code)}]},
+        }
+    )
+
+
+async def _read(end: int) -> bytes:
+    """Bytes, or none at the end; a terminal whose last user is gone ends too."""
+    loop = asyncio.get_running_loop()
+    while True:
+        try:
+            return os.read(end, CHUNK)
+        except BlockingIOError:
+            pass
+        except OSError:
+            return b""
+        ready: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(end, _settle, ready)
+        try:
+            await ready
+        finally:
+            loop.remove_reader(end)
+
+
+async def _writable(end: int) -> None:
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+    loop.add_writer(end, _settle, ready)
+    try:
+        await ready
+    finally:
+        loop.remove_writer(end)
+
+
+def _settle(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)

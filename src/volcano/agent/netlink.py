@@ -1,0 +1,123 @@
+"""Network devices, addresses and routes, spoken to the kernel directly (rtnetlink), so that no program is needed.
+
+Each call is one message and its acknowledgement; a refusal is an OSError.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from typing import Final
+
+NEWLINK, DELLINK, SETLINK = 16, 17, 19
+NEWADDR, NEWROUTE = 20, 24
+REQUEST, ACK, EXCLUSIVE, CREATE = 1, 4, 0x200, 0x400
+ERROR, DONE = 2, 3
+UP: Final = 1
+
+IFNAME, LINK, MASTER, LINKINFO, NET_NS_FD, MTU, ADDRESS = 3, 5, 10, 18, 28, 4, 1
+INFO_KIND, INFO_DATA, VETH_PEER = 1, 2, 1
+ADDRESS_ADDRESS, ADDRESS_LOCAL = 1, 2
+ROUTE_GATEWAY, ROUTE_OIF = 5, 4
+
+
+class Netlink:
+    """A socket to the kernel in the network namespace it was opened in."""
+
+    def __init__(self, protocol: int = socket.NETLINK_ROUTE) -> None:
+        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, protocol)
+        self._socket.bind((0, 0))
+        self._sequence = 0
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def __enter__(self) -> Netlink:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- devices ----------------------------------------------------------------------------------------------
+    def add_bridge(self, name: str) -> None:
+        self._link(attribute(IFNAME, text(name)) + kind("bridge"))
+
+    def add_pair(self, name: str, peer: str, *, peer_namespace: int, master: str = "", mtu: int = 0) -> None:
+        """Two ends of a wire: one here (on a bridge), one in the namespace of a descriptor."""
+        size = attribute(MTU, struct.pack("=I", mtu)) if mtu else b""
+        other = _link_header() + attribute(IFNAME, text(peer)) + size
+        other += attribute(NET_NS_FD, struct.pack("=I", peer_namespace))
+        here = _link_header(UP) + attribute(IFNAME, text(name)) + size
+        if master:
+            here += attribute(MASTER, struct.pack("=I", socket.if_nametoindex(master)))
+        self.ask(NEWLINK, here + kind("veth", attribute(VETH_PEER, other)), CREATE | EXCLUSIVE)
+
+    def remove(self, name: str) -> None:
+        self.ask(DELLINK, _link_header(index=socket.if_nametoindex(name)))
+
+    def set_up(self, name: str) -> None:
+        self.ask(NEWLINK, _link_header(UP, socket.if_nametoindex(name)))
+
+    def _link(self, attributes: bytes) -> None:
+        self.ask(NEWLINK, _link_header(UP) + attributes, CREATE | EXCLUSIVE)
+
+    # -- addresses --------------------------------------------------------------------------------------------
+    def add_address(self, name: str, address: str, prefix: int) -> None:
+        packed = socket.inet_aton(address)
+        header = struct.pack("=BBBBI", socket.AF_INET, prefix, 0, 0, socket.if_nametoindex(name))
+        body = header + attribute(ADDRESS_LOCAL, packed) + attribute(ADDRESS_ADDRESS, packed)
+        self.ask(NEWADDR, body, CREATE | EXCLUSIVE)
+
+    def add_default_route(self, gateway: str) -> None:
+        header = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, 254, 3, 0, 1, 0)
+        self.ask(NEWROUTE, header + attribute(ROUTE_GATEWAY, socket.inet_aton(gateway)), CREATE | EXCLUSIVE)
+
+    def ask(self, message: int, body: bytes, flags: int = 0) -> None:
+        self.batch([(message, body, flags)])
+
+    def batch(self, messages: list[tuple[int, bytes, int]]) -> None:
+        """Several messages at once; the first refusal is raised after all were answered."""
+        sent, wanted = b"", set()
+        for message, body, flags in messages:
+            self._sequence += 1
+            flags |= REQUEST
+            if flags & ACK or len(messages) == 1:
+                flags |= ACK
+                wanted.add(self._sequence)
+            sent += struct.pack("=IHHII", 16 + len(body), message, flags, self._sequence, 0) + body
+        self._socket.send(sent)
+        refusal: OSError | None = None
+        while wanted:
+            received = self._socket.recv(65536)
+            while received:
+                length, kind_, _, sequence, _ = struct.unpack_from("=IHHII", received)
+                if kind_ == ERROR:
+                    code = struct.unpack_from("=i", received, 16)[0]
+                    wanted.discard(sequence)
+                    if code and refusal is None:
+                        refusal = OSError(-code, f"netlink: {os.strerror(-code)}")
+                        if len(messages) > 1:
+                            wanted.clear()
+                received = received[(length + 3) & ~3 :]
+        if refusal is not None:
+            raise refusal
+
+
+def attribute(number: int, value: bytes) -> bytes:
+    length = 4 + len(value)
+    return struct.pack("=HH", length, number) + value + b"\0" * (-length % 4)
+
+
+def text(value: str) -> bytes:
+    return value.encode() + b"\0"
+
+
+def kind(name: str, details: bytes = b"") -> bytes:
+    return attribute(
+        LINKINFO, attribute(INFO_KIND, name.encode()) + (attribute(INFO_DATA, details) if details else b"")
+    )
+
+
+def _link_header(flags: int = 0, index: int = 0) -> bytes:
+    return struct.pack("=BBHiII", socket.AF_UNSPEC, 0, 0, index, flags, flags)

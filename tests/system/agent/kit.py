@@ -1,0 +1,136 @@
+# ruff: noqa: ASYNC110, ASYNC240
+"""A node agent with real processes on an embedded API server in memory; pods are bound by their tests."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from volcano.agent.agent import Agent
+from volcano.agent.images import Image
+from volcano.agent.kubelet_server import KubeletServer
+from volcano.agent.process_runtime import ProcessRuntime
+from volcano.agent.process_settings import PodNetwork, ProcessSettings
+from volcano.agent.settings import NodeSettings, NodeShape
+from volcano.api.core import Pod
+from volcano.api.errors import NotFound
+from volcano.api.meta import JSON, Key
+from volcano.api.scheme import find_resource_type, resource_type
+from volcano.apiserver.app import ApiServer
+from volcano.apiserver.memory_store import MemoryStore
+from volcano.machinery.client import Client
+from volcano.machinery.clock import SystemClock
+from volcano.machinery.transport import InProcess, User
+
+PODS = resource_type(Pod)
+NODE = "machine"
+DEADLINE = 30.0
+
+
+def a_pod(name: str, *command: str, container: JSON | None = None, metadata: JSON | None = None, **spec: Any) -> JSON:
+    """A pod bound to the test's node that runs one command once."""
+    main = {"name": "main", "image": "host", "command": list(command), **(container or {})}
+    return {
+        "metadata": {"name": name, "namespace": "default", **(metadata or {})},
+        "spec": {"nodeName": NODE, "restartPolicy": "Never", "containers": [main], **spec},
+    }
+
+
+class Machine:
+    """An API server and, between `start` and `stop`, an agent."""
+
+    def __init__(self, directory: Path, network: PodNetwork, images: tuple[Image, ...]) -> None:
+        self.clock = SystemClock()
+        self.server = ApiServer(MemoryStore(), clock=self.clock)
+        self.client = Client(InProcess(self.server.handle, User("admin", ("system:masters",))))
+        self.directory, self.network, self.images = directory, network, images
+        self.runtime: ProcessRuntime
+        self.agent: Agent
+        self._running: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        settings = ProcessSettings(self.directory / "agent", pod_network=self.network, images=self.images)
+        shape = NodeShape(NODE, {"cpu": "4", "memory": "8Gi", "pods": "110"})
+        self.runtime = ProcessRuntime(self.client, self.clock, settings)
+        kubelet = KubeletServer(self.runtime, self.clock, None)
+        self.agent = Agent(self.client, self.clock, NodeSettings((shape,)), self.runtime, kubelet=kubelet)
+        self._running = asyncio.create_task(self.agent.run())
+        ready = asyncio.create_task(self.agent.ready())
+        await asyncio.wait((self._running, ready), return_when=asyncio.FIRST_COMPLETED)
+        if self._running.done():
+            self._running.result()
+
+    async def crash(self) -> None:
+        """The agent is gone without a word; its supervisor is not."""
+        assert self._running is not None
+        await self.runtime._supervisor.close()  # before anything can be said: as a killed process would leave it
+        self._running.cancel()
+        with contextlib.suppress(BaseException):
+            await self._running
+        self._running = None
+
+    async def stop(self) -> None:
+        if self._running is None:
+            await self.start()
+        async with asyncio.timeout(DEADLINE):
+            for pod in (await self.client.list_json(PODS))["items"]:
+                key = Key(pod["metadata"]["namespace"], pod["metadata"]["name"])
+                with contextlib.suppress(NotFound):
+                    await self.client.delete(PODS, key, {"gracePeriodSeconds": 0})
+            while self.agent.pods:
+                await asyncio.sleep(0.01)
+        assert self._running is not None
+        self._running.cancel()
+        await asyncio.gather(self._running, return_exceptions=True)
+
+    async def create(self, *bodies: JSON) -> None:
+        for body in bodies:
+            row = find_resource_type("", body.get("kind", "Pod"))
+            assert row is not None
+            await self.client.create(row, body)
+
+    async def pod(self, name: str) -> JSON:
+        return await self.client.get_json(PODS, Key("default", name))
+
+    async def until(self, name: str, holds: Callable[[JSON], bool]) -> JSON:
+        """The pod, once this holds of it."""
+        pod: JSON = {}
+        try:
+            async with asyncio.timeout(DEADLINE):
+                while True:
+                    pod = await self.pod(name)
+                    if holds(pod):
+                        return pod
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            raise AssertionError(f"{name} never got there: {pod.get('status')}") from None
+
+    async def until_phase(self, name: str, phase: str) -> JSON:
+        return await self.until(name, lambda pod: pod["status"].get("phase") == phase)
+
+    async def until_gone(self, name: str) -> None:
+        async with asyncio.timeout(DEADLINE):
+            while True:
+                try:
+                    await self.pod(name)
+                except NotFound:
+                    return
+                await asyncio.sleep(0.02)
+
+    async def finished(self, name: str) -> JSON:
+        return await self.until(name, lambda pod: pod["status"].get("phase") in ("Succeeded", "Failed"))
+
+    async def output(self, name: str, container: str = "main", attempt: int = 0) -> str:
+        """What a container wrote, without the times."""
+        known = self.agent.find("default", name)
+        assert known is not None
+        lines = self.runtime.log_file(known.pod, container, attempt).read_text().splitlines()
+        return "\n".join(line.split(" ", 3)[3] for line in lines)
+
+
+def terminated(pod: JSON, container: int = 0) -> JSON:
+    state: JSON = pod["status"]["containerStatuses"][container]["state"]["terminated"]
+    return state
