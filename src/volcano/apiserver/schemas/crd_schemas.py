@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any, Final
 
 from volcano.api.errors import FieldError
@@ -10,12 +11,13 @@ from volcano.api.meta import JSON
 from volcano.apiserver.schemas import cel
 from volcano.apiserver.schemas import field_errors as say
 from volcano.apiserver.schemas.checks import compile_check
-from volcano.apiserver.schemas.field_errors import Path
-from volcano.apiserver.schemas.patterns import compile_pattern
+from volcano.apiserver.schemas.field_errors import Path, path_text
+from volcano.apiserver.schemas.patterns import compile_pattern, is_foreign
+from volcano.apiserver.schemas.pruning import compile_pruner
 from volcano.apiserver.schemas.rules import NATIVE
 
 MAX_DEPTH: Final = 100
-TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
+TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 NOT_SUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 JUNCTIONS: Final = ("allOf", "anyOf", "oneOf")
 LIST_TYPES: Final = ("atomic", "set", "map")
@@ -109,7 +111,7 @@ def _type_errors(schema: JSON, path: Path, level: str) -> Iterator[FieldError]:
     free = schema.get("x-kubernetes-preserve-unknown-fields") is True
     if kind and kind not in TYPES:
         yield say.unsupported(where, kind, TYPES)
-    elif kind == "null":
+    if kind == "null":
         yield say.forbidden(where, "type cannot be set to null, use nullable as an alternative")
     if embedded and kind != "object":
         detail = "must be object if x-kubernetes-embedded-resource is true"
@@ -118,6 +120,12 @@ def _type_errors(schema: JSON, path: Path, level: str) -> Iterator[FieldError]:
         yield say.required(where, MISSING_TYPE[level])
     if level == "root" and kind and kind != "object":
         yield say.invalid(where, kind, "must be object at the root")
+    if level == "root" or embedded:
+        for name in ("apiVersion", "kind"):
+            named = _properties(schema).get(name)
+            if isinstance(named, dict) and named.get("type") != "string":
+                place = (_key(path, "properties", name), "type")
+                yield say.invalid(place, named.get("type") or "", "must be string")
     if kind == "array" and schema.get("items") is None:
         yield say.required((path, "items"), "must be specified")
     if int_or_string and free:
@@ -162,6 +170,13 @@ def _list_and_map_errors(schema: JSON, path: Path) -> Iterator[FieldError]:
     if keys and list_type != "map":
         where, detail = (path, "x-kubernetes-list-type"), "must be map if x-kubernetes-list-map-keys is non-empty"
         yield say.invalid(where, list_type, detail) if list_type else say.required(where, detail)
+    items = schema.get("items")
+    if list_type == "set" and isinstance(items, dict):
+        detail = "must be atomic as item of a list with x-kubernetes-list-type=set"
+        if items.get("type") == "object" and items.get("x-kubernetes-map-type") != "atomic":
+            yield say.invalid(((path, "items"), "x-kubernetes-map-type"), items.get("x-kubernetes-list-type"), detail)
+        elif items.get("type") == "array" and items.get("x-kubernetes-list-type") not in (None, "atomic"):
+            yield say.invalid(((path, "items"), "x-kubernetes-list-type"), items["x-kubernetes-list-type"], detail)
     if list_type == "map":
         yield from _key_errors(schema, path, keys if isinstance(keys, list) else [])
 
@@ -224,18 +239,26 @@ def _default_errors(schema: JSON, path: Path) -> Iterator[FieldError]:
     default = schema.get("default")
     if default is None:
         return
+    found: list[Any] = []
+    unknown: list[str] = []
     try:
-        check = compile_check({key: value for key, value in schema.items() if key != "default"})
+        compile_check({key: value for key, value in schema.items() if key != "default"}).full(default, None, found)
+        pruner = compile_pruner(schema)
+        if pruner is not None:
+            pruner(deepcopy(default), None, unknown)
     except (KeyError, TypeError, ValueError, AttributeError):
         return  # the schema is broken, and that is reported where it is broken
-    found: list[Any] = []
-    check.full(default, (path, "default"), found)
-    yield from (error for _, error in found)
+    if unknown:
+        yield say.invalid((path, "default"), default, "must not have unknown fields")
+    for where, error in found:
+        place = path_text((path, "default"))
+        inner = path_text(where)
+        yield FieldError(f"{place}.{inner}" if inner else place, error.message, error.reason)
 
 
 def _validation_errors(schema: JSON, path: Path, depth: int) -> Iterator[FieldError]:
     pattern = schema.get("pattern")
-    if isinstance(pattern, str) and pattern and compile_pattern(pattern) is None:
+    if isinstance(pattern, str) and pattern and compile_pattern(pattern) is None and not is_foreign(pattern):
         detail = "must be a valid regular expression, but isn't: error parsing regexp"
         yield say.invalid((path, "pattern"), pattern, detail)
     for name in JUNCTIONS:

@@ -7,7 +7,8 @@ wrong type counts as absent.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from volcano.api.errors import FieldError
@@ -18,7 +19,7 @@ from volcano.apiserver.schemas.field_errors import Path
 
 SCOPES: Final = ("Cluster", "Namespaced")
 COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
-COLUMN_FORMATS: Final = ("binary", "byte", "date", "date-time", "double", "float", "int32", "int64", "password")
+COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 STRATEGIES: Final = ("None", "Webhook")
 MAX_VERSIONS: Final = 64
 
@@ -123,7 +124,9 @@ def _versions_errors(versions: list[Any]) -> Iterator[FieldError]:
         yield say.too_many("spec.versions", len(versions), MAX_VERSIONS)
         return
     for index, version in enumerate(map(as_object, versions)):
-        yield from _version_errors(version, (("spec.versions"), index))
+        yield from _version_errors(version, ("spec.versions", index))
+    for place, aspect in _aspects([as_object(version) for version in versions]):
+        yield from aspect(place)
     named = [as_text(as_object(version).get("name")) for version in versions]
     if len(set(named)) != len(named):
         yield say.invalid("spec.versions", versions, "must contain unique version names")
@@ -135,38 +138,61 @@ def _version_errors(version: JSON, path: Path) -> Iterator[FieldError]:
     name = as_text(version.get("name"))
     if problem := label_problem(name):
         yield say.invalid((path, "name"), name, problem)
-    schema = as_object(version.get("schema")).get("openAPIV3Schema")
-    place: Path = ((path, "schema"), "openAPIV3Schema")
-    if not isinstance(schema, dict):
-        yield say.required(place)
-    else:
-        yield from schema_errors(schema, place)
-    yield from _scale_errors(as_object(as_object(version.get("subresources")).get("scale")), version, path)
-    for index, column in enumerate(map(as_object, as_list(version.get("additionalPrinterColumns")))):
-        yield from _column_errors(column, ((path, "additionalPrinterColumns"), index))
+    if not isinstance(as_object(version.get("schema")).get("openAPIV3Schema"), dict):
+        yield say.required(((path, "schema"), "openAPIV3Schema"))
     warning = version.get("deprecationWarning")
     if isinstance(warning, str) and version.get("deprecated") is not True:
         yield say.invalid((path, "deprecationWarning"), warning, "can only be set for deprecated versions")
 
 
-def _scale_errors(scale: JSON, version: JSON, path: Path) -> Iterator[FieldError]:
-    if "scale" not in as_object(version.get("subresources")):
+def _aspects(versions: list[JSON]) -> Iterator[tuple[Path, Callable[[Path], Iterator[FieldError]]]]:
+    """Schema, subresources and columns, each with where it is reported.
+
+    Kubernetes keeps what all versions share in one place, and reports it there: `spec.validation` and so on.
+    """
+    for name, shared, errors in (
+        ("schema", "validation", _schema_place_errors),
+        ("subresources", "subresources", _subresources_errors),
+        ("additionalPrinterColumns", "additionalPrinterColumns", _columns_errors),
+    ):
+        values = [version.get(name) for version in versions]
+        if values and values[0] and all(value == values[0] for value in values):
+            yield ("spec", shared), partial(errors, values[0])
+        else:
+            for index, value in enumerate(values):
+                yield (("spec.versions", index), name), partial(errors, value)
+
+
+def _schema_place_errors(value: Any, path: Path) -> Iterator[FieldError]:
+    schema = as_object(value).get("openAPIV3Schema")
+    if isinstance(schema, dict):
+        yield from schema_errors(schema, (path, "openAPIV3Schema"))
+
+
+def _columns_errors(value: Any, path: Path) -> Iterator[FieldError]:
+    for index, column in enumerate(map(as_object, as_list(value))):
+        yield from _column_errors(column, (path, index))
+
+
+def _subresources_errors(value: Any, path: Path) -> Iterator[FieldError]:
+    if "scale" not in as_object(value):
         return
+    scale = as_object(as_object(value)["scale"])
     for name, roots in (
         ("specReplicasPath", (".spec.",)),
         ("statusReplicasPath", (".status.",)),
         ("labelSelectorPath", (".spec.", ".status.")),
     ):
-        place = ((path, "subresources"), f"scale.{name}")
-        value = as_text(scale.get(name))
-        if not value:
+        place = (path, f"scale.{name}")
+        found = as_text(scale.get(name))
+        if not found:
             if name != "labelSelectorPath":
                 yield say.required(place)
-        elif not value.startswith("."):
-            yield say.invalid(place, value, "must be a simple json path starting with .")
-        elif not value.startswith(roots):
-            under = "either .spec or .status" if len(roots) > 1 else roots[0].strip(".").join((".", ""))
-            yield say.invalid(place, value, f"should be a json path under {under}")
+        elif not found.startswith("."):
+            yield say.invalid(place, found, "must be a simple json path starting with .")
+        elif not found.startswith(roots):
+            under = "either .spec or .status" if len(roots) > 1 else roots[0].removesuffix(".")
+            yield say.invalid(place, found, f"should be a json path under {under}")
 
 
 def _column_errors(column: JSON, path: Path) -> Iterator[FieldError]:
@@ -214,5 +240,7 @@ def _conversion_errors(conversion: JSON) -> Iterator[FieldError]:
     webhook = conversion.get("webhook")
     if strategy == "Webhook" and not isinstance(as_object(webhook).get("clientConfig"), dict):
         yield say.required(f"{path}.webhookClientConfig", "required when strategy is set to Webhook")
+        if not as_list(as_object(webhook).get("conversionReviewVersions")):
+            yield say.required(f"{path}.conversionReviewVersions")
     elif strategy != "Webhook" and isinstance(webhook, dict):
         yield say.forbidden(f"{path}.webhookClientConfig", "should not be set when strategy is not set to Webhook")

@@ -20,6 +20,14 @@ _POSIX: Final = {
 }  # fmt: skip
 
 
+_FOREIGN: Final = re.compile(r"\\[pPQC]|\(\?[imsU]*-|\(\?U")
+
+
+def is_foreign(pattern: str) -> bool:
+    """Whether a pattern uses what only RE2 has, so that not compiling it here says nothing against it."""
+    return len(pattern) <= LONGEST_PATTERN and _FOREIGN.search(pattern) is not None
+
+
 @lru_cache(maxsize=4096)
 def compile_pattern(pattern: str) -> re.Pattern[str] | None:
     """The pattern for Python, or None when it cannot be said there."""
