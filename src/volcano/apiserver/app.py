@@ -33,6 +33,7 @@ from volcano.apiserver.authorization import MASTERS, Ask, Authorizer, RoleBasedA
 from volcano.apiserver.bootstrap import ADMIN, bootstrap
 from volcano.apiserver.calls import Backend, Call
 from volcano.apiserver.custom_resources import DefinitionFollower
+from volcano.apiserver.definition_cleaner import DefinitionCleaner
 from volcano.apiserver.discovery import discover
 from volcano.apiserver.health import Health
 from volcano.apiserver.ids import Ids, RandomIds
@@ -96,6 +97,7 @@ class ApiServer:
         registry = Registry()
         DefinitionFollower(store, registry)
         hub, outbound, ids = WatchHub(store), Outbound(), ids or RandomIds()
+        self.authorizer: Authorizer = authorizer or RoleBasedAccess(store)
         self.authenticator = Authenticator(store, clock, tokens=tokens, signing_key=signing_key)
         self.backend = Backend(
             store=store,
@@ -103,13 +105,13 @@ class ApiServer:
             hub=hub,
             clock=clock,
             ids=ids,
-            admission=AdmissionChain(store, admission, Webhooks(store, outbound, ids)),
+            admission=AdmissionChain(store, admission, Webhooks(store, outbound, ids), self.authorizer),
             issue_token=self.authenticator.issue,
             outbound=outbound,
         )
-        self.authorizer: Authorizer = authorizer or RoleBasedAccess(store)
         self.health = Health()
         self.telemetry = Telemetry(store, hub, metrics)
+        self._cleaner = DefinitionCleaner(store, self.handle, clock)
         self._reviewer = Reviewer(self.authenticator, self.authorizer)
         self._reads = 0
         self._writes = 0
@@ -117,10 +119,12 @@ class ApiServer:
     async def start(self) -> None:
         """Make what every cluster has; ready to serve afterwards."""
         await bootstrap(self.handle, crd_manifests())
+        self._cleaner.start()
 
     async def close(self) -> None:
         """End all watches and close the store."""
         self.backend.hub.close()
+        await self._cleaner.close()
         await self.backend.outbound.close()
         await self.backend.store.close()
 

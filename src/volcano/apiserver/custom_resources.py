@@ -16,7 +16,6 @@ from volcano.apiserver.resources import CRDS, Registry, Served
 from volcano.apiserver.schemas.structural import compile_schema
 from volcano.apiserver.store import DELETED, Change, Store
 
-CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 _PRESERVING: Final[JSON] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
@@ -24,10 +23,11 @@ def served_rows(crd: JSON) -> list[Served]:
     """One row for each served version."""
     spec = crd["spec"]
     storage = next((v["name"] for v in spec["versions"] if v.get("storage")), spec["versions"][0]["name"])
-    return [_row(spec, version, storage) for version in spec["versions"] if version.get("served")]
+    ends = bool(crd["metadata"].get("deletionTimestamp"))
+    return [_row(spec, version, storage, ends=ends) for version in spec["versions"] if version.get("served")]
 
 
-def _row(spec: JSON, version: JSON, storage: str) -> Served:
+def _row(spec: JSON, version: JSON, storage: str, *, ends: bool) -> Served:
     names = spec["names"]
     subresources = version.get("subresources") or {}
     row = ResourceType(
@@ -60,6 +60,7 @@ def _row(spec: JSON, version: JSON, storage: str) -> Served:
         storage_version=storage,
         list_kind=names.get("listKind") or f"{names['kind']}List",
         deprecation=warning,
+        is_terminating=ends,
     )
 
 
@@ -117,7 +118,7 @@ class DefinitionFollower:
                 continue
             if change.kind == DELETED:
                 self._registry.remove(change.stored.key.name)
-            elif change.previous is None or _spec_or_status_differs(change):
+            elif change.previous is None or _makes_a_difference(change):
                 self._take(msgspec.json.decode(change.stored.raw))
 
     def _take(self, crd: JSON) -> None:
@@ -125,7 +126,9 @@ class DefinitionFollower:
             self._registry.establish(crd["metadata"]["name"], served_rows(crd))
 
 
-def _spec_or_status_differs(change: Change) -> bool:
+def _makes_a_difference(change: Change) -> bool:
     assert change.previous is not None
     new, old = msgspec.json.decode(change.stored.raw), msgspec.json.decode(change.previous.raw)
+    if new["metadata"].get("deletionTimestamp") != old["metadata"].get("deletionTimestamp"):
+        return True
     return bool(new.get("spec") != old.get("spec") or is_established(new) != is_established(old))

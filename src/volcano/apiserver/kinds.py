@@ -12,6 +12,7 @@ from typing import Any, Final
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType
 
+CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 Prepare = Callable[[JSON], None]
 
 KEEPS_STATUS_ON_CREATE: Final = frozenset({"nodes"})
@@ -79,6 +80,13 @@ def _job(obj: JSON) -> None:
     spec.setdefault("selector", {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}})
 
 
+def _crd(obj: JSON) -> None:
+    """Its objects go before it does."""
+    finalizers = obj["metadata"].get("finalizers") or []
+    if isinstance(finalizers, list) and CLEANUP not in finalizers:
+        obj["metadata"]["finalizers"] = [*finalizers, CLEANUP]
+
+
 def prepare(row: ResourceType, obj: JSON) -> None:
     """A new object of a built-in kind."""
     prepare_one = PREPARE_CREATE.get(row.qualified)
@@ -102,6 +110,7 @@ def carry_over(row: ResourceType, obj: JSON, old: JSON) -> None:
 PREPARE_CREATE: Final[Mapping[str, Prepare]] = {
     "secrets": _secret,
     "jobs.batch": _job,
+    "customresourcedefinitions.apiextensions.k8s.io": _crd,
     "pods": _pod,
     "namespaces": _namespace,
     "services": _service,

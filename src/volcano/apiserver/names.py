@@ -58,7 +58,7 @@ def metadata_errors(qualified: str, metadata: JSON) -> list[FieldError]:
     errors += annotation_errors("metadata.annotations", metadata.get("annotations") or {})
     errors += _owner_errors(metadata.get("ownerReferences") or [])
     for finalizer in metadata.get("finalizers") or []:
-        errors += finalizer_errors("metadata.finalizers", finalizer)
+        errors += finalizer_errors("metadata.finalizers", finalizer, is_core="." not in qualified)
     return errors
 
 
@@ -114,9 +114,9 @@ def annotation_errors(path: str, annotations: Mapping[str, str]) -> list[FieldEr
 _STANDARD_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
 
-def finalizer_errors(path: str, finalizer: str) -> list[FieldError]:
+def finalizer_errors(path: str, finalizer: str, *, is_core: bool) -> list[FieldError]:
     errors = [invalid(path, finalizer, fault) for fault in qualified_name_problems(finalizer)]
-    if not errors and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+    if is_core and not errors and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
         errors.append(invalid(path, finalizer, "name is neither a standard finalizer name nor is it fully qualified"))
     return errors
 

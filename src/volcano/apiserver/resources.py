@@ -69,6 +69,7 @@ class Served(msgspec.Struct, frozen=True):
     storage_version: str = ""
     list_kind: str = ""
     deprecation: str = ""
+    is_terminating: bool = False
 
     @property
     def has_generation(self) -> bool:

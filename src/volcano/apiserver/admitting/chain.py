@@ -9,12 +9,14 @@ import msgspec
 
 from volcano.api.meta import JSON
 from volcano.apiserver.admission_hook import CREATE, DELETE, UPDATE, Admission, AdmitEverything, Attributes
+from volcano.apiserver.admitting.escalation import check_escalation
 from volcano.apiserver.admitting.limits import apply_limit_ranges, check_limit_ranges
 from volcano.apiserver.admitting.namespaces import check_deletion, check_namespace
 from volcano.apiserver.admitting.pods import default_tolerations, set_priority, set_service_account
 from volcano.apiserver.admitting.quota import QuotaLedger
 from volcano.apiserver.admitting.storage import check_one_default_priority, set_storage_class
 from volcano.apiserver.admitting.webhooks import Webhooks
+from volcano.apiserver.authorization import Authorizer
 from volcano.apiserver.store import Store
 
 Mutator = Callable[[Store, Attributes], None]
@@ -33,8 +35,9 @@ _CHECKS: Final[Mapping[str, tuple[Mutator, ...]]] = {
 class AdmissionChain:
     """Everything a write must pass. Reads are not admitted."""
 
-    def __init__(self, store: Store, hook: Admission | None, webhooks: Webhooks) -> None:
+    def __init__(self, store: Store, hook: Admission | None, webhooks: Webhooks, authorizer: Authorizer) -> None:
         self._store = store
+        self._authorizer = authorizer
         self._hook = hook or AdmitEverything()
         self._webhooks = webhooks
         self.quota = QuotaLedger(store)
@@ -68,6 +71,7 @@ class AdmissionChain:
         if attributes.operation in (CREATE, UPDATE) and not attributes.subresource:
             for check in _CHECKS.get(attributes.resource.qualified, ()):
                 check(self._store, attributes)
+            check_escalation(self._authorizer, attributes)
         _, warnings = await self._hook.admit(attributes)
         if self._webhooks.any_validating:
             warnings = [*warnings, *await self._webhooks.validate(attributes)]

@@ -19,6 +19,8 @@ NAME_ATTEMPTS: Final = 8
 async def create(call: Call) -> Response:
     if call.target.name:
         raise MethodNotAllowed("the server does not allow this method on the requested resource")
+    if call.served.is_terminating:
+        raise MethodNotAllowed("create not allowed while custom resource definition is terminating")
     options = write_options(call.request)
     for attempt in range(NAME_ATTEMPTS):
         obj = decode_body(call.request)
