@@ -14,6 +14,7 @@ import msgspec
 
 from volcano.agent.capacity import machine_capacity
 from volcano.agent.images import ImagesError, read_images
+from volcano.agent.process_agent import api_server_of
 from volcano.agent.process_settings import ProcessSettings
 from volcano.agent.settings import SIMULATED_CAPACITY, NodeSettings, NodeShape, simulated_nodes
 from volcano.api.manifests import ManifestError, load_documents
@@ -107,7 +108,14 @@ def process_settings(options: NodeOptions, folder: Path, *, given: bool) -> tupl
     except (OSError, ImagesError) as error:
         raise click.BadParameter(str(error), param_hint="--images") from error
     network: Any = options.pod_network
-    return NodeSettings(shapes), ProcessSettings(directory, pod_network=network, images=images, hidden=(folder,))
+    processes = ProcessSettings(
+        directory,
+        pod_network=network,
+        images=images,
+        hidden=(folder,),
+        api_server=lambda: api_server_of(folder / "kubeconfig"),
+    )
+    return NodeSettings(shapes), processes
 
 
 def node_name(hostname: str) -> str:

@@ -20,6 +20,7 @@ from volcano.agent.process_settings import ProcessSettings
 from volcano.agent.settings import NodeSettings
 from volcano.agent.simulated_runtime import SimulatedRuntime
 from volcano.apiserver.app import ApiServer
+from volcano.apiserver.certificates import Authority, write_private
 from volcano.apiserver.memory_store import MemoryStore
 from volcano.apiserver.serve import serve
 from volcano.apiserver.sqlite_store import SqliteStore
@@ -116,15 +117,22 @@ def agent_makers(folder: Path, nodes: NodeOptions, clock: Clock, *, explicit: bo
         makers.append(lambda client: Agent(client, clock, simulated, SimulatedRuntime(clock)))
     processes = process_settings(nodes, folder, given=explicit)
     if processes is not None:
-        makers.append(lambda client: process_agent(client, clock, *processes))
+        makers.append(lambda client: process_agent(client, clock, *processes, pki=folder / "pki"))
     return makers
 
 
-def process_agent(client: Client, clock: Clock, nodes: NodeSettings, processes: ProcessSettings) -> Agent:
-    """An agent whose pods are processes of this machine."""
-    from volcano.agent.process_runtime import ProcessRuntime
+def process_agent(
+    client: Client, clock: Clock, nodes: NodeSettings, processes: ProcessSettings, *, pki: Path
+) -> Agent:
+    """An agent whose pods are processes of this machine; its logs and exec are served with our CA's certificate."""
+    from volcano.agent.kubelet_server import KubeletTls
+    from volcano.agent.process_agent import make_process_agent
 
-    return Agent(client, clock, nodes, ProcessRuntime(client, clock, processes))
+    authority = Authority(pki, clock.now())
+    pair = authority.issue("system:node", ("system:nodes",), clock.now(), hosts=("localhost", nodes.address))
+    write_private(pki / "kubelet.pem", pair.certificate + pair.key)
+    tls = KubeletTls(pki / "kubelet.pem", authority.certificate_path)
+    return make_process_agent(client, clock, nodes, processes, tls=tls)
 
 
 @click.command()

@@ -1,4 +1,4 @@
-# ruff: noqa: ASYNC110, ASYNC240
+# ruff: noqa: ASYNC110
 """A node agent with real processes on an embedded API server in memory; pods are bound by their tests."""
 
 from __future__ import annotations
