@@ -112,3 +112,11 @@ def _put(target, path, value):
             target = target[0]
         else:
             return
+
+
+@pytest.mark.parametrize("text", ["{", "5", "[5]", '"x"', "[[]]"])
+def test_tolerations_in_an_annotation_that_cannot_be_read_are_an_error(text):
+    metadata = {"annotations": {"scheduler.alpha.kubernetes.io/tolerations": text}}
+    template = {"metadata": metadata, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+
+    assert validate_pod_template(template, "template") != []

@@ -94,7 +94,7 @@ def _check_spec(spec: Field, *, is_pod: bool) -> None:
     check_spread(spec)
     check_host_users(spec)
     check_host_names(spec)
-    check_tolerations(spec)
+    check_tolerations(spec.each("tolerations"))
     check_overhead(spec)
     check_system(spec)
     _check_names(spec)

@@ -89,10 +89,11 @@ def _check_tolerations(text: str, place: Field) -> None:
     except (msgspec.DecodeError, RecursionError) as error:
         place.invalid(str(error), TOLERATIONS)
         return
-    inside = Field({"tolerations": tolerations}, "", place.errors)
-    listed = inside.at("tolerations")
-    listed.path = place.at(TOLERATIONS).path
-    check_tolerations(inside)
+    if tolerations is not None and not isinstance(tolerations, list):
+        place.invalid("it must hold a list", TOLERATIONS)
+        return
+    listed = place.at(TOLERATIONS)
+    check_tolerations([listed.index(i, value) for i, value in enumerate(tolerations or ())])
 
 
 def _is_cost(text: str) -> bool:

@@ -33,8 +33,8 @@ def check_affinity(affinity: Field) -> None:
             _check_pod_term(preference.at("podAffinityTerm"))
 
 
-def check_tolerations(spec: Field) -> None:
-    for toleration in spec.each("tolerations"):
+def check_tolerations(tolerations: list[Field]) -> None:
+    for toleration in tolerations:
         key, operator, value = (toleration.text(name) for name in ("key", "operator", "value"))
         effect = toleration.text("effect")
         if key:
