@@ -1,0 +1,75 @@
+"""binpack: fuller is better, by the weights of the resources."""
+
+from __future__ import annotations
+
+import pytest
+
+ARGUMENTS = {
+    "binpack.weight": 10,
+    "binpack.cpu": 2,
+    "binpack.memory": 3,
+    "binpack.resources": "nvidia.com/gpu, example.com/foo",
+    "binpack.resources.nvidia.com/gpu": 7,
+    "binpack.resources.example.com/foo": -3,
+}
+
+
+def test_the_fuller_node_scores_higher(asked, a_node, a_pod):
+    given = asked(
+        "binpack",
+        nodes=[a_node("n1", cpu="4", memory="4Gi"), a_node("n2", cpu="8", memory="8Gi")],
+        pods=[a_pod("p", cpu="2", memory="1Gi")],
+    )
+
+    assert given.scores("p") == {"n1": pytest.approx(37.5), "n2": pytest.approx(18.75)}
+
+
+def test_weights_count_even_where_the_resource_does_not_exist(asked, a_node, a_pod):
+    given = asked(
+        "binpack",
+        arguments=ARGUMENTS,
+        nodes=[
+            a_node("n1", cpu="4", memory="16Gi", extra={"nvidia.com/gpu": "4"}),
+            a_node("n2", cpu="4", memory="16Gi"),
+        ],
+        pods=[a_pod("p", cpu="2", memory="10Gi", extra={"nvidia.com/gpu": "2"})],
+    )
+    with_gpu = (0.5 * 2 + 0.625 * 3 + 0.5 * 7) / 12
+
+    assert given.scores("p") == {
+        "n1": pytest.approx(with_gpu * 1000),
+        "n2": pytest.approx((0.5 * 2 + 0.625 * 3) / 12 * 1000),
+    }
+
+
+def test_a_negative_resource_weight_counts_as_one(asked, a_node, a_pod):
+    foo = {"example.com/foo": "3"}
+    given = asked(
+        "binpack",
+        arguments=ARGUMENTS,
+        nodes=[a_node("n1", cpu="4", memory="4Gi", extra=foo)],
+        pods=[a_pod("p", cpu="2", memory="2Gi", extra=foo)],
+    )
+
+    assert given.scores("p") == {"n1": pytest.approx((0.5 * 2 + 0.5 * 3 + 1.0) / 6 * 1000)}
+
+
+def test_a_node_without_room_scores_nothing(asked, a_node, a_pod):
+    given = asked("binpack", nodes=[a_node("n1", cpu="2")], pods=[a_pod("r", on="n1", cpu="1.5"), a_pod("p")])
+
+    assert given.scores("p") == {"n1": 0.0}
+
+
+def test_what_this_session_places_fills_the_node(asked, a_node, a_pod):
+    given = asked("binpack", nodes=[a_node("n1"), a_node("n2")], pods=[a_pod("p"), a_pod("q")])
+    given.scores("q")
+
+    given.place("p", "n2")
+
+    assert given.scores("q") == {"n1": pytest.approx(10.0), "n2": pytest.approx(20.0)}
+
+
+def test_weight_zero_says_nothing(asked, a_node, a_pod):
+    given = asked("binpack", arguments={"binpack.weight": 0}, nodes=[a_node("n1")], pods=[a_pod("p")])
+
+    assert given.scores("p") == {"n1": 0.0}
