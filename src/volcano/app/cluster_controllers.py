@@ -11,6 +11,14 @@ from volcano.cluster.pod_garbage import PodGarbageController
 from volcano.cluster.quotas import ResourceQuotaController
 from volcano.cluster.taint_eviction import TaintEvictionController
 from volcano.cluster.volumes import VolumeBinderController
+from volcano.cluster.workloads import (
+    BatchJobController,
+    DaemonSetController,
+    DeploymentController,
+    ReplicaSetController,
+    ReplicationControllerController,
+    StatefulSetController,
+)
 from volcano.machinery.controller import Controller
 
 
@@ -26,6 +34,12 @@ def make_cluster_controllers(root_certificate: str = "") -> list[Controller]:
         DisruptionController(),
         ResourceQuotaController(),
         VolumeBinderController(),
+        DeploymentController(),
+        ReplicaSetController(),
+        ReplicationControllerController(),
+        StatefulSetController(),
+        DaemonSetController(),
+        BatchJobController(),
     ]
     if root_certificate:
         controllers.append(RootCertificateController(certificate=root_certificate))
