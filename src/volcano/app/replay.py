@@ -23,6 +23,7 @@ from volcano.scheduler.framework.session import Session
 from volcano.scheduler.loop import cycle
 from volcano.scheduler.model import SeededChance, Status, Task
 from volcano.scheduler.plugins import PLUGINS
+from volcano.scheduler.trace import restore_state
 
 LARGEST: Final = 2 * 2**30
 
@@ -81,6 +82,7 @@ def scenario_snapshot(scenario: Mapping[str, Any]) -> Snapshot:
     )
     state = scenario.get("state") or {}
     put_usage(snapshot, state.get("usage") or {})
+    restore_state(snapshot, state)
     return snapshot
 
 

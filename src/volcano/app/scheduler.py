@@ -95,7 +95,7 @@ def check_configuration(path: str, plugins_dir: str = "") -> None:
         config = parse_config(text, known_actions=registry.actions)
     except InvalidConfig as error:
         raise click.ClickException(f"{path}: {error}") from error
-    doubts = lint(config, registry.plugins, registry.actions)
+    doubts = lint(config, registry.plugins)
     for doubt in doubts:
         click.echo(f"{path}: {doubt}")
     if doubts:

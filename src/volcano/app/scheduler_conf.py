@@ -134,7 +134,7 @@ class Configuration:
             log.error("the scheduler configuration stays as it was: %s", self.problem)
             return False
         self.problem = ""
-        self.doubts = lint(config, self.registry.plugins, self.registry.actions)
+        self.doubts = lint(config, self.registry.plugins)
         for doubt in self.doubts:
             log.warning("%s: %s", source, doubt)
         log.info("configuration from %s: actions %s", source, ", ".join(config.actions))

@@ -309,15 +309,18 @@ class SchedulerService:
             outcome = await self.applier.apply((patch,))
             if not outcome.ok:
                 log.warning("%s", outcome.failures[0])
-                self.committer.unsay(job)
+                self.committer.unsay(job=job)
                 self._restless = True
         finally:
             self._in_flight.discard(job)
 
     async def _write_others(self, plan: Plan) -> None:
         outcome = await self.applier.apply(plan)
-        for failure in outcome.failures[:3]:
+        for failure in outcome.failures:
             log.warning("%s", failure)
+            if isinstance(failure.step, Patch):
+                self.committer.unsay(pod_uid=failure.step.target.uid)
+        self._restless = self._restless or not outcome.ok
 
     def _observe(self, resource: ResourceType, body: bytes) -> None:
         reader = self._readers.get(resource)

@@ -26,6 +26,7 @@ from volcano.scheduler.model import CPU, MEMORY, PODS, Resources, resources_from
 from volcano.scheduler.model.task import QUEUE_GATE
 
 QUIET_TIME: Final = timedelta(seconds=10)
+REPEAT_TIME: Final = timedelta(minutes=5)
 LONGEST_MESSAGE: Final = 1024
 VOLUMES: Final = resource_type(core.PersistentVolume)
 CLAIMS: Final = resource_type(core.PersistentVolumeClaim)
@@ -109,9 +110,10 @@ class Committer:
             tuple(records),
         )
 
-    def unsay(self, job: str) -> None:
-        """A PodGroup could not be written: whatever it should say is news again."""
+    def unsay(self, *, job: str = "", pod_uid: str = "") -> None:
+        """A status could not be written: whatever it should say is news again."""
         self._groups.pop(job, None)
+        self._pods.pop(pod_uid, None)
 
     # -- binds and evictions -------------------------------------------------------------------------------------
     def _binds(self, decisions: Decisions, snapshot: Snapshot) -> Iterator[Binding]:
@@ -194,9 +196,9 @@ class Committer:
         if said is not None and not nominated and (said.status, said.reason, said.message) == ("False", *saying[:2]):
             return False
         last = self._pods.get(notice.uid)
-        if last is not None and now - last.at < QUIET_TIME:
+        if last is not None:
             same_cause = last.said[0] == notice.reason and last.said[2] == notice.nominated_node
-            if last.said == saying or same_cause:
+            if last.said == saying or (same_cause and now - last.at < QUIET_TIME):
                 return False
         self._pods[notice.uid] = Told(saying, now)
         return True
@@ -213,7 +215,7 @@ class Committer:
                 continue  # it only waits for what was just decided
             place = (note.job, note.reason)
             last = self._notes.get(place)
-            if last is not None and now - last.at < QUIET_TIME:
+            if last is not None and now - last.at < (REPEAT_TIME if last.said == note.message else QUIET_TIME):
                 continue
             self._notes[place] = Told(note.message, now)
             message = note.message[:LONGEST_MESSAGE]
