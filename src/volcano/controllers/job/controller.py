@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import Enum
 from typing import ClassVar, Final
 
 import msgspec
@@ -31,6 +32,7 @@ from volcano.controllers.job.occurrences import Armed, PodBecame, PodGone, resta
 from volcano.controllers.job.policies import NO_VERDICT, Verdict, Waiting, command_request, judge
 from volcano.controllers.job.reasons import waiting_condition
 from volcano.controllers.job.states import STATES, Work
+from volcano.controllers.job.status import QUIET
 from volcano.controllers.job.sync import sync
 from volcano.controllers.job.view import DEFAULT_TASK, TARGET_INDEX, JobView, version_of
 from volcano.machinery.controller import Controller, Wake, Waker
@@ -39,6 +41,16 @@ from volcano.machinery.world import Change, IndexRule, World
 
 API_VERSION: Final = "batch.volcano.sh/v1alpha1"
 FIRST_DELAY: Final = timedelta(milliseconds=5)
+
+
+LARGE: Final = 100
+"""Pods from which on a job is not looked at for every pod that starts or succeeds, but for many at a time."""
+
+
+class Look(Enum):
+    """Something changed that the objects themselves tell: the cause of a decision that must not wait."""
+
+    AT_ONCE = "at once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +93,9 @@ class JobController(Controller):
         if job.is_deleting:
             return NOTHING
         view = JobView(job, world)
+        pause = _pause(view, causes)
+        if pause is not None:
+            return (Later(pause),)
         told = _told(view, causes)
         obeyed = _obey(view) if self._obeys else None
         if obeyed is not None:
@@ -111,6 +126,17 @@ class JobController(Controller):
                 return drain(view)
             case Work.CLEAN_UP:
                 return clean_up(view)
+
+
+def _pause(view: JobView, causes: tuple[Hashable, ...]) -> timedelta | None:
+    """Pods of a large job that start or succeed while its status is fresh are counted together, a little later."""
+    if view.total < LARGE or not causes:
+        return None
+    if not all(isinstance(cause, PodBecame) and cause.phase != "Failed" for cause in causes):
+        return None
+    last = view.job.status.state.last_transition_time
+    left = last + QUIET - view.now if last is not None else timedelta(0)
+    return left if left > timedelta(0) else None
 
 
 # -- Commands ---------------------------------------------------------------------------------------------------
@@ -178,7 +204,7 @@ def _job_changes(change: Change[Job]) -> Iterable[Wake]:
     if new is None:
         return
     if old is None or _relevant(old) != _relevant(new):
-        yield Wake(new.key)
+        yield Wake(new.key, Look.AT_ONCE)
 
 
 def _relevant(job: Job) -> tuple[object, ...]:
@@ -208,7 +234,7 @@ def _pod_changes(change: Change[Pod]) -> Iterable[Wake]:
     elif old is None or old.status.phase != new.status.phase:
         yield Wake(key, PodBecame(new.name, new.status.phase or "Pending"))
     elif _looks(old) != _looks(new):
-        yield Wake(key)
+        yield Wake(key, Look.AT_ONCE)
 
 
 def _looks(pod: Pod) -> tuple[object, ...]:
@@ -224,13 +250,13 @@ def _group_changes(change: Change[PodGroup]) -> Iterable[Wake]:
     if owners and owners[-1].api_version != API_VERSION:
         return
     if new is None:
-        yield Wake(key)
+        yield Wake(key, Look.AT_ONCE)
         return
     before, now = waiting_condition(old) if old is not None else None, waiting_condition(new)
     if now is not None and (before is None or (before.type, before.message) != (now.type, now.message)):
         yield Wake(key, GroupWaits(now.type, now.message))
     elif old is None or _group_looks(old) != _group_looks(new):
-        yield Wake(key)
+        yield Wake(key, Look.AT_ONCE)
 
 
 def _group_looks(group: PodGroup) -> tuple[object, ...]:
@@ -241,4 +267,4 @@ def _commands(change: Change[Command]) -> Iterable[Wake]:
     """A Command that comes is obeyed; when it is seen to go, the job goes on with what it had to wait with."""
     if change.old is None or change.new is None:
         for target in _targets(change.object):
-            yield Wake(Key.parse(target))
+            yield Wake(Key.parse(target), Look.AT_ONCE)

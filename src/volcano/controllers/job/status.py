@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -42,15 +42,18 @@ def count(view: JobView, is_victim: Callable[[Member], bool] = lambda _member: F
     """Count the pods; victims are as good as terminating."""
     counts, phases = Counts(), Counter[str]()
     wanted = view.wanted
+    present: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    alive: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for member in view.members:
         ours = member.marked or is_victim(member)
         if not ours:
-            counts.present.setdefault(member.task, Counter())[member.phase] += 1
+            present[member.task][member.phase] += 1
         if ours or member.is_deleting:
             counts.terminating += 1
         elif member.name in wanted:
             phases[member.phase] += 1
-            counts.alive.setdefault(member.task, Counter())[member.phase] += 1
+            alive[member.task][member.phase] += 1
+    counts.present, counts.alive = dict(present), dict(alive)
     counts.pending, counts.running = phases["Pending"], phases["Running"]
     counts.succeeded, counts.failed = phases["Succeeded"], phases["Failed"]
     counts.unknown = phases.total() - counts.pending - counts.running - counts.succeeded - counts.failed

@@ -87,8 +87,10 @@ class JobView:
     @cached_property
     def members(self) -> list[Member]:
         """Pods that this very Job made; those of an older job of the same name are not its own."""
-        pods = self.world.where(Pod, "job", str(self.job.key))
-        return [Member(pod) for pod in pods if (owner := pod.controller) is not None and owner.uid == self.job.uid]
+        uid, pods = self.job.uid, self.world.where(Pod, "job", str(self.job.key))
+        return [
+            Member(pod) for pod in pods if any(o.controller and o.uid == uid for o in pod.metadata.owner_references)
+        ]
 
     @cached_property
     def by_name(self) -> Mapping[str, Member]:
