@@ -172,6 +172,8 @@ def _explain_waiting(session: Session) -> None:
     why = session.record.why
     for job in session.jobs.values():
         waiting, promised = job.by_status[Status.PENDING], job.by_status[Status.PIPELINED]
+        if job.is_pending and job.id in why:
+            continue  # not let into its queue, so it may have no pods yet: what refused it is the reason
         if (job.is_ready and not promised) or not (waiting or promised):
             why.pop(job.id, None)
         elif promised and job.is_pipelined:
