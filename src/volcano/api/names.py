@@ -93,10 +93,10 @@ def qualified_name_problems(value: str) -> list[str]:
     if slash and not prefix:
         problems.append("prefix part must be non-empty")
     elif slash:
-        problems += [f"prefix part {problem}" for problem in subdomain_problems(prefix)]
+        problems += [f"prefix part {problem}" for problem in _in_bytes(subdomain_problems(prefix))]
     if not name:
         problems.append("name part must be non-empty")
-    problems += [f"name part {problem}" for problem in _too_long(name, LABEL_LENGTH)]
+    problems += [f"name part {problem}" for problem in _in_bytes(_too_long(name, LABEL_LENGTH))]
     if not re.fullmatch(_QUALIFIED, name):
         rule = pattern_message(_QUALIFIED_RULE, _QUALIFIED, "MyName", "my.name", "123-abc")
         problems.append(f"name part {rule}")
@@ -107,7 +107,7 @@ label_key_problems = qualified_name_problems
 
 
 def label_value_problems(value: str) -> list[str]:
-    problems = _too_long(value, LABEL_LENGTH)
+    problems = _in_bytes(_too_long(value, LABEL_LENGTH))
     if not re.fullmatch(_LABEL_VALUE, value):
         rule = (
             "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
@@ -210,3 +210,8 @@ def byte_length(text: str) -> int:
 
 def _too_long(value: str, limit: int) -> list[str]:
     return [f"must be no more than {limit} characters"] if byte_length(value) > limit else []
+
+
+def _in_bytes(problems: list[str]) -> list[str]:
+    """Of labels Kubernetes says what it counts; of DNS names it still says characters."""
+    return [re.sub(r"(no more than \d+) characters$", r"\1 bytes", problem) for problem in problems]

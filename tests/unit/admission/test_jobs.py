@@ -40,7 +40,7 @@ REFUSED = {
         a_job(a_task("a", 2), minAvailable=3), "job 'minAvailable' should not be greater than total replicas",
     ),
     "a job name that is no name": (a_job(name="Job_"), "job name 'Job_' is invalid"),
-    "a pod name that gets too long": (a_job(name="j" * 60), "must be no more than 63 characters"),
+    "a pod name that gets too long": (a_job(name="j" * 60), "must be no more than 63 bytes"),
     "an unknown plugin": (a_job(plugins={"big": []}), "unable to find job plugin: big"),
     "mpi without its master": (a_job(plugins={"mpi": []}), "the master task 'master' of job plugin mpi was not found"),
     "mpi without its renamed master": (

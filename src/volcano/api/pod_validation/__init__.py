@@ -99,7 +99,7 @@ def _check_spec(spec: Field, *, is_pod: bool) -> None:
     check_system(spec)
     _check_names(spec)
     _check_deadline(spec)
-    _check_file_volumes(spec, volumes)
+    _check_file_volumes(spec)
 
 
 def _check_names(spec: Field) -> None:
@@ -152,9 +152,9 @@ def _check_claims(spec: Field) -> frozenset[str]:
     return frozenset(used)
 
 
-def _check_file_volumes(spec: Field, volumes: dict[str, Field]) -> None:
+def _check_file_volumes(spec: Field) -> None:
     """A variable may be read from a file only of a volume that lives and dies with the pod."""
-    sources = {volume.text("name"): volume for volume in spec.each("volumes")} | volumes
+    sources = {volume.text("name"): volume for volume in spec.each("volumes")}
     for container in (*spec.each("initContainers"), *spec.each("containers")):
         for variable in container.each("env"):
             place = variable.at("valueFrom", "fileKeyRef")

@@ -21,7 +21,7 @@ DEFAULT_PROFILES: Final = ("runtime/default", "docker/default")
 
 
 def check_known_annotations(annotations: Mapping[str, str], place: Field, spec: Field) -> None:
-    containers = _containers(spec)
+    containers = {name for name, _ in _containers(spec)}
     if MIRROR in annotations and not spec.text("nodeName"):
         place.index(MIRROR).invalid("must set spec.nodeName if mirror pod annotation is set", annotations[MIRROR])
     if annotations.get(TOLERATIONS):
@@ -44,7 +44,7 @@ def check_profiles_agree(annotations: Mapping[str, str], spec: Field) -> None:
     pod = spec.at("securityContext")
     if SECCOMP_POD in annotations and pod.has("seccompProfile"):
         _check_same(pod.at("seccompProfile"), annotations[SECCOMP_POD], "seccomp")
-    for name, container in _containers(spec).items():
+    for name, container in _containers(spec):
         context = container.at("securityContext")
         seccomp, armor = annotations.get(SECCOMP_CONTAINER + name), annotations.get(APP_ARMOR + name)
         if seccomp is not None and context.has("seccompProfile"):
@@ -55,9 +55,9 @@ def check_profiles_agree(annotations: Mapping[str, str], spec: Field) -> None:
             _check_same(profile, armor, "apparmor")
 
 
-def _containers(spec: Field) -> dict[str, Field]:
+def _containers(spec: Field) -> list[tuple[str, Field]]:
     kinds = ("initContainers", "containers", "ephemeralContainers")
-    return {container.text("name"): container for kind in kinds for container in spec.each(kind)}
+    return [(container.text("name"), container) for kind in kinds for container in spec.each(kind)]
 
 
 def _check_same(profile: Field, annotation: str, what: str) -> None:
