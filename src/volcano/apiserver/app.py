@@ -37,6 +37,7 @@ from volcano.apiserver.definition_cleaner import DefinitionCleaner
 from volcano.apiserver.discovery import discover
 from volcano.apiserver.health import Health
 from volcano.apiserver.ids import Ids, RandomIds
+from volcano.apiserver.openapi_pages import OpenApiPages
 from volcano.apiserver.outbound import Outbound
 from volcano.apiserver.representation import error_reply, reply
 from volcano.apiserver.requests import Target, parse_target
@@ -112,6 +113,7 @@ class ApiServer:
         self.health = Health()
         self.telemetry = Telemetry(store, hub, metrics)
         self._cleaner = DefinitionCleaner(store, self.handle, clock)
+        self._openapi = OpenApiPages(registry, clock)
         self._reviewer = Reviewer(self.authenticator, self.authorizer)
         self._reads = 0
         self._writes = 0
@@ -152,7 +154,7 @@ class ApiServer:
     async def _serve(self, request: Request, target: Target | None) -> Response:
         user = self._user(request)
         if target is None:
-            return self._serve_path(request, user)
+            return await self._serve_path(request, user)
         if user is None:
             raise Unauthorized("Unauthorized")
         ask = Ask(target.verb, target.group, target.resource, target.subresource, target.namespace, target.name)
@@ -210,7 +212,7 @@ class ApiServer:
         async with asyncio.timeout(REQUEST_SECONDS):
             return await verb(call)
 
-    def _serve_path(self, request: Request, user: User | None) -> Response:
+    async def _serve_path(self, request: Request, user: User | None) -> Response:
         """Everything that is not about a resource."""
         first = request.path.strip("/").split("/")[0]
         if user is None and first not in _OPEN_TO_ALL:
@@ -229,6 +231,8 @@ class ApiServer:
             return Response(200, {"content-type": "text/plain; version=0.0.4; charset=utf-8"}, self.telemetry.page())
         if first == "":
             return reply({"paths": self._paths()})
+        if first == "openapi" and (page := await self._openapi.reply(request)) is not None:
+            return page
         found = discover(self.backend.registry, request)
         if found is None:
             raise NotFound("the server could not find the requested resource")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from volcano.api.meta import JSON
+from volcano.api.openapi_table import schema_name
 from volcano.api.scheme import ResourceType
 
 SCALE_SCHEMA: Final = "io.k8s.api.autoscaling.v1.Scale"
@@ -21,9 +22,9 @@ _TYPES: Final = {
     "allowWatchBookmarks": "boolean", "sendInitialEvents": "boolean", "watch": "boolean", "force": "boolean",
     "orphanDependents": "boolean", "limit": "integer", "timeoutSeconds": "integer", "gracePeriodSeconds": "integer",
 }  # fmt: skip
+_STRATEGIC: Final = "application/strategic-merge-patch+json"
 _PATCH_TYPES: Final = (
-    "application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json",
-    "application/apply-patch+yaml",
+    "application/json-patch+json", "application/merge-patch+json", _STRATEGIC, "application/apply-patch+yaml",
 )  # fmt: skip
 
 
@@ -68,6 +69,9 @@ class _Writer:
         self._row, self._name, self._version = row, name, version
         self._prefix = "#/components/schemas/" if version == 3 else "#/definitions/"
         self._kind = {"group": row.group, "kind": row.kind, "version": row.version}
+        is_core = schema_name(row.group, row.version, row.kind) is not None
+        # kubectl apply sends a strategic merge to every kind that lists it, and only built-in kinds can do it
+        self._patch_types = tuple(media for media in _PATCH_TYPES if is_core or media != _STRATEGIC)
         group = "".join(part.capitalize() for part in (row.group.split(".")[0] or "core").split("-"))
         self._tag = f"{group[0].lower()}{group[1:]}_{row.version}"
         self._id = f"{group}{row.version.capitalize()}{'Namespaced' if row.namespaced else ''}{row.kind}"
@@ -127,7 +131,7 @@ class _Writer:
 
     def _add_body(self, operation: JSON, name: str, *, patches: bool) -> None:
         schema: JSON = {"type": "object"} if patches else {"$ref": self._prefix + name}
-        types = _PATCH_TYPES if patches else ("application/json",)
+        types = self._patch_types if patches else ("application/json",)
         if self._version == 2:
             operation["consumes"] = list(types) if patches else ["*/*"]
             operation["parameters"].append({"name": "body", "in": "body", "required": True, "schema": schema})
