@@ -1,25 +1,24 @@
 """The CEL evaluator (the optional package cel_expr_python) behind three functions.
 
-Values are bound as Kubernetes binds them: times as timestamps, field names that are no identifiers escaped.
+Values are bound as Kubernetes binds them: times are timestamps, field names that are no identifiers are escaped.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 
 from volcano.api.meta import JSON
-from volcano.apiserver.schemas.formats import is_date_time
+from volcano.apiserver.schemas.cel_functions import FUNCTIONS
+from volcano.apiserver.schemas.formats import is_date
 
 try:
     from cel_expr_python import cel as _engine
-    from cel_expr_python.ext import ext_optional as _optional
-    from cel_expr_python.ext import ext_strings as _strings
+    from cel_expr_python.ext import ext_bindings, ext_encoders, ext_math, ext_optional, ext_strings
 except ImportError:  # the extra is not installed
     _engine = None
 
@@ -32,6 +31,8 @@ _RESERVED: Final = frozenset(
     )
 )  # fmt: skip
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_REFERENCE: Final = re.compile(r"\b(?:self|oldSelf)(?P<path>(?:\.[A-Za-z_]\w*)*)\b(?![.\[?])", re.ASCII)
+_TIMES: Final = {"date-time": "timestamp", "date": "timestamp", "duration": "duration"}
 _OLD_SELF: Final = re.compile(r"\boldSelf\b")
 _ESCAPES: Final = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
 
@@ -48,12 +49,51 @@ class Program(msgspec.Struct, frozen=True):
 @lru_cache(maxsize=1)
 def _environment() -> Any:
     dynamic = _engine.Type.DYN
-    extensions = [_optional.ExtOptional(), _strings.ExtStrings()]
+    extensions = [
+        ext_optional.ExtOptional(),
+        ext_strings.ExtStrings(),
+        ext_math.ExtMath(),
+        ext_encoders.ExtEncoders(),
+        ext_bindings.ExtBindings(),
+        _engine.CelExtension("kubernetes", _declarations()),
+    ]
     return _engine.NewEnv(variables={"self": dynamic, "oldSelf": dynamic}, extensions=extensions)
 
 
+def _declarations() -> list[Any]:
+    overloads: dict[str, list[Any]] = {}
+    for function in FUNCTIONS:
+        kinds = [getattr(_engine.Type, name) for name in function.parameters]
+        label = "_".join((function.name.replace(".", "_"), *function.parameters)).lower()
+        result = getattr(_engine.Type, function.result)
+        overload = _engine.Overload(f"k8s_{label}", result, kinds, function.is_member, function.does)
+        overloads.setdefault(function.name, []).append(overload)
+    return [_engine.FunctionDecl(name, found) for name, found in overloads.items()]
+
+
+def compile_program(source: str, schema: Mapping[str, Any] | None = None) -> Program:
+    """Compile a rule about values of a schema."""
+    return _compiled(_with_times(source, schema or {}) if len(source) <= LONGEST else source)
+
+
+def _with_times(source: str, schema: Mapping[str, Any]) -> str:
+    """The rule with its times marked as such: the engine cannot be given times, only texts to make them from."""
+
+    def marked(found: re.Match[str]) -> str:
+        place: Any = schema
+        for name in found["path"].split(".")[1:]:
+            properties = place.get("properties") if isinstance(place, dict) else None
+            place = properties.get(name) if isinstance(properties, dict) else None
+        maker = _TIMES.get(str(place.get("format"))) if isinstance(place, dict) else None
+        is_called = source[found.end() :].lstrip().startswith("(")
+        is_asked_for = source[: found.start()].rstrip().endswith("has(")
+        return found[0] if maker is None or is_called or is_asked_for else f"{maker}({found[0]})"
+
+    return _REFERENCE.sub(marked, source)
+
+
 @lru_cache(maxsize=2048)
-def compile_program(source: str) -> Program:
+def _compiled(source: str) -> Program:
     if len(source) > LONGEST:
         return Program("", None, False, "the expression is too long")
     try:
@@ -102,7 +142,7 @@ def _words(text: str) -> str:
 
 
 def bound(value: Any, schema: Mapping[str, Any]) -> Any:
-    """A value as rules see it: times and durations as such, numbers as doubles, field names as identifiers."""
+    """A value as rules see it: numbers as doubles, days as times, field names as identifiers."""
     if isinstance(value, dict):
         properties = schema.get("properties") or {}
         more = schema.get("additionalProperties")
@@ -115,8 +155,8 @@ def bound(value: Any, schema: Mapping[str, Any]) -> Any:
         items = schema.get("items")
         inner = items if isinstance(items, dict) else {}
         return [bound(item, inner) for item in value]
-    if isinstance(value, str) and schema.get("format") == "date-time" and is_date_time(value):
-        return datetime.fromisoformat(value.upper().replace("Z", "+00:00"))
+    if isinstance(value, str) and schema.get("format") == "date" and is_date(value):
+        return f"{value}T00:00:00Z"
     if schema.get("type") == "number" and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     return value

@@ -139,9 +139,9 @@ def _compile_rule(source: JSON, schema: JSON, place: Path, warnings: list[str]) 
                 "install the extra volcano[cel]"
             )
             return None
-        program = cel.compile_program(text)
+        program = cel.compile_program(text, schema)
         if source.get("messageExpression"):
-            message_program = cel.compile_program(str(source["messageExpression"]))
+            message_program = cel.compile_program(str(source["messageExpression"]), schema)
         if program.error:
             warnings.append(f"{path_text(place) or 'the schema'}: rule {text!r} is not checked: {program.error}")
             return None
