@@ -80,6 +80,19 @@ metadata: {name: one, labels: {app: one}}
 spec: {containers: [{name: main, image: busybox}]}
 """
 
+QUEUE = """
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: fast}
+spec: {weight: 2}
+"""
+NODE = """
+apiVersion: v1
+kind: Node
+metadata: {name: NAME}
+status: {capacity: {cpu: 4}}
+"""
+
 
 def test_apply_creates_then_changes_nothing_then_configures(run: Run, namespace: str):
     assert "created" in run("apply", "-n", namespace, "-f", "-", stdin=JOB)
@@ -128,7 +141,7 @@ def test_get_shows_tables_wide_and_otherwise(run: Run, namespace: str):
 
 def test_volcanos_kinds_are_shown_by_their_short_names(run: Run, namespace: str):
     run("create", "-n", namespace, "-f", "-", stdin=JOB)
-    run("create", "-f", "-", stdin="{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: fast}, spec: {weight: 2}}")
+    run("create", "-f", "-", stdin=QUEUE)
 
     assert run("get", "vcjob", "-n", namespace).splitlines()[0].split() == ["NAME", "STATUS", "MINAVAILABLE", "RUNNINGS", "AGE"]
     assert run("get", "vcjob", "-n", namespace, "-o", "wide").splitlines()[0].split()[-1] == "QUEUE"
@@ -150,7 +163,7 @@ def test_a_watch_prints_what_changes(run: Run, running: Running, namespace: str,
 def test_describe_tells_about_pods_jobs_nodes_and_queues(run: Run, namespace: str):
     run("create", "-n", namespace, "-f", "-", stdin=POD)
     run("create", "-n", namespace, "-f", "-", stdin=JOB)
-    run("create", "-f", "-", stdin="{apiVersion: v1, kind: Node, metadata: {name: node-one}, status: {capacity: {cpu: 4}}}")
+    run("create", "-f", "-", stdin=NODE.replace("NAME", "node-one"))
 
     assert "QoS Class:" in run("describe", "pod", "one", "-n", namespace)
     assert "Min Available:  2" in run("describe", "vcjob", "mpi", "-n", namespace)
@@ -288,7 +301,7 @@ def test_replace_diff_and_kustomize_free_verbs(run: Run, namespace: str):
 
 
 def test_cordon_taint_and_drain(run: Run, namespace: str):
-    run("create", "-f", "-", stdin="{apiVersion: v1, kind: Node, metadata: {name: node-two}}")
+    run("create", "-f", "-", stdin=NODE.replace("NAME", "node-two"))
     run("create", "-n", namespace, "-f", "-", stdin=POD.replace("spec: {", "spec: {nodeName: node-two, "))
 
     run("cordon", "node-two")
