@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import socket
+import struct
 import termios
 
 from volcano.agent import linux, sandbox
@@ -13,6 +15,8 @@ from volcano.agent.supervisor_protocol import Order
 
 NOT_FOUND = 127
 NOT_STARTED = 126
+TIOCSPTLCK = 0x40045431
+TIOCGPTN = 0x80045430
 
 
 def run(order: Order, *, holder: int, standard: list[int], terminal: bool) -> None:
@@ -59,7 +63,7 @@ def _become_command(order: Order, standard: list[int], cgroups: list[int], termi
     try:
         os.setsid()
         if terminal:
-            fcntl.ioctl(standard[0], termios.TIOCSCTTY, 0)
+            standard = _open_terminal(standard[0])
         linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
         for cgroup in cgroups:
             os.write(cgroup, b"0")
@@ -75,6 +79,19 @@ def _become_command(order: Order, standard: list[int], cgroups: list[int], termi
     except BaseException as error:
         _complain(standard, str(error))
     os._exit(NOT_STARTED)
+
+
+def _open_terminal(outlet: int) -> list[int]:
+    """A terminal of the container's own; its master end goes out through the socket, to whoever asked."""
+    master = os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    fcntl.ioctl(master, TIOCSPTLCK, struct.pack("i", 0))
+    number = struct.unpack("I", fcntl.ioctl(master, TIOCGPTN, bytes(4)))[0]
+    slave = os.open(f"/dev/pts/{number}", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+    with socket.socket(fileno=os.dup(outlet)) as way_out:
+        socket.send_fds(way_out, [b"t"], [master])
+    os.close(master)
+    return [slave, slave, slave]
 
 
 def _complain(standard: list[int], message: str) -> None:

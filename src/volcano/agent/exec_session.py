@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import socket
 import struct
 import termios
 from collections.abc import Awaitable, Callable
@@ -32,22 +33,26 @@ Run = Callable[[list[int]], Awaitable[int]]
 class ExecSession:
     """The streams of one command, and the client they are for."""
 
-    def __init__(self, socket: web.WebSocketResponse, *, stdin: bool, stderr: bool, terminal: bool) -> None:
-        self._socket, self._has_stdin, self._has_stderr, self._terminal = socket, stdin, stderr, terminal
+    def __init__(self, client: web.WebSocketResponse, *, stdin: bool, stderr: bool, terminal: bool) -> None:
+        self._client, self._has_stdin, self._has_stderr, self._terminal = client, stdin, stderr, terminal
         self._input = -1  # our end of the command's input
         self._outputs: dict[int, int] = {}  # our end → channel
+        self._inlet: socket.socket | None = None
 
     async def run(self, command: Run) -> None:
         theirs = self._make_streams()
         try:
             running = asyncio.ensure_future(self._run(command, theirs))
+            if self._terminal:
+                await self._take_terminal(running)
             incoming = asyncio.ensure_future(self._receive())
             outgoing = [asyncio.ensure_future(self._pump(end, channel)) for end, channel in self._outputs.items()]
             try:
                 await asyncio.wait((running, incoming), return_when=asyncio.FIRST_COMPLETED)
                 if running.done():
-                    await asyncio.wait(outgoing, timeout=5)
-                    await self._socket.send_bytes(bytes((ERROR,)) + status_of(running))
+                    if outgoing:
+                        await asyncio.wait(outgoing, timeout=5)
+                    await self._client.send_bytes(bytes((ERROR,)) + status_of(running))
             finally:
                 for task in (running, incoming, *outgoing):
                     task.cancel()
@@ -59,10 +64,10 @@ class ExecSession:
 
     def _make_streams(self) -> list[int]:
         if self._terminal:
-            master, slave = os.openpty()
-            os.set_blocking(master, False)
-            self._input, self._outputs = master, {master: STDOUT}
-            return [slave, os.dup(slave), os.dup(slave)]
+            # The terminal is made inside the container, where it has a name; its other end comes through a socket.
+            self._inlet, outlet = socket.socketpair()
+            self._inlet.setblocking(False)
+            return [outlet.detach()]
         if self._has_stdin:
             stdin, self._input = os.pipe()
             os.set_blocking(self._input, False)
@@ -74,6 +79,19 @@ class ExecSession:
             os.set_blocking(end, False)
         self._outputs = {out: STDOUT, err: STDERR if self._has_stderr else STDOUT}
         return [stdin, stdout, stderr]
+
+    async def _take_terminal(self, running: asyncio.Future[int]) -> None:
+        """Wait for the terminal; if the command fails before it has one, there is none."""
+        assert self._inlet is not None, "made with the streams"
+        arrived = asyncio.ensure_future(_readable(self._inlet.fileno()))
+        await asyncio.wait((arrived, running), return_when=asyncio.FIRST_COMPLETED)
+        arrived.cancel()
+        with contextlib.suppress(OSError):
+            _, descriptors, _, _ = socket.recv_fds(self._inlet, 16, 1)
+            for master in descriptors:
+                os.set_blocking(master, False)
+                self._input, self._outputs = master, {master: STDOUT}
+        self._inlet.close()
 
     async def _run(self, command: Run, theirs: list[int]) -> int:
         try:
@@ -87,11 +105,11 @@ class ExecSession:
             chunk = await _read(end)
             if not chunk:
                 return
-            await self._socket.send_bytes(bytes((channel,)) + chunk)
+            await self._client.send_bytes(bytes((channel,)) + chunk)
 
     async def _receive(self) -> None:
         """Returns when the client hangs up."""
-        async for message in self._socket:
+        async for message in self._client:
             if message.type not in (WSMsgType.BINARY, WSMsgType.TEXT):
                 continue
             content: bytes = message.data if isinstance(message.data, bytes) else message.data.encode()
@@ -152,7 +170,6 @@ def status_of(ended: asyncio.Future[int]) -> bytes:
 
 async def _read(end: int) -> bytes:
     """Bytes, or none at the end; a terminal whose last user is gone ends too."""
-    loop = asyncio.get_running_loop()
     while True:
         try:
             return os.read(end, CHUNK)
@@ -160,12 +177,17 @@ async def _read(end: int) -> bytes:
             pass
         except OSError:
             return b""
-        ready: asyncio.Future[None] = loop.create_future()
-        loop.add_reader(end, _settle, ready)
-        try:
-            await ready
-        finally:
-            loop.remove_reader(end)
+        await _readable(end)
+
+
+async def _readable(end: int) -> None:
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(end, _settle, ready)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(end)
 
 
 async def _writable(end: int) -> None:

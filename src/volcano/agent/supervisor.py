@@ -267,7 +267,8 @@ class Supervisor:
         return False
 
     def _exec(self, connection: Connection, request: dict[str, Any], number: int) -> None:
-        taken, connection.descriptors = connection.descriptors[:3], connection.descriptors[3:]
+        count = request["descriptors"]
+        taken, connection.descriptors = connection.descriptors[:count], connection.descriptors[count:]
         try:
             holder = next((pid for pid, live in self._live.items() if live == request["container"]), None)
             if holder is None:

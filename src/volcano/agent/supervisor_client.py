@@ -75,7 +75,8 @@ class SupervisorClient:
         waiting: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._requests[number] = waiting
         try:
-            await self._send(encode({"do": do, "number": number, **fields}), descriptors)
+            message = {"do": do, "number": number, "descriptors": len(descriptors), **fields}
+            await self._send(encode(message), descriptors)
             reply = await waiting
         finally:
             self._requests.pop(number, None)

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from volcano.api.errors import BadRequest, MethodNotAllowed, NotFound, ServiceUnavailable
+from volcano.api.errors import BadRequest, MethodNotAllowed, NotFound, ServiceUnavailable, error_from
 from volcano.api.meta import JSON
 from volcano.apiserver.calls import Call
 from volcano.apiserver.kubelets import kubelet_address, only_container
@@ -52,13 +52,18 @@ async def log(call: Call) -> Response:
     host, port, scheme = kubelet_address(call.backend.store, pod)
     path = "/".join(quote(part, safe="") for part in (call.target.namespace, name, container))
     query = [(k, v) for k, v in call.request.query if k in _LOG_PARAMETERS]
-    return await call.backend.outbound.fetch(
+    answer = await call.backend.outbound.fetch(
         "GET",
         f"{scheme}://{host}:{port}/containerLogs/{path}",
         query=query,
         context=call.backend.outbound.kubelet_context,
         streams=flag(call.request, "follow"),
     )
+    if answer.status >= 400:
+        # A kubelet explains itself in plain text; clients expect a Status.
+        said = answer.body if answer.stream is None else b"".join([chunk async for chunk in answer.stream])
+        raise error_from(answer.status, None, said.decode(errors="replace").strip())
+    return answer
 
 
 async def proxy(call: Call) -> Response:

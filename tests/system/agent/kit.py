@@ -11,7 +11,7 @@ from typing import Any
 
 from volcano.agent.agent import Agent
 from volcano.agent.images import Image
-from volcano.agent.kubelet_server import KubeletServer
+from volcano.agent.kubelet_server import KubeletServer, KubeletTls
 from volcano.agent.process_runtime import ProcessRuntime
 from volcano.agent.process_settings import PodNetwork, ProcessSettings
 from volcano.agent.settings import NodeSettings, NodeShape
@@ -47,6 +47,7 @@ class Machine:
         self.server = ApiServer(MemoryStore(), clock=self.clock)
         self.client = Client(InProcess(self.server.handle, User("admin", ("system:masters",))))
         self.directory, self.network, self.images = directory, network, images
+        self.tls: KubeletTls | None = None
         self.runtime: ProcessRuntime
         self.agent: Agent
         self._running: asyncio.Task[None] | None = None
@@ -55,7 +56,7 @@ class Machine:
         settings = ProcessSettings(self.directory / "agent", pod_network=self.network, images=self.images)
         shape = NodeShape(NODE, {"cpu": "4", "memory": "8Gi", "pods": "110"})
         self.runtime = ProcessRuntime(self.client, self.clock, settings)
-        kubelet = KubeletServer(self.runtime, self.clock, None)
+        kubelet = KubeletServer(self.runtime, self.clock, self.tls)
         self.agent = Agent(self.client, self.clock, NodeSettings((shape,)), self.runtime, kubelet=kubelet)
         self._running = asyncio.create_task(self.agent.run())
         ready = asyncio.create_task(self.agent.ready())
