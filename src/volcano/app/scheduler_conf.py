@@ -117,14 +117,14 @@ class Configuration:
         self.problem = ""  # why the newest text is not in force
         self.doubts: list[str] = []
         self.text = DEFAULT_CONFIG  # what is in force, as it was written
-        self._offered: str | None = None
+        self._offered: tuple[str | None] | None = None  # nothing yet, or a text (or that there was none to read)
         self._on_change = on_change
 
     def offer(self, text: str | None, source: str) -> bool:
         """Put a text into force if it is a configuration; otherwise keep what is, and say why."""
-        if text == self._offered:
+        if self._offered == (text,):
             return not self.problem
-        self._offered = text
+        self._offered = (text,)
         try:
             if text is None:
                 raise InvalidConfig("it cannot be read")
