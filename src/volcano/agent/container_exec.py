@@ -19,13 +19,14 @@ TIOCSPTLCK = 0x40045431
 TIOCGPTN = 0x80045430
 
 
-def run(order: Order, *, holder: int, standard: list[int], terminal: bool) -> None:
-    """Never returns; exits as the command does."""
+def run(order: Order, *, holder: int, standard: list[int], terminal: bool, seconds: int = 0) -> None:
+    """Never returns; exits as the command does. With `seconds`, both end after that long."""
     code = NOT_STARTED
     try:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
+        signal.alarm(seconds)
         cgroups = [os.open(path, os.O_WRONLY | os.O_CLOEXEC) for path in order["cgroups"]]
         _join(holder)
         child = os.fork()

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import hashlib
 import logging
+import math
 import os
 import shutil
 import signal
@@ -45,6 +46,7 @@ from volcano.agent.pod_events import (
     Unstarted,
 )
 from volcano.agent.pod_lifecycle import LOST, LOST_MESSAGE
+from volcano.agent.probes import Prober, ask
 from volcano.agent.process_settings import ProcessSettings
 from volcano.agent.runtime import Report
 from volcano.agent.supervisor_client import SupervisorClient, SupervisorError
@@ -52,7 +54,7 @@ from volcano.agent.supervisor_protocol import Order, Record
 from volcano.agent.timers import Timers
 from volcano.agent.volumes import Volumes, memory_folder
 from volcano.api.errors import ApiError
-from volcano.api.kubelet import AgentContainer, AgentPod
+from volcano.api.kubelet import AgentContainer, AgentPod, Handler
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 
@@ -63,6 +65,8 @@ TIERS: Final = {
     "user": "pods run in namespaces of their own (user, mount, UTS, IPC, PID)",
     "none": "pods are plain processes: this machine does not let its user make namespaces",
 }
+LONGEST_HOOK: Final = timedelta(minutes=5)
+LEAST_GRACE: Final = timedelta(seconds=2)
 LONGEST_MESSAGE: Final = 4096
 """Of a termination message; a longer file's end counts."""
 
@@ -93,6 +97,7 @@ class ProcessRuntime:
         self._records: dict[str, Record] = {}
         self._pods: dict[str, SandboxedPod] = {}
         self._stopping: dict[str, asyncio.Task[None]] = {}
+        self._probing: dict[str, asyncio.Task[None]] = {}
         self._ended: dict[str, asyncio.Event] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_closed = False
@@ -168,7 +173,15 @@ class ProcessRuntime:
         return self._log_folder(pod, container) / f"{attempt}.log"
 
     async def execute(
-        self, pod: AgentPod, container: str, attempt: int, argv: list[str], *, standard: list[int], terminal: bool
+        self,
+        pod: AgentPod,
+        container: str,
+        attempt: int,
+        argv: list[str],
+        *,
+        standard: list[int],
+        terminal: bool,
+        patience: timedelta | None = None,
     ) -> int:
         """Run a further command in a container; its exit code."""
         order = self._order(pod, container, attempt, CommandLine(tuple(argv)))
@@ -181,6 +194,7 @@ class ProcessRuntime:
             container=container_id(pod.uid, container, attempt),
             order=order,
             terminal=terminal,
+            seconds=math.ceil(patience.total_seconds()) if patience is not None else 0,
         )
         code: int = reply["exit_code"]
         return code
@@ -236,6 +250,16 @@ class ProcessRuntime:
             self._report(pod.uid, Unprepared("FailedCreatePodSandBox", f"{error}"))
         else:
             self._report(pod.uid, Prepared(kept.address))
+            self._probe_resumed(pod)
+
+    def _probe_resumed(self, pod: AgentPod) -> None:
+        """Containers that ran before the agent started are asked from here on."""
+        for identity, record in self._records.items():
+            if identity.startswith(f"{pod.uid}/") and _is_live(record) and identity not in self._probing:
+                _, name, attempt = identity.split("/")
+                container = pod.container(name)
+                if container is not None:
+                    self._probe(pod, container, int(attempt))
 
     async def _connect_pod(self, pod: AgentPod) -> str:
         """The pod's address, with its namespaces made."""
@@ -274,10 +298,74 @@ class ProcessRuntime:
         except OSError as error:
             self._report(pod.uid, Unstarted(name, attempt, "CreateContainerError", str(error)))
         else:
+            hook = container.lifecycle.post_start
+            if hook is not None:
+                await self._after_start(pod, container, attempt, hook)
             known = self._records.setdefault(identity, record)
             self._report(pod.uid, Started(name, attempt, _moment(record["started"])))
             if known["exit_code"] is not None:
                 self._report_exit(known)
+            else:
+                self._probe(pod, container, attempt)
+
+    async def _after_start(self, pod: AgentPod, container: AgentContainer, attempt: int, hook: Handler) -> None:
+        """A container whose first hook fails is killed, as if it had failed itself."""
+        ok, said = await self._ask(pod, container, attempt, hook, LONGEST_HOOK)
+        if not ok:
+            log.warning("pod %s: postStart hook of container %s failed: %s", pod.key, container.name, said)
+            with contextlib.suppress(SupervisorError):
+                identity = container_id(pod.uid, container.name, attempt)
+                await self._supervisor.ask("signal", container=identity, signal=int(signal.SIGKILL))
+
+    def _probe(self, pod: AgentPod, container: AgentContainer, attempt: int) -> None:
+        kept, uid = self._pods.get(pod.uid), pod.uid
+        if kept is None:
+            return
+
+        async def execute(argv: list[str], patience: timedelta) -> tuple[int, str]:
+            return await self._execute_quietly(pod, container.name, attempt, argv, patience)
+
+        prober = Prober(
+            self._clock,
+            container,
+            attempt,
+            address=kept.address,
+            execute=execute,
+            report=lambda event: self._report(uid, event),
+        )
+        if prober.is_needed:
+            self._probing[container_id(uid, container.name, attempt)] = self._go(prober.run())
+
+    async def _ask(
+        self, pod: AgentPod, container: AgentContainer, attempt: int, hook: Handler, patience: timedelta
+    ) -> tuple[bool, str]:
+        if hook.sleep is not None:
+            await self._clock.sleep(min(patience, timedelta(seconds=int(hook.sleep.get("seconds", 0)))))
+            return True, ""
+        kept = self._pods.get(pod.uid)
+
+        async def execute(argv: list[str], patience: timedelta) -> tuple[int, str]:
+            return await self._execute_quietly(pod, container.name, attempt, argv, patience)
+
+        address = kept.address if kept is not None else ""
+        return await ask(hook, container, address=address, execute=execute, patience=patience)
+
+    async def _execute_quietly(
+        self, pod: AgentPod, container: str, attempt: int, argv: list[str], patience: timedelta
+    ) -> tuple[int, str]:
+        """A command of a probe or a hook: its exit code, and the first of what it says."""
+        nothing = os.open(os.devnull, os.O_RDWR)
+        said = os.memfd_create("said")
+        try:
+            code = await self.execute(
+                pod, container, attempt, argv, standard=[nothing, said, said], terminal=False, patience=patience
+            )
+            return code, os.pread(said, 1024, 0).decode(errors="replace").strip()
+        except SupervisorError as error:
+            return 1, str(error)
+        finally:
+            os.close(nothing)
+            os.close(said)
 
     def _order(self, pod: AgentPod, name: str, attempt: int, line: CommandLine) -> Order:
         container, kept = pod.container(name), self._pods.get(pod.uid)
@@ -335,7 +423,24 @@ class ProcessRuntime:
         earlier = self._stopping.pop(identity, None)
         if earlier is not None:
             earlier.cancel()
-        self._stopping[identity] = self._go(self._end(identity, grace))
+        hook = None if earlier is not None else self._last_hook(pod, name)
+        self._stopping[identity] = self._go(self._stop_kindly(pod, name, attempt, grace, hook))
+
+    def _last_hook(self, pod: AgentPod, name: str) -> Handler | None:
+        container = pod.container(name)
+        return container.lifecycle.pre_stop if container is not None else None
+
+    async def _stop_kindly(
+        self, pod: AgentPod, name: str, attempt: int, grace: timedelta, hook: Handler | None
+    ) -> None:
+        """The preStop hook is given the grace period, and the container what is left of it."""
+        container = pod.container(name)
+        if hook is not None and container is not None and grace > timedelta(0):
+            began = self._clock.monotonic()
+            await self._ask(pod, container, attempt, hook, grace)
+            grace -= timedelta(seconds=self._clock.monotonic() - began)
+            grace = max(grace, LEAST_GRACE)
+        await self._end(container_id(pod.uid, name, attempt), grace)
 
     async def _end(self, identity: str, grace: timedelta) -> None:
         ended = self._ended.setdefault(identity, asyncio.Event())
@@ -372,6 +477,9 @@ class ProcessRuntime:
         if ended is not None:
             ended.set()
         self._stopping.pop(identity, None)
+        probing = self._probing.pop(identity, None)
+        if probing is not None:
+            probing.cancel()
         kept = self._pods.get(uid)
         if record["exit_code"] == KILLED and not record["is_lost"]:
             record = {**record, "oom_killed": self._cgroups.was_out_of_memory(identity)}

@@ -276,7 +276,13 @@ class Supervisor:
             pid = os.fork()
             if pid == 0:
                 os.close(self._life_end)
-                container_exec.run(request["order"], holder=holder, standard=taken, terminal=request["terminal"])
+                container_exec.run(
+                    request["order"],
+                    holder=holder,
+                    standard=taken,
+                    terminal=request["terminal"],
+                    seconds=request["seconds"],
+                )
             self._execs[pid] = (connection, number)
         finally:
             for descriptor in taken:

@@ -1,10 +1,11 @@
-# ruff: noqa: ASYNC110
+# ruff: noqa: ASYNC110, ASYNC240
 """A node agent with real processes on an embedded API server in memory; pods are bound by their tests."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,11 @@ class Machine:
                     await self.pod(name)
                 except NotFound:
                     return
+                await asyncio.sleep(0.02)
+
+    async def until_no_process(self, pid: int) -> None:
+        async with asyncio.timeout(DEADLINE):
+            while os.path.exists(f"/proc/{pid}"):
                 await asyncio.sleep(0.02)
 
     async def finished(self, name: str) -> JSON:
