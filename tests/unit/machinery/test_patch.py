@@ -82,7 +82,11 @@ def test_applying_a_difference_gives_the_new_value(old, new):
             [{"op": "move", "from": "/foo/waldo", "path": "/qux/thud"}],
             {"foo": {"bar": "baz"}, "qux": {"corge": "grault", "thud": "fred"}},
         ),
-        ({"foo": ["all", "cows", "eat"]}, [{"op": "move", "from": "/foo/0", "path": "/foo/2"}], {"foo": ["cows", "eat", "all"]}),
+        (
+            {"foo": ["all", "cows", "eat"]},
+            [{"op": "move", "from": "/foo/0", "path": "/foo/2"}],
+            {"foo": ["cows", "eat", "all"]},
+        ),
         ({"baz": "qux"}, [{"op": "test", "path": "/baz", "value": "qux"}], {"baz": "qux"}),
         ({"foo": "bar"}, [{"op": "add", "path": "/child", "value": {"g": {}}}], {"foo": "bar", "child": {"g": {}}}),
         ({"/": 9, "~1": 10}, [{"op": "test", "path": "/~01", "value": 10}], {"/": 9, "~1": 10}),

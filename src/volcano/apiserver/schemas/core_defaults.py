@@ -36,7 +36,7 @@ def apply_core_defaults(resource: ResourceType, obj: JSON) -> None:
 
 
 def canonical_quantity(value: Any) -> Any:
-    """"1000m" → "1"; finer than a thousandth is rounded up. What is no quantity stays as it is."""
+    """ "1000m" → "1"; finer than a thousandth is rounded up. What is no quantity stays as it is."""
     if not isinstance(value, str | int | float) or isinstance(value, bool):
         return value
     try:

@@ -133,8 +133,7 @@ def _type_errors(schema: JSON, path: Path, level: str) -> Iterator[FieldError]:
         yield say.invalid((path, "x-kubernetes-preserve-unknown-fields"), True, detail)
     if embedded and not free and not _properties(schema):
         detail = (
-            "must not be empty if x-kubernetes-embedded-resource is true "
-            "without x-kubernetes-preserve-unknown-fields"
+            "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"
         )
         yield say.required((path, "properties"), detail)
 
@@ -206,8 +205,7 @@ def _key_errors(schema: JSON, path: Path, keys: list[Any]) -> Iterator[FieldErro
             yield say.invalid((place, "type"), items.get("type"), detail)
         elif child.get("default") is None and key not in (items.get("required") or ()):
             detail = (
-                "this property is in x-kubernetes-list-map-keys, "
-                "so it must have a default or be a required property"
+                "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
             )
             yield say.required((place, "default"), detail)
 

@@ -53,8 +53,7 @@ def validate_crd(crd: JSON) -> list[FieldError]:
         errors += _conversion_errors(as_object(spec.get("conversion")))
     if spec.get("preserveUnknownFields") is True:
         detail = (
-            "cannot set to true, set x-kubernetes-preserve-unknown-fields to true "
-            "in spec.versions[*].schema instead"
+            "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         )
         errors.append(say.invalid("spec.preserveUnknownFields", True, detail))
     return errors

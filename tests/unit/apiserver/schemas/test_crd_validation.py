@@ -61,7 +61,7 @@ def test_the_kind_of_an_established_definition_stays():
     new = copy.deepcopy(old)
     new["spec"]["names"]["kind"] = "Other"
 
-    assert "spec.names.kind: Invalid value: \"Other\": field is immutable" in map(str, validate_crd_update(new, old))
+    assert 'spec.names.kind: Invalid value: "Other": field is immutable' in map(str, validate_crd_update(new, old))
 
 
 def test_a_pattern_only_re2_knows_is_no_error():
@@ -74,15 +74,38 @@ def test_a_pattern_only_re2_knows_is_no_error():
 
 garbage = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(
-            ["spec", "names", "versions", "schema", "openAPIV3Schema", "properties", "items", "type", "allOf", "not",
-             "x-kubernetes-validations", "additionalProperties", "default", "enum", "required", "pattern", "minimum",
-             "additionalPrinterColumns", "subresources", "scale", "conversion", "x-kubernetes-list-map-keys"]
-        ),
-        inner,
-        max_size=4,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "spec",
+                    "names",
+                    "versions",
+                    "schema",
+                    "openAPIV3Schema",
+                    "properties",
+                    "items",
+                    "type",
+                    "allOf",
+                    "not",
+                    "x-kubernetes-validations",
+                    "additionalProperties",
+                    "default",
+                    "enum",
+                    "required",
+                    "pattern",
+                    "minimum",
+                    "additionalPrinterColumns",
+                    "subresources",
+                    "scale",
+                    "conversion",
+                    "x-kubernetes-list-map-keys",
+                ]
+            ),
+            inner,
+            max_size=4,
+        )
     ),
 )
 

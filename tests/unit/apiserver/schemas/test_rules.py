@@ -73,9 +73,7 @@ def test_a_message_expression_a_reason_and_a_field_path_are_used():
 
     errors = schema.validate({"spec": {"replicas": 0}})
 
-    assert [(str(e), e.reason) for e in errors] == [
-        ("spec.replicas: Forbidden: replicas is 0", "FieldValueForbidden")
-    ]
+    assert [(str(e), e.reason) for e in errors] == [("spec.replicas: Forbidden: replicas is 0", "FieldValueForbidden")]
 
 
 @needs_cel
@@ -118,7 +116,11 @@ def test_a_rule_about_a_missing_field_fails_and_says_so():
 
 @needs_cel
 def test_rules_in_list_elements_name_the_element():
-    items = {"type": "object", "properties": {"a": {"type": "integer"}}, "x-kubernetes-validations": [{"rule": "self.a > 1"}]}
+    items = {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}},
+        "x-kubernetes-validations": [{"rule": "self.a > 1"}],
+    }
     schema = compile_schema({"type": "object", "properties": {"list": {"type": "array", "items": items}}})
 
     errors = schema.validate({"list": [{"a": 2}, {"a": 0}]})
