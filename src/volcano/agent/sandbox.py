@@ -58,6 +58,8 @@ class _View:
 
     def mount_all(self) -> None:
         for each, source in zip(self._mounts, self._sources, strict=True):
+            if each["kind"] == "hide" and not os.path.isdir(self.prefix + each["target"]):
+                continue  # already out of sight, below a folder that is the container's own
             target = self._place(each["target"], is_file=source >= 0 and not _is_directory(source))
             _mount(target, each, source)
             if each["kind"] in ("bind", "tmpfs") and not each["read_only"]:

@@ -48,13 +48,20 @@ class Machine:
         self.server = ApiServer(MemoryStore(), clock=self.clock)
         self.client = Client(InProcess(self.server.handle, User("admin", ("system:masters",))))
         self.directory, self.network, self.images = directory, network, images
+        self.api_server: tuple[str, int] | None = None
         self.tls: KubeletTls | None = None
         self.runtime: ProcessRuntime
         self.agent: Agent
         self._running: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        settings = ProcessSettings(self.directory / "agent", pod_network=self.network, images=self.images)
+        settings = ProcessSettings(
+            self.directory / "agent",
+            pod_network=self.network,
+            images=self.images,
+            hidden=(self.directory / "secrets",),
+            api_server=lambda: self.api_server,
+        )
         shape = NodeShape(NODE, {"cpu": "4", "memory": "8Gi", "pods": "110"})
         self.runtime = ProcessRuntime(self.client, self.clock, settings)
         kubelet = KubeletServer(self.runtime, self.clock, self.tls)

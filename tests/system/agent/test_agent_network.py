@@ -1,0 +1,112 @@
+# ruff: noqa: ASYNC240
+"""Pods on networks of their own: the same port in each, peers by name, the machine's services, no trace left."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+
+import pytest
+
+from tests.system.agent.kit import a_pod
+from volcano.agent import linux
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(
+        os.geteuid() != 0 or not linux.is_available(linux.NEWNET), reason="needs root and network namespaces"
+    ),
+]
+LISTEN = (
+    "import socket\n"
+    "s = socket.create_server(('', 22))\n"
+    "while True:\n"
+    "    c, _ = s.accept(); c.sendall(socket.gethostname().encode()); c.close()\n"
+)
+ASK = (
+    "import socket, sys, time\n"
+    "for name in sys.argv[1:]:\n"
+    "    for _ in range(400):\n"
+    "        try:\n"
+    "            c = socket.create_connection((name, 22), 2); break\n"
+    "        except OSError: time.sleep(0.05)\n"
+    "    print(name, c.recv(100).decode())\n"
+)
+
+
+@pytest.fixture
+def pod_network() -> str:
+    return "isolated"
+
+
+async def test_every_pod_can_listen_on_port_22_and_is_found_by_its_names(machine):
+    peers = [a_pod(f"w-{n}", sys.executable, "-c", LISTEN, hostname=f"w-{n}", subdomain="job") for n in range(2)]
+    names = ["w-0.job", "w-1", "w-1.job.default.svc.cluster.local", "w-0.job.default.svc"]
+    asker = a_pod("asker", sys.executable, "-c", ASK, *names, hostname="asker", subdomain="job")
+    await machine.create(asker, *peers)
+
+    pod = await machine.finished("asker")
+
+    output = (await machine.output("asker")).splitlines()
+    assert output == [f"{name} {name.split('.')[0]}" for name in names]
+    addresses = {(await machine.pod(name))["status"]["podIP"] for name in ("w-0", "w-1")} | {pod["status"]["podIP"]}
+    assert len(addresses) == 3
+
+
+async def test_a_name_appears_in_pods_that_already_run(machine):
+    await machine.create(a_pod("early", sys.executable, "-c", ASK, "late.job", hostname="early", subdomain="job"))
+    await machine.until_phase("early", "Running")
+
+    await machine.create(a_pod("late", sys.executable, "-c", LISTEN, hostname="late", subdomain="job"))
+
+    await machine.until_phase("early", "Succeeded")
+    assert await machine.output("early") == "late.job late"
+
+
+async def test_a_pod_on_the_hosts_network_sees_the_host(machine):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.listen()
+        port = server.getsockname()[1]
+        check = f"import socket; socket.create_connection(('127.0.0.1', {port}), 2); print('reached')"
+        await machine.create(a_pod("inside", sys.executable, "-c", check, hostNetwork=True))
+        await machine.create(a_pod("apart", sys.executable, "-c", check))
+
+        await machine.until_phase("inside", "Succeeded")
+        await machine.until_phase("apart", "Failed")
+
+
+async def test_the_api_server_on_loopback_is_reachable_by_its_usual_name(machine):
+    async def answer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"the api server")
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    machine.api_server = ("127.0.0.1", port)
+    await machine.crash()
+    await machine.start()
+    check = (
+        "import os, socket\n"
+        "c = socket.create_connection((os.environ['KUBERNETES_SERVICE_HOST'], os.environ['KUBERNETES_SERVICE_PORT']), 5)\n"
+        "print(c.recv(100).decode())\n"
+    )
+    await machine.create(a_pod("client", sys.executable, "-c", check))
+
+    await machine.finished("client")
+
+    assert await machine.output("client") == "the api server"
+    server.close()
+
+
+async def test_nothing_of_the_network_stays_behind(machine):
+    await machine.create(a_pod("brief", "true"))
+    await machine.until_phase("brief", "Succeeded")
+    bridge = machine.runtime._network._bridge
+    assert os.path.exists(f"/sys/class/net/{bridge}")
+
+    await machine.stop()
+
+    assert not os.path.exists(f"/sys/class/net/{bridge}")
+    await machine.start()
