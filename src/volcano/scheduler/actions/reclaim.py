@@ -72,7 +72,7 @@ class Reclaiming:
 
     def _free(self, node: Node, task: Task, statement: Statement) -> bool:
         session, table = self._session, self._session.table
-        exposed = [other for other in node.tasks.values() if self._is_exposed(other)]
+        exposed = [other for other in node.tasks_in_order if self._is_exposed(other)]
         if not exposed:
             return False
         victims = session.ask.reclaimable(task, exposed)

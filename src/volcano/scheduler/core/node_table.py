@@ -220,13 +220,15 @@ class NodeTable:
 
     def _add(self, row: int, task: Task, status: Status, *, present: bool) -> None:
         present = present and not task.reprieved
-        self._block[:, :, row] += self._vectors(task.request).change(status, present=present)
+        change = self._vectors(task.request).change(status, present=present)  # may bring in a resource: before the block
+        self._block[:, :, row] += change
         if present:
             self._pods_present[:, row] += task.shape.presence
 
     def _subtract(self, row: int, task: Task, status: Status, *, present: bool) -> None:
         present = present and not task.reprieved
-        self._block[:, :, row] -= self._vectors(task.request).change(status, present=present)
+        change = self._vectors(task.request).change(status, present=present)
+        self._block[:, :, row] -= change
         if present:
             self._pods_present[:, row] -= task.shape.presence
 

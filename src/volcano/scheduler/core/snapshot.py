@@ -42,8 +42,9 @@ class Snapshot:
         return None if row is None else self.table.nodes[row]
 
     def schedulable_jobs(self) -> dict[str, Job]:
-        """Jobs a session sees: with a PodGroup, in a queue that exists."""
-        return {id: job for id, job in self.jobs.items() if job.group is not None and job.queue in self.queues}
+        """Jobs a session sees: with a PodGroup, in a queue that exists; by id, whatever order they arrived in."""
+        seen = (job for job in self.jobs.values() if job.group is not None and job.queue in self.queues)
+        return {job.id: job for job in sorted(seen, key=lambda job: job.id)}
 
 
 # -- nodes --------------------------------------------------------------------------------------------------------
@@ -145,6 +146,7 @@ def put_pod(snapshot: Snapshot, pod: Pod) -> Task | None:
 def put_task(snapshot: Snapshot, task: Task) -> None:
     drop_pod(snapshot, task.uid)
     snapshot.tasks[task.uid] = task
+    snapshot.table.vector(task.request)  # a resource nobody has is known before a session begins
     if task.job_id:
         job = snapshot.jobs.get(task.job_id)
         if job is None:

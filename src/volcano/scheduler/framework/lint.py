@@ -1,11 +1,12 @@
-"""What is doubtful about a configuration: unknown plugins and arguments, and what cannot work together."""
+"""What is wrong with a configuration that can be read: names nobody knows, arguments nobody reads, rivals."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from volcano.scheduler.framework.config import PluginOption, SchedulerConfig
+from volcano.scheduler.framework.opening import RIVALS
 from volcano.scheduler.framework.plugin import Plugin
 
 ACTION_ARGUMENTS: Final[Mapping[str, frozenset[str]]] = {
@@ -27,55 +28,59 @@ ACTION_ARGUMENTS: Final[Mapping[str, frozenset[str]]] = {
     "gangreclaim": frozenset({"maxDomains", "allowWholeBundle"}),
     "shuffle": frozenset(),
 }
-RIVALS: Final = (("proportion", "capacity"), ("preempt", "gangpreempt"), ("reclaim", "gangreclaim"))
+EVICTING: Final = (("preempt", "gangpreempt"), ("reclaim", "gangreclaim"))
 
 
-def lint(config: SchedulerConfig, plugins: Mapping[str, type[Plugin]], actions: Collection[str]) -> list[str]:
-    """One sentence per doubt; nothing when there is none."""
-    return [*_plugins(config, plugins), *_actions(config, actions), *_combinations(config)]
+def lint(config: SchedulerConfig, known: Mapping[str, type[Plugin]]) -> list[str]:
+    """One sentence for each thing that will not work as written; empty when all is well."""
+    found = [
+        sentence
+        for place, tier in enumerate(config.tiers, start=1)
+        for option in tier
+        for sentence in _of_plugin(option, place, known)
+    ]
+    return [*found, *_of_actions(config), *_together(config)]
 
 
-def _plugins(config: SchedulerConfig, plugins: Mapping[str, type[Plugin]]) -> Iterator[str]:
-    seen: set[str] = set()
-    for tier in config.tiers:
-        for option in tier:
-            if option.name in seen:
-                yield f"plugin {option.name} is configured twice; the later one replaces the earlier"
-            seen.add(option.name)
-            plugin = plugins.get(option.name)
-            if plugin is None:
-                yield f"there is no plugin {option.name}; it is left out"
-            else:
-                yield from _arguments(option, plugin)
-
-
-def _arguments(option: PluginOption, plugin: type[Plugin]) -> Iterator[str]:
+def _of_plugin(option: PluginOption, tier: int, known: Mapping[str, type[Plugin]]) -> list[str]:
+    plugin = known.get(option.name)
+    if plugin is None:
+        return [f"tier {tier}: no plugin is called {option.name}; it is left out"]
     if plugin.argument_names is None:
-        return
-    for name in option.arguments:
-        if name not in plugin.argument_names and not name.startswith(tuple(plugin.argument_prefixes) or ("\0",)):
-            yield f"plugin {option.name} has no argument {name}"
+        return []
+    return [
+        f"tier {tier}: plugin {option.name} knows no argument {name}"
+        for name in option.arguments
+        if name not in plugin.argument_names and not name.startswith(tuple(plugin.argument_prefixes) or ("\0",))
+    ]
 
 
-def _actions(config: SchedulerConfig, actions: Collection[str]) -> Iterator[str]:
+def _of_actions(config: SchedulerConfig) -> list[str]:
+    found = []
     for action, arguments in config.configurations.items():
-        if action not in actions:
-            yield f"configurations name an action {action}, which there is not"
-        for name in arguments:
-            if name not in ACTION_ARGUMENTS.get(action, frozenset({name})):
-                yield f"action {action} has no argument {name}"
+        if action not in config.actions:
+            found.append(f"configurations: {action} is not among the actions")
+        unknown = sorted(set(arguments) - ACTION_ARGUMENTS.get(action, frozenset(arguments)))
+        found += [f"configurations: action {action} knows no argument {name}" for name in unknown]
+    return found
 
 
-def _combinations(config: SchedulerConfig) -> Iterator[str]:
-    named = {*config.plugin_names, *config.actions}
-    for one, other in RIVALS:
-        if one in named and other in named:
-            yield f"{one} and {other} contradict each other: configure one of them"
-    if "gang" not in named:
-        yield "without the plugin gang, jobs are not placed as a whole"
-    if "predicates" not in named:
-        yield "without the plugin predicates, node selectors, taints and ports are not looked at"
-    if "enqueue" in config.actions and "allocate" not in config.actions:
-        yield "jobs are admitted (enqueue) but nothing places them (allocate)"
-    if "usage" in config.plugin_names and not config.metrics.get("type"):
-        yield "plugin usage has no source of measurements: the section metrics names no type"
+def _together(config: SchedulerConfig) -> list[str]:
+    names, found = config.plugin_names, []
+    for name in dict.fromkeys(names):
+        if names.count(name) > 1:
+            found.append(f"plugin {name} is configured {names.count(name)} times; the last arguments hold")
+        rival = RIVALS.get(name)
+        if rival in names and names.index(name) > names.index(rival):
+            found.append(f"{rival} and {name} cannot both say what queues deserve; {name} is left out")
+    for single, whole in EVICTING:
+        if single in config.actions and whole in config.actions:
+            found.append(f"actions {single} and {whole} would evict for the same jobs; use one of them")
+    actions = [action for action in config.actions if action in ("enqueue", "allocate")]
+    if actions == ["allocate", "enqueue"]:
+        found.append("action enqueue comes after allocate: what it lets in waits for the next cycle")
+    if "gang" not in names:
+        found.append("without plugin gang a job may be started in part")
+    if "predicates" not in names:
+        found.append("without plugin predicates selectors, taints, affinity and volumes are not looked at")
+    return found

@@ -101,6 +101,6 @@ def _check_evictions(session: Session, dropped: dict[str, str]) -> None:
 
 def _is_placed(session: Session, task: Task) -> bool:
     node = session.snapshot.node_of(task)
-    if node is None or task.status not in (Status.PIPELINED, Status.ALLOCATED, Status.BINDING):
+    if node is None or task.status not in (Status.PIPELINED, Status.BINDING):
         return False
     return not _short(session, task, _room(session, node, session.table.future_idle))

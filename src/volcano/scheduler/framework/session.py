@@ -59,7 +59,7 @@ class Session:
         self.domains = with_root(snapshot.domains, snapshot.table.index)
         self.record = Record()
         sums = self.table.allocatable.sum(axis=1)
-        self.total = Resources({name: float(sums[place]) for name, place in self.table.resources.items()})
+        self.total = Resources({name: float(sums[at]) for name, at in self.table.resources.items() if sums[at] > 0.0})
 
     def enrol(self, plugins: Mapping[str, Answering], *, keeps_pods_current: bool) -> None:
         """Settle who answers what; done once, when all plugins are open."""

@@ -145,7 +145,7 @@ class Job:
 
     def remove(self, task: Task) -> None:
         self._count(task, task.status, -1)
-        self.total_request.subtract(task.request)
+        self.total_request.withdraw(task.request)
         self.gated.pop(task.uid, None)
         del self.tasks[task.uid]
         sub_job = self.sub_jobs.get(task.sub_job_id)
@@ -160,9 +160,9 @@ class Job:
         task.status = status
         self.version += 1
         if IS_ALLOCATED[before] != IS_ALLOCATED[status]:
-            (self.allocated.subtract if IS_ALLOCATED[before] else self.allocated.add)(request)
+            (self.allocated.withdraw if IS_ALLOCATED[before] else self.allocated.add)(request)
         if IS_HELD[before] != IS_HELD[status]:
-            (self.held.subtract if IS_HELD[before] else self.held.add)(request)
+            (self.held.withdraw if IS_HELD[before] else self.held.add)(request)
         self.counts.shift(task, before, status)
         self.roles[task.role].shift(task, before, status)
         if self.has_policies and task.sub_job_id in self.sub_jobs:
@@ -179,9 +179,9 @@ class Job:
         else:
             del self.by_status[status][task.uid]
             if IS_ALLOCATED[status]:
-                self.allocated.subtract(task.request)
+                self.allocated.withdraw(task.request)
             if IS_HELD[status]:
-                self.held.subtract(task.request)
+                self.held.withdraw(task.request)
         self.counts.change(task, status, by)
         role = self.roles.get(task.role)
         if role is None:
@@ -192,7 +192,8 @@ class Job:
 
     # -- questions ------------------------------------------------------------------------------------------------
     def with_status(self, status: Status) -> list[Task]:
-        return list(self.by_status[status].values())
+        """By uid, whatever order they came to it."""
+        return sorted(self.by_status[status].values(), key=lambda task: task.uid)
 
     @property
     def is_pending(self) -> bool:

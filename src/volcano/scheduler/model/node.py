@@ -42,6 +42,11 @@ class Node:
     tasks: dict[str, Task] = field(default_factory=dict)  # namespace/name → whoever occupies or is promised room here
 
     @property
+    def tasks_in_order(self) -> list[Task]:
+        """By uid, so that nothing depends on who came first."""
+        return sorted(self.tasks.values(), key=lambda task: task.uid)
+
+    @property
     def present_tasks(self) -> list[Task]:
         """Tasks whose pods count for predicates: not those this session evicted."""
         return [task for task in self.tasks.values() if not task.evicted]

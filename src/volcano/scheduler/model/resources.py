@@ -114,6 +114,17 @@ class Resources:
             mine[name] = mine.get(name, 0.0) - amount
         return self
 
+    def withdraw(self, other: Resources) -> Resources:
+        """Take out what was added before; a dimension of which nothing remains is as if it had never been added."""
+        mine = self.amounts
+        for name, amount in other.amounts.items():
+            left = mine.get(name, 0.0) - amount
+            if left == 0.0 and name != CPU and name != MEMORY:
+                mine.pop(name, None)
+            else:
+                mine[name] = left
+        return self
+
     def __add__(self, other: Resources) -> Resources:
         return self.copy().add(other)
 

@@ -78,7 +78,7 @@ class Preemption:
     def _victims_on(self, node: Node, task: Task) -> list[Task] | None:
         """Whom the plugins agree to evict there; None when that would not free enough."""
         session = self._session
-        exposed = [other for other in node.tasks.values() if self._is_victim(task, other)]
+        exposed = [other for other in node.tasks_in_order if self._is_victim(task, other)]
         victims = session.ask.preemptable(task, exposed) if exposed else []
         return victims if frees_enough(session, node, task, victims) else None
 
