@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from volcano.api import core, scheduling
+from volcano.api import core, scheduling, topology
 from volcano.api.meta import Key
 from volcano.api.scheme import resource_type
 from volcano.apiserver.app import ApiServer
@@ -486,3 +486,93 @@ def test_an_object_nobody_can_read_is_set_aside_and_the_rest_goes_on():
         await world.until(lambda: _counts(world, 2))
 
         assert {"Queue/x", "Queue/y"} <= set(world.service.state()["setAside"])
+
+
+def test_a_hard_shard_keeps_others_nodes_free_and_says_what_it_uses():
+    @story(SchedulerSettings(sharding_mode="hard", shard_name="mine"))
+    async def _(world: World) -> None:
+        shards = resource_type(topology.NodeShard)
+        for name in ("n1", "n2"):
+            await world.node(name)
+        await world.client.create(shards, {"metadata": {"name": "mine"}, "spec": {"nodesDesired": ["n2"]}})
+        await world.clock.sleep(timedelta(seconds=1))
+        await world.gang("g", 2)
+
+        await world.until(lambda: _counts(world, 2))
+        await world.clock.sleep(timedelta(seconds=1))
+
+        assert set((await world.bound()).values()) == {"n2"}
+        shard = await world.client.get(topology.NodeShard, Key("", "mine"))
+        assert (shard.status.nodes_in_use, shard.status.nodes_to_add) == (["n2"], [])
+
+
+def test_a_claim_that_waits_gets_its_volume_before_its_pod_is_bound():
+    @story()
+    async def _(world: World) -> None:
+        classes, claims = resource_type(core.StorageClass), resource_type(core.PersistentVolumeClaim)
+        volumes = resource_type(core.PersistentVolume)
+        await world.client.create(
+            classes,
+            {
+                "metadata": {"name": "local"},
+                "provisioner": "kubernetes.io/no-provisioner",
+                "volumeBindingMode": "WaitForFirstConsumer",
+            },
+        )
+        amount = {"requests": {"storage": "1Gi"}}
+        spec = {"storageClassName": "local", "accessModes": ["ReadWriteOnce"]}
+        await world.client.create(
+            claims, {"metadata": {"name": "c", "namespace": "default"}, "spec": {**spec, "resources": amount}}
+        )
+        local = {**spec, "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/x"}}
+        await world.client.create(volumes, {"metadata": {"name": "v"}, "spec": local})
+        await world.client.patch(volumes, Key("", "v"), {"status": {"phase": "Available"}}, subresource="status")
+        await world.node("n1")
+        await world.group("g", 1)
+        await world.pod("p", "g", volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "c"}}])
+
+        await world.until(lambda: _is_claimed(world))
+        waiting = await world.bound()
+        bound = {
+            "metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
+            "spec": {"volumeName": "v"},
+        }
+        await world.client.patch(claims, Key("default", "c"), bound)
+        await world.client.patch(claims, Key("default", "c"), {"status": {"phase": "Bound"}}, subresource="status")
+        await world.until(lambda: _counts(world, 1))
+
+        assert waiting == {}
+
+
+async def _is_claimed(world: World) -> bool:
+    volume = await world.client.get(core.PersistentVolume, Key("", "v"))
+    return volume.spec.claim_ref is not None and volume.spec.claim_ref.name == "c"
+
+
+def test_a_waiting_queue_gate_is_taken_away_when_the_queue_admits(tmp_path: Path):
+    conf = tmp_path / "volcano-scheduler.conf"
+    conf.write_text(
+        """
+actions: "enqueue, allocate"
+tiers:
+- plugins: [{name: gang}, {name: predicates}, {name: capacity}]
+"""
+    )
+    gate = "scheduling.volcano.sh/queue-allocation-gate"
+
+    @story(SchedulerSettings(scheduler_conf=str(conf), admits_by_gate=True))
+    async def _(world: World) -> None:
+        await world.node("n1")
+        await world.group("g", 1)
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+        metadata = {
+            "name": "p",
+            "namespace": "default",
+            "annotations": {"scheduling.k8s.io/group-name": "g", gate: "true"},
+        }
+        spec = {"schedulerName": "volcano", "containers": [container], "schedulingGates": [{"name": gate}]}
+        await world.client.create(PODS, {"metadata": metadata, "spec": spec})
+
+        await world.until(lambda: _counts(world, 1))
+
+        assert (await world.get_pod("p")).spec.scheduling_gates == []

@@ -146,7 +146,10 @@ async def _main(flags: dict[str, Any], settings: SchedulerSettings) -> None:
             await stack.enter_async_context(serving(flags["healthz_address"], health, context))
         if flags["enable_metrics"]:
             await stack.enter_async_context(serving(flags["listen_address"], routes(service, dump_dir)))
-        await lead_or_just_work(client, clock, election_options(flags), service.run)
+        try:
+            await lead_or_just_work(client, clock, election_options(flags), service.run)
+        except InvalidConfig as error:
+            raise click.ClickException(str(error)) from error
 
 
 def routes(service: SchedulerService, dump_dir: str = "") -> dict[tuple[str, str], Route]:

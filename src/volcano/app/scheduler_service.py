@@ -17,9 +17,11 @@ import msgspec
 from volcano.api.core import PersistentVolumeClaim, Pod
 from volcano.api.decode import Unreadable, decode
 from volcano.api.errors import AlreadyExists, ApiError
-from volcano.api.meta import JSON, Resource
+from volcano.api.meta import JSON, Key, Resource
 from volcano.api.scheduling import Queue
 from volcano.api.scheme import ResourceType, resource_type
+from volcano.api.topology import NodeShard
+from volcano.app.node_usage import NodeUsage
 from volcano.app.recordings import Recordings
 from volcano.app.scheduler_conf import ConfigMapKey, Configuration, Registry, load_registry, read_file
 from volcano.app.scheduler_metrics import SchedulerMetrics
@@ -33,8 +35,8 @@ from volcano.machinery.plan import Patch, Plan, Together
 from volcano.machinery.world import Mirror
 from volcano.scheduler.cache import ESSENTIAL, FOLLOWED, Batch, Cache, CacheSettings
 from volcano.scheduler.cache.cache import is_adopted
-from volcano.scheduler.commit import Binding, Commitment, Committer, Evicting, bind_failed
-from volcano.scheduler.framework.config import SchedulerConfig
+from volcano.scheduler.commit import Binding, Commitment, Committer, Evicting, bind_failed, shard_status
+from volcano.scheduler.framework.config import InvalidConfig, SchedulerConfig
 from volcano.scheduler.framework.decisions import Decisions
 from volcano.scheduler.loop import cycle
 from volcano.scheduler.model import SeededChance
@@ -43,6 +45,7 @@ log = logging.getLogger(__name__)
 
 SHORTEST_PAUSE: Final = timedelta(milliseconds=2)
 LONGEST_PAUSE: Final = timedelta(milliseconds=200)
+PATIENCE: Final = timedelta(milliseconds=100)
 QUEUE_TRIES: Final = 60
 SECOND: Final = timedelta(seconds=1)
 VOLUME_PATIENCE: Final = timedelta(seconds=600)
@@ -95,6 +98,8 @@ class SchedulerService:
         self._news = asyncio.Event()
         self._ready = asyncio.Event()
         self._restless = True  # something waits for time to pass
+        self._soon = False  # a turn is due before long
+        self._writes_shard = False
         self._in_flight: set[str] = set()
         self._sending: set[asyncio.Task[None]] = set()
         self._last_turn = 0.0  # how long it took, in seconds
@@ -109,13 +114,16 @@ class SchedulerService:
 
     # -- life ----------------------------------------------------------------------------------------------------
     async def run(self) -> None:
-        """Until cancelled."""
+        """Until cancelled. InvalidConfig when there must be a configuration of one's own and is none."""
+        following = await self._first_configuration()
+        await self._make_queues()
         async with asyncio.TaskGroup() as group:
             group.create_task(self.recorder.run())
-            await self._begin_configuration(group)
-            await self._make_queues()
+            if following is not None:
+                group.create_task(following)
+            group.create_task(NodeUsage(self.client, self.clock, self.configuration, self.cache.measure).run())
             await self._begin_following(group)
-            self.cache.follow(self.mirror, self._wake)
+            self.cache.follow(self.mirror, self._hear)
             self._ready.set()
             try:
                 await self._work()
@@ -123,19 +131,24 @@ class SchedulerService:
                 for task in self._sending:
                     task.cancel()
 
-    async def _begin_configuration(self, group: asyncio.TaskGroup) -> None:
+    async def _first_configuration(self) -> Coroutine[Any, Any, None] | None:
+        """Read it once; what then follows it is returned."""
         chosen = self.settings
+        following: Coroutine[Any, Any, None] | None = None
         if chosen.scheduler_conf:
             self.configuration.offer(
                 await self.clock.run(lambda: read_file(chosen.scheduler_conf)), chosen.scheduler_conf
             )
-            group.create_task(self.configuration.follow_file(chosen.scheduler_conf, self.clock))
+            following = self.configuration.follow_file(chosen.scheduler_conf, self.clock)
         elif chosen.scheduler_configmap:
             place = ConfigMapKey.parse(chosen.scheduler_configmap)
             await self.configuration.read_configmap(place, self.client)
-            group.create_task(self.configuration.follow_configmap(place, self.client, self.clock))
+            following = self.configuration.follow_configmap(place, self.client, self.clock)
         if chosen.needs_own_configuration and (self.configuration.problem or not chosen.scheduler_conf):
-            raise ValueError(self.configuration.problem or "a configuration is required, and none is given")
+            if following is not None:
+                following.close()
+            raise InvalidConfig(self.configuration.problem or "a configuration is required, and none is given")
+        return following
 
     async def _make_queues(self) -> None:
         """The queues everything hangs on, unless they are there."""
@@ -172,6 +185,14 @@ class SchedulerService:
     def _wake(self) -> None:
         self._news.set()
 
+    def _hear(self, urgent: bool) -> None:
+        """What nobody waits for may gather for a while."""
+        if urgent:
+            self._news.set()
+        elif not self._soon:
+            self._soon = True
+            asyncio.get_running_loop().call_later(PATIENCE.total_seconds(), self._wake)
+
     async def _work(self) -> None:
         while True:
             await self._turn_due()
@@ -199,6 +220,7 @@ class SchedulerService:
 
     async def _turn(self) -> None:
         self._news.clear()
+        self._soon = False
         batch, now = self.cache.take(), self.clock.now()
         config, in_flight = self.configuration.current, frozenset(self._in_flight)
         self.turns += 1
@@ -210,6 +232,7 @@ class SchedulerService:
         self._restless = bool(waiting) or bool(in_flight)
         self.metrics.tell(decisions, self.cache.snapshot, now)
         self._send(commitment)
+        self._write_shard(now)
 
     def _decide(
         self, batch: Batch, config: SchedulerConfig, now: datetime, in_flight: frozenset[str]
@@ -230,6 +253,10 @@ class SchedulerService:
         )
         adopted = frozenset(job for job in decisions.groups if is_adopted(job))
         commitment = self.committer.commitment(decisions, snapshot, now, in_flight=in_flight, is_virtual=adopted)
+        for binding in commitment.binds:
+            self.cache.assume_bound(binding.uid, binding.node)
+        for evicting in commitment.evictions:
+            self.cache.assume_evicted(evicting.uid)
         return decisions, commitment
 
     def _begin_anew(self) -> None:
@@ -238,10 +265,8 @@ class SchedulerService:
     # -- sending -------------------------------------------------------------------------------------------------
     def _send(self, commitment: Commitment) -> None:
         for binding in commitment.binds:
-            self.cache.assume_bound(binding.uid, binding.node)
             self._begin(self._bind(binding))
         for evicting in commitment.evictions:
-            self.cache.assume_evicted(evicting.uid)
             self._begin(self._evict(evicting))
         for job, patch in commitment.groups.items():
             self._in_flight.add(job)
@@ -313,6 +338,20 @@ class SchedulerService:
                 self._restless = True
         finally:
             self._in_flight.discard(job)
+
+    def _write_shard(self, now: datetime) -> None:
+        shard = self.cache.snapshot.surroundings.shard
+        own = self.mirror.get(NodeShard, Key("", shard.name)) if shard.mode != "none" else None
+        patch = shard_status(own, shard.nodes, now) if own is not None else None
+        if patch is not None and not self._writes_shard:
+            self._writes_shard = True
+            self._begin(self._write_shard_status(patch))
+
+    async def _write_shard_status(self, patch: Patch) -> None:
+        try:
+            await self._write_others((patch,))
+        finally:
+            self._writes_shard = False
 
     async def _write_others(self, plan: Plan) -> None:
         outcome = await self.applier.apply(plan)

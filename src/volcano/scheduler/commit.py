@@ -6,7 +6,7 @@ something in it changed; when only numbers or words did, at most every ten secon
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -17,6 +17,7 @@ from volcano.api.quantity import BINARY_SI, NANO, Quantity, QuantityError
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup, PodGroupCondition
 from volcano.api.scheduling import Queue as ApiQueue
 from volcano.api.scheme import resource_type
+from volcano.api.topology import NodeShard
 from volcano.api.why import Why, decode_why, encode_why
 from volcano.machinery.plan import Bind, Delete, Patch, Plan, Record, Ref, Step, ref
 from volcano.scheduler.core.snapshot import Snapshot
@@ -238,6 +239,20 @@ def bind_failed(pod: core.Pod, reason: str, now: datetime) -> Plan:
         Record(ref(pod), "FailedScheduling", reason[:LONGEST_MESSAGE], "Warning"),
         Patch(ref(pod), {"status": {"conditions": [condition]}}, kind="strategic", subresource="status"),
     )
+
+
+def shard_status(own: NodeShard, used: Collection[str], now: datetime) -> Patch | None:
+    """What our shard should say of the nodes a cycle used; None when it says so already."""
+    desired = set(own.spec.nodes_desired)
+    lists = {
+        "nodesInUse": sorted(used),
+        "nodesToRemove": sorted(set(used) - desired),
+        "nodesToAdd": sorted(desired - set(used)),
+    }
+    said = own.status
+    if [*lists.values()] == [sorted(said.nodes_in_use), sorted(said.nodes_to_remove), sorted(said.nodes_to_add)]:
+        return None
+    return Patch(ref(own), {"status": {**lists, "lastUpdateTime": _text(now)}}, subresource="status")
 
 
 def _prepared(volumes: Iterable[VolumeChoice], snapshot: Snapshot) -> Iterator[Step]:

@@ -66,7 +66,7 @@ class Watched:
         self.cache.follow(self.mirror, self.hear)
         self.put(*resources)
 
-    def hear(self) -> None:
+    def hear(self, urgent: bool = True) -> None:
         self.news += 1
 
     def put(self, *resources: Resource) -> None:

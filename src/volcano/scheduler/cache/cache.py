@@ -14,10 +14,17 @@ from typing import Any, Final
 
 from volcano.api import core, scheduling, topology
 from volcano.api.meta import Key, ObjectMeta, Resource
-from volcano.api.quantity import QuantityError
 from volcano.api.scheduling import PodGroup, PodGroupSpec, PodGroupStatus
 from volcano.machinery.world import Change, Mirror
-from volcano.scheduler.cache.followed import CLUSTER_WIDE, FOLLOWED, SURROUNDING, asked_of_group, matters, wakes
+from volcano.scheduler.cache.followed import (
+    CLUSTER_WIDE,
+    FOLLOWED,
+    SURROUNDING,
+    asked_of_group,
+    is_urgent,
+    matters,
+    wakes,
+)
 from volcano.scheduler.core.snapshot import (
     Snapshot,
     drop_group,
@@ -25,6 +32,7 @@ from volcano.scheduler.core.snapshot import (
     drop_pod,
     put_group,
     put_node,
+    put_nodes,
     put_queue,
     put_task,
 )
@@ -88,15 +96,20 @@ class Cache:
         return snapshot
 
     # -- hearing (between and during cycles) ---------------------------------------------------------------------
-    def follow(self, mirror: Mirror, on_news: Callable[[], None], kinds: Iterable[type[Resource]] = FOLLOWED) -> None:
-        """Hear of everything there is and of every change that matters; `on_news` when a cycle should follow."""
+    def follow(
+        self, mirror: Mirror, on_news: Callable[[bool], None], kinds: Iterable[type[Resource]] = FOLLOWED
+    ) -> None:
+        """Hear of everything there is and of every change that matters.
+
+        `on_news` is called when a cycle should follow: with True at once, with False before long.
+        """
 
         def hear(change: Change[Any]) -> None:
             if matters(change):
                 resource = change.object
                 self._objects[type(resource), resource.key] = change.new
                 if wakes(change):
-                    on_news()
+                    on_news(is_urgent(change))
 
         for kind in kinds:
             mirror.listen(kind, hear)
@@ -165,14 +178,16 @@ class Cache:
         """The snapshot with the batch in it."""
         snapshot = self.snapshot
         snapshot.now, snapshot.uid = now, uid
+        if not len(snapshot.table):
+            self._take_all_nodes(batch)
         for (kind, key), resource in batch.objects.items():
             label = f"{kind.__name__}/{key}"
             try:
                 self._take_in(kind, key, resource, batch)
                 if resource is None:
                     snapshot.set_aside.pop(label, None)
-            except (QuantityError, ValueError, TypeError, KeyError, AttributeError) as error:
-                log.warning("%s is set aside: %s", label, error)
+            except Exception as error:  # whatever is wrong with one object, the others must not suffer
+                log.warning("%s is set aside: %s: %s", label, type(error).__name__, error)
                 snapshot.set_aside[label] = f"{type(error).__name__}: {error}"
         self._put_together(batch)
         self._spare_shapes()
@@ -271,6 +286,16 @@ class Cache:
             self._set_numa(name)
         if node is None or labels != node.labels:
             self._stale.add("domains")
+
+    def _take_all_nodes(self, batch: Batch) -> None:
+        """The first ones at once: one by one each would make the table a little wider."""
+        nodes = [n for (kind, _), n in batch.objects.items() if kind is core.Node and isinstance(n, core.Node)]
+        put_nodes(self.snapshot, [node for node in nodes if self._is_chosen(node)])
+        for node in nodes:
+            if node.name in self.snapshot.table.index:
+                del batch.objects[core.Node, node.key]
+                self._set_numa(node.name)
+        self._stale.add("domains")
 
     def _is_chosen(self, node: core.Node) -> bool:
         wanted = self.settings.node_selector

@@ -126,6 +126,16 @@ def wakes(change: Change[Any]) -> bool:
     return True
 
 
+def is_urgent(change: Change[Any]) -> bool:
+    """Whether somebody may be waiting for it: not when a pod merely got further on the node it was given."""
+    old, new = change.old, change.new
+    if not isinstance(old, core.Pod) or not isinstance(new, core.Pod):
+        return True
+    if not new.spec.node_name or new.is_deleting != old.is_deleting:
+        return True
+    return new.is_finished and not old.is_finished
+
+
 def _asked_of_queue(queue: scheduling.Queue) -> Any:
     """Without what the scheduler writes itself."""
     return queue.spec, queue.annotations, queue.status.state
