@@ -47,24 +47,48 @@ def hold(order: Order, *, answer: int, life: int, namespaces: dict[str, int]) ->
         code = _Holder(child, log, {out: b"stdout", err: b"stderr"}, life, order["own_processes"]).run()
     except BaseException as error:  # nothing may escape into the supervisor's code
         try:
-            os.write(answer, str(error).encode()[:4000] or b"failed")
+            os.write(answer, _words(error).encode()[:4000])
         except OSError:
             pass
     os._exit(code)
 
 
 def _launch(order: Order, answer: int, cgroups: list[int]) -> tuple[int, int, int]:
-    """Fork the command; its output comes through two pipes."""
+    """Start the command; its output comes through two pipes."""
     out, out_end = os.pipe()
     err, err_end = os.pipe()
+    nothing = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
+    ends = (nothing, out_end, err_end)
+    same_rights = order["uid"] is None and order["gid"] is None and order["groups"] is None
+    if order["own_processes"] and same_rights and not cgroups:
+        child = _spawn(order, ends)
+    else:
+        child = _fork(order, ends, answer, cgroups)
+    for end in ends:
+        os.close(end)
+    return out, err, child
+
+
+def _spawn(order: Order, ends: tuple[int, int, int]) -> int:
+    """Without copying this process: what the command inherits is set here first, and does not hurt here."""
+    sandbox.become(order)
+    os.environ["PATH"] = order["environment"].get("PATH", os.defpath)
+    actions = [(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(ends)]
+    program, *_ = order["argv"]
+    try:
+        return os.posix_spawnp(program, order["argv"], order["environment"], file_actions=actions, setsid=True)
+    except OSError as error:
+        raise OSError(error.errno, f"exec {program}: {os.strerror(error.errno or 0)}") from None
+
+
+def _fork(order: Order, ends: tuple[int, int, int], answer: int, cgroups: list[int]) -> int:
     child = os.fork()
     if child == 0:
         try:
             os.setsid()
             linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
-            standard_input = os.open("/dev/null", os.O_RDONLY)
-            for descriptor, number in ((standard_input, 0), (out_end, 1), (err_end, 2)):
-                os.dup2(descriptor, number)
+            for number, end in enumerate(ends):
+                os.dup2(end, number)
             for cgroup in cgroups:
                 os.write(cgroup, b"0")
             sandbox.become(order)
@@ -73,15 +97,19 @@ def _launch(order: Order, answer: int, cgroups: list[int]) -> tuple[int, int, in
         except BaseException as error:
             os.write(answer, f"exec {order['argv'][0]}: {_reason(error)}".encode()[:4000])
         os._exit(NOT_STARTED)
-    os.close(out_end)
-    os.close(err_end)
-    return out, err, child
+    return child
 
 
 def _execute(argv: list[str], environment: dict[str, str]) -> None:
     os.environ.clear()
     os.environ.update(environment)
     os.execvpe(argv[0], argv, environment)
+
+
+def _words(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__
 
 
 def _reason(error: BaseException) -> str:

@@ -40,6 +40,8 @@ KEPT_CAPABILITIES = frozenset((0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 29, 31))
 """chown, dac_override, fowner, fsetid, kill, setgid, setuid, setpcap, net_bind_service, net_raw, sys_chroot,
 audit_write, setfcap: what containers usually get, but no mknod, which would open the machine's disks."""
 
+LAST_CAPABILITY = 63
+
 _MOUNT_SETATTR = 442  # the same number on every architecture
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "armv7l": 218, "ppc64le": 203, "s390x": 217, "riscv64": 41}
 _AT_RECURSIVE = 0x8000
@@ -99,12 +101,8 @@ def prctl(option: int, argument: int = 0, second: int = 0) -> None:
 
 def drop_capabilities(kept: frozenset[int] = KEPT_CAPABILITIES) -> None:
     """Leave the bounding set with these only: programs started from here on never have others."""
-    for capability in range(64):
-        if capability in kept:
-            continue
-        try:
-            prctl(PR_CAPBSET_DROP, capability)
-        except OSError:
+    for capability in range(LAST_CAPABILITY + 1):
+        if capability not in kept and _libc.prctl(PR_CAPBSET_DROP, ctypes.c_ulong(capability), 0, 0, 0) < 0:
             break  # past the last one this kernel knows, or not ours to drop
     try:
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
