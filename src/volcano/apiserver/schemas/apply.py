@@ -300,7 +300,8 @@ def _stored(obj: JSON, managed: Managed) -> JSON:
     if not entries:
         return answer
     answer = copy(answer)
-    answer["metadata"] = {**(answer.get("metadata") or {}), "managedFields": entries}
+    metadata = answer.get("metadata")
+    answer["metadata"] = {**(metadata if isinstance(metadata, dict) else {}), "managedFields": entries}
     return answer
 
 

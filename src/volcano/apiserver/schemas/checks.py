@@ -61,10 +61,10 @@ def compile_check(schema: JSON, depth: int = 0) -> Checked:
         list: _array_check(schema, depth),
         dict: _object_check(schema, depth),
     }
-    common = _common_checks(schema, depth)
+    shared = _checks_of_any_type(schema, depth)
     plain = PYTHON_TYPES.get(types[0]) if len(types) == 1 else None
-    inner = _sequence([contents.get(plain), *common]) if plain is not None else None
-    return Checked(plain, inner, _full_check(schema, types, contents=contents, common=common))
+    inner = _sequence([contents.get(plain), *shared]) if plain is not None else None
+    return Checked(plain, inner, _full_check(schema, types, contents=contents, shared=shared))
 
 
 def types_of(schema: JSON) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ def types_of(schema: JSON) -> tuple[str, ...]:
 
 
 def _full_check(
-    schema: JSON, types: tuple[str, ...], *, contents: Mapping[type, Check | None], common: list[Check]
+    schema: JSON, types: tuple[str, ...], *, contents: Mapping[type, Check | None], shared: list[Check]
 ) -> Check:
     """The check of any value. What a value says of itself is checked also when its type is wrong."""
     nullable = schema.get("nullable") is True
@@ -100,7 +100,7 @@ def _full_check(
         content = contents.get(type(value))
         if content is not None:
             content(value, path, errors)
-        for other in common:
+        for other in shared:
             other(value, path, errors)
 
     return check
@@ -311,7 +311,7 @@ def _check_embedded(value: JSON, path: Path, errors: Errors) -> None:
 
 
 # -- checks of any type ---------------------------------------------------------------------------------------
-def _common_checks(schema: JSON, depth: int) -> list[Check]:
+def _checks_of_any_type(schema: JSON, depth: int) -> list[Check]:
     checks: list[Check] = []
     if "enum" in schema:
         checks.append(_enum_check(schema["enum"]))

@@ -59,8 +59,8 @@ def intersection(one: Tree, other: Tree) -> Tree:
             continue
         if key == SELF:
             answer[key] = branch
-        elif common := intersection(branch, theirs):
-            answer[key] = common
+        elif both := intersection(branch, theirs):
+            answer[key] = both
     return answer
 
 

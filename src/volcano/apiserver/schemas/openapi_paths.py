@@ -33,12 +33,12 @@ def paths_of(row: ResourceType, names: Mapping[str, str], *, version: int) -> It
     name = names[row.qualified + "/" + row.version]
     writer = _Writer(row, name, version)
     root = f"/apis/{row.group}/{row.version}" if row.group else f"/api/{row.version}"
-    base = f"{root}/namespaces/{{namespace}}/{row.plural}" if row.namespaced else f"{root}/{row.plural}"
+    collection = f"{root}/namespaces/{{namespace}}/{row.plural}" if row.namespaced else f"{root}/{row.plural}"
     if row.namespaced:
         yield f"{root}/{row.plural}", {"get": writer.operation("get", "list", _LIST, lists=True, everywhere=True)}
     place = [_path_parameter("namespace", version)] if row.namespaced else []
     yield (
-        base,
+        collection,
         {
             "get": writer.operation("get", "list", _LIST, lists=True),
             "post": writer.operation("post", "post", _WRITE, sends=True),
@@ -48,7 +48,7 @@ def paths_of(row: ResourceType, names: Mapping[str, str], *, version: int) -> It
     )
     single = {"parameters": [_path_parameter("name", version), *place]}
     yield (
-        f"{base}/{{name}}",
+        f"{collection}/{{name}}",
         {
             "get": writer.operation("get", "get", _READ),
             "put": writer.operation("put", "put", _WRITE, sends=True),
@@ -59,7 +59,7 @@ def paths_of(row: ResourceType, names: Mapping[str, str], *, version: int) -> It
     )
     for subresource in row.subresources:
         if subresource in ("status", "scale"):
-            yield f"{base}/{{name}}/{subresource}", {**writer.subresource(subresource), **single}
+            yield f"{collection}/{{name}}/{subresource}", {**writer.subresource(subresource), **single}
 
 
 class _Writer:
