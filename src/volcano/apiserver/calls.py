@@ -11,6 +11,7 @@ import msgspec
 
 from volcano.api.errors import BadRequest, NotFound, UnsupportedMediaType
 from volcano.api.meta import JSON
+from volcano.api.scheme import ResourceType
 from volcano.apiserver.admitting.chain import AdmissionChain
 from volcano.apiserver.authentication import Claims
 from volcano.apiserver.ids import Ids
@@ -19,6 +20,7 @@ from volcano.apiserver.protobuf import MEDIA_TYPE, decode_protobuf
 from volcano.apiserver.representation import Shown, view_from
 from volcano.apiserver.requests import Target
 from volcano.apiserver.resources import Registry, Served
+from volcano.apiserver.schemas.fields import check_types
 from volcano.apiserver.store import ObjectKey, Store, Stored
 from volcano.apiserver.watch_hub import WatchHub
 from volcano.machinery.clock import Clock
@@ -99,6 +101,14 @@ def decode_body(request: Request, *, what: str = "object") -> JSON:
     if not isinstance(obj, dict):
         raise BadRequest(f"couldn't get version/kind; json parse error: the {what} must be a JSON object")
     return obj
+
+
+def decode_request_kind(request: Request, api_version: str, kind: str) -> JSON:
+    """A body of a kind that is asked with and not stored, such as an Eviction; its values have the right types."""
+    obj = decode_body(request, what=kind)
+    group, _, version = api_version.rpartition("/")
+    check_types(ResourceType(group, version, kind, kind.lower()), obj)
+    return {"apiVersion": api_version, "kind": kind, "metadata": {}, **{k: v for k, v in obj.items() if v is not None}}
 
 
 def decode_json(body: bytes) -> Any:

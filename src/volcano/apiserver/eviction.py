@@ -9,7 +9,7 @@ import msgspec
 from volcano.api.errors import BadRequest, InternalError, MethodNotAllowed, TooManyRequests
 from volcano.api.meta import JSON
 from volcano.api.selectors import selector_from
-from volcano.apiserver.calls import Call, decode_body
+from volcano.apiserver.calls import Call, decode_request_kind
 from volcano.apiserver.representation import reply, success
 from volcano.apiserver.requests import Target, dry_run
 from volcano.apiserver.store import Stored
@@ -24,7 +24,7 @@ _MOST_DISRUPTED: Final = 2000
 async def evict(call: Call) -> Response:
     if call.target.verb != "create":
         raise MethodNotAllowed("the server does not allow this method on the requested resource")
-    body = decode_body(call.request, what="Eviction")
+    body = decode_request_kind(call.request, "policy/v1", "Eviction")
     named = (body.get("metadata") or {}).get("name")
     if named and named != call.target.name:
         raise BadRequest("name in URL does not match name in Eviction object")

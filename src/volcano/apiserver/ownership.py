@@ -11,11 +11,13 @@ from typing import Any
 
 import msgspec
 
+from volcano.api.errors import BadRequest
 from volcano.api.meta import JSON
 from volcano.api.openapi_table import schema_name
 from volcano.apiserver.core_validation import pod_shape
 from volcano.apiserver.resources import Served
 from volcano.apiserver.schemas.apply import apply_patch, track_update
+from volcano.apiserver.schemas.typed_values import TypedError
 
 _EPOCH = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
 
@@ -35,16 +37,19 @@ def applied(
         ignored = [field for field in given if field not in ("apiVersion", "kind", "metadata", subresource)]
     else:
         ignored = ["status"] if served.type.has_status else []
-    return apply_patch(
-        live,
-        given,
-        manager=manager,
-        force=force,
-        schema=_schema(served),
-        now=now,
-        subresource=subresource,
-        ignored=ignored,
-    )
+    try:
+        return apply_patch(
+            live,
+            given,
+            manager=manager,
+            force=force,
+            schema=_schema(served),
+            now=now,
+            subresource=subresource,
+            ignored=ignored,
+        )
+    except TypedError as error:  # the stored object itself does not fit its schema
+        raise BadRequest(f"failed to create typed live object: {error}") from error
 
 
 def _schema(served: Served) -> Any:

@@ -11,7 +11,7 @@ from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType
 from volcano.apiserver.authentication import Authenticator
 from volcano.apiserver.authorization import Ask, Authorizer
-from volcano.apiserver.calls import decode_body
+from volcano.apiserver.calls import decode_request_kind
 from volcano.apiserver.requests import Target
 from volcano.machinery.transport import Request, User
 
@@ -43,10 +43,7 @@ class Reviewer:
             return None
         if target.verb != "create" or target.name:
             raise MethodNotAllowed("the server does not allow this method on the requested resource")
-        review = decode_body(request, what=row.kind)
-        review.setdefault("kind", row.kind)
-        review.setdefault("apiVersion", row.api_version)
-        review.setdefault("metadata", {})
+        review = decode_request_kind(request, row.api_version, row.kind)
         if review["kind"] != row.kind:
             raise BadRequest(f"{review['kind']} cannot be handled as a {row.kind}")
         spec = review.get("spec") or {}

@@ -10,7 +10,7 @@ import msgspec
 from volcano.api.errors import BadRequest, Conflict, FieldError, Invalid, MethodNotAllowed, NotFound
 from volcano.api.meta import JSON
 from volcano.apiserver.authentication import ISSUER, Claims
-from volcano.apiserver.calls import Call, decode_body
+from volcano.apiserver.calls import Call, decode_request_kind
 from volcano.apiserver.eviction import evict
 from volcano.apiserver.proxies import log, proxy
 from volcano.apiserver.representation import reply, success
@@ -31,7 +31,7 @@ DEFAULT_TOKEN: Final = 3600
 
 async def bind(call: Call) -> Response:
     """Give an unbound pod its node; a pod that has one, or is being deleted, is a conflict."""
-    binding = decode_body(call.request, what="Binding")
+    binding = decode_request_kind(call.request, "v1", "Binding")
     target = binding.get("target")
     target = target if isinstance(target, dict) else {}
     node, metadata = target.get("name"), binding.get("metadata") or {}
@@ -86,7 +86,9 @@ async def finalize(call: Call) -> Response:
 async def token(call: Call) -> Response:
     """A signed token for a service account."""
     account: JSON = msgspec.json.decode(call.found().raw)
-    body = decode_body(call.request, what="TokenRequest") if call.request.body.strip() else {}
+    body: JSON = {}
+    if call.request.body.strip():
+        body = decode_request_kind(call.request, "authentication.k8s.io/v1", "TokenRequest")
     spec = body.get("spec") or {}
     if not isinstance(spec, dict):
         raise BadRequest("TokenRequest: spec must be an object")

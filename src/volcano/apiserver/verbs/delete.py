@@ -11,7 +11,7 @@ import msgspec
 from volcano.api.errors import BadRequest, Conflict, FieldError, Invalid
 from volcano.api.meta import JSON
 from volcano.apiserver.admission_hook import DELETE, Attributes
-from volcano.apiserver.calls import Call, decode_body
+from volcano.apiserver.calls import Call, decode_request_kind
 from volcano.apiserver.conversion import from_storage
 from volcano.apiserver.representation import reply, success
 from volcano.apiserver.requests import dry_run, number
@@ -35,7 +35,7 @@ class DeleteOptions(msgspec.Struct, frozen=True):
 
 def delete_options(call: Call) -> DeleteOptions:
     """From the body, or else from the query."""
-    body = decode_body(call.request, what="DeleteOptions") if call.request.body.strip() else {}
+    body = decode_request_kind(call.request, "v1", "DeleteOptions") if call.request.body.strip() else {}
     return delete_options_from(body, call.request)
 
 
