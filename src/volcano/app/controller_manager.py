@@ -62,7 +62,7 @@ def parse_controllers(text: str) -> list[str]:
 
 
 def make_controllers(
-    chosen: Iterable[str] = (),
+    chosen: Iterable[str] = tuple(DEFAULT_CONTROLLERS.split(",")),
     *,
     scheduler_names: tuple[str, ...] = ("volcano",),
     inherit_owner_annotations: bool = True,
@@ -76,6 +76,7 @@ def make_controllers(
 def _makers(
     scheduler_names: tuple[str, ...], inherit_owner_annotations: bool
 ) -> dict[str, Callable[[], list[Controller]]]:
+    from volcano.controllers.colocation import ColocationController
     from volcano.controllers.cronjob import CronJobController
     from volcano.controllers.garbage import GarbageController
     from volcano.controllers.hypernode import HyperNodeController
@@ -83,6 +84,7 @@ def _makers(
     from volcano.controllers.jobflow import JobFlowController, JobTemplateController
     from volcano.controllers.podgroup import PodGroupController
     from volcano.controllers.queue import QueueController
+    from volcano.controllers.sharding import ShardingController
 
     return {
         "job-controller": lambda: [JobController()],
@@ -95,6 +97,8 @@ def _makers(
         "jobtemplate-controller": lambda: [JobTemplateController()],
         "cronjob-controller": lambda: [CronJobController()],
         "hyperNode-controller": lambda: [HyperNodeController()],
+        "colocation-config-controller": lambda: [ColocationController()],
+        "sharding-controller": lambda: [ShardingController()],
     }
 
 

@@ -1,0 +1,5 @@
+"""ColocationConfigurations: which memory rules each pod runs under."""
+
+from volcano.controllers.colocation.controller import ColocationController
+
+__all__ = ["ColocationController"]
