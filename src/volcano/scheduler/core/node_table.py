@@ -220,7 +220,7 @@ class NodeTable:
 
     def _add(self, row: int, task: Task, status: Status, *, present: bool) -> None:
         present = present and not task.reprieved
-        change = self._vectors(task.request).change(status, present=present)  # may bring in a resource: before the block
+        change = self._vectors(task.request).change(status, present=present)  # before the block: it may grow
         self._block[:, :, row] += change
         if present:
             self._pods_present[:, row] += task.shape.presence
