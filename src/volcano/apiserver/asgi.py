@@ -28,6 +28,8 @@ LARGEST_HEADERS: Final = 64 * 1024
 HEADER_SECONDS: Final = 30.0
 BODY_SECONDS: Final = 60.0
 STUCK_SECONDS: Final = 60.0  # a client that takes nothing for so long is cut off
+DRAINED: Final = 16 * 2**20
+DRAIN_SECONDS: Final = 5.0
 MOST_PARAMETERS: Final = 1000
 _PIECE: Final = 256 * 1024
 
@@ -99,6 +101,8 @@ class AsgiApp:
         except _Left:
             return
         except ApiError as error:
+            if isinstance(error, TooLarge):
+                await _drain(receive)
             response = error_reply(error)
             response.headers["connection"] = "close"
         else:
@@ -175,6 +179,20 @@ async def _read_body(request: Request, receive: Receive) -> bytes:
                     return b"".join(chunks)
     except TimeoutError:
         raise Timeout("the request's body did not arrive in time") from None
+
+
+async def _drain(receive: Receive) -> None:
+    """Take in some more of a body that is refused: a client that still writes would not hear why."""
+    size = 0
+    try:
+        async with asyncio.timeout(DRAIN_SECONDS):
+            while size < DRAINED:
+                message = await receive()
+                size += len(message.get("body", b""))
+                if not message.get("more_body"):
+                    return
+    except TimeoutError:
+        return
 
 
 def _head(response: Response, length: int | None) -> MutableMapping[str, Any]:
