@@ -57,6 +57,7 @@ class _View:
         self.prefix = self._new_root(order)
 
     def mount_all(self) -> None:
+        self._make_places()
         for each, source in zip(self._mounts, self._sources, strict=True):
             if each["kind"] == "hide" and not os.path.isdir(self.prefix + each["target"]):
                 continue  # already out of sight, below a folder that is the container's own
@@ -67,6 +68,16 @@ class _View:
             if source >= 0:
                 os.close(source)
         os.close(self._scratch)
+
+    def _make_places(self) -> None:
+        """Layers come before mounts: a layer over a folder does not show what is mounted in it."""
+        earlier: list[str] = []
+        for each, source in zip(self._mounts, self._sources, strict=True):
+            target = each["target"].rstrip("/") + "/"
+            if each["kind"] != "hide" and not any(target.startswith(other) for other in earlier):
+                self._place(each["target"], is_file=source >= 0 and not _is_directory(source))
+            if source < 0 or _is_directory(source):
+                earlier.append(target)
 
     def _new_root(self, order: Order) -> str:
         """A root of its own, for an image or where a mount needs a top folder that the machine does not have."""

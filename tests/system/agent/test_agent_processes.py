@@ -135,14 +135,14 @@ async def test_volumes_are_where_the_pod_wants_them(machine):
     script = (
         "cat /etc/settings/deep/a; echo; cat /root/.keys/id; echo; stat -c %a /root/.keys/id; cat /about/name; echo;"
         "echo kept > /part/file; cat /scratch/inner/part/file; ls /all | sort | tr '\\n' ' '; echo;"
-        "touch /etc/settings/x 2>/dev/null || echo read-only"
+        "touch /etc/settings/x 2>/dev/null || echo read-only; grep -c reader /etc/hosts"
     )
     await machine.create(a_pod("reader", "sh", "-c", script, container={"volumeMounts": mounts}, volumes=volumes))
 
     await machine.until_phase("reader", "Succeeded")
 
     lines = (await machine.output("reader")).splitlines()
-    assert lines == ["A", "s3cret", "400", "reader", "kept", "a.txt b id ", "read-only"]
+    assert lines == ["A", "s3cret", "400", "reader", "kept", "a.txt b id ", "read-only", "1"]
     assert not Path("/etc/settings").exists() and not Path("/about").exists() and not Path("/root/.keys").exists()
 
 
