@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from volcano.api.batch import OUT_OF_SYNC_KEY, Action, Phase
+from volcano.api.batch import OUT_OF_SYNC_KEY, Phase
 from volcano.controllers.job.plugins import removal
 from volcano.controllers.job.policies import Request
 from volcano.controllers.job.records import EVERYTHING, UNFINISHED, Records, Target
@@ -63,13 +63,7 @@ def _kept(view: JobView, effect: Kill) -> Keep:
 
 
 def hits(target: Target, member: Member) -> bool:
-    match target.action:
-        case Action.RESTART_POD:
-            return member.name == target.pod
-        case Action.RESTART_PARTITION:
-            return member.task == target.task and member.partition == target.partition
-        case _:
-            return member.task == target.task
+    return target.covers(task=member.task, pod=member.name, partition=member.partition)
 
 
 # -- who has to go --------------------------------------------------------------------------------------------

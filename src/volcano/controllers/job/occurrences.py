@@ -120,7 +120,7 @@ def _retried_too_often(task: TaskSpec, current: list[Member]) -> Iterator[Occurr
 
 
 def _evicted(view: JobView, gone: list[PodGone]) -> Iterator[Occurrence]:
-    told = [each for each in gone if not each.marked and each.version >= view.job.status.version]
+    told = [each for each in gone if _is_news(view, each)]
     for each in told:
         yield Occurrence(BusEvent.POD_EVICTED, each.task, each.pod, each.partition)
     names = {each.pod for each in told}
@@ -129,6 +129,14 @@ def _evicted(view: JobView, gone: list[PodGone]) -> Iterator[Occurrence]:
             task = next((task_name(task) for task, _, name in view.slots() if name == pod), "")
             yield Occurrence(BusEvent.POD_EVICTED, task, pod, since=moment)
     yield from _missed(view, Counter(each.task for each in gone if not each.marked))
+
+
+def _is_news(view: JobView, gone: PodGone) -> bool:
+    """Not our own doing, and not answered yet: neither made again nor about to be restarted."""
+    if gone.marked or gone.version < view.job.status.version or gone.pod in view.by_name:
+        return False
+    targets = view.records.targets
+    return not any(t.covers(task=gone.task, pod=gone.pod, partition=gone.partition) for t in targets)
 
 
 def _missed(view: JobView, told: Counter[str]) -> Iterator[Occurrence]:

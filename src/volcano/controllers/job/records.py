@@ -44,6 +44,15 @@ class Target:
             case _:
                 return f"task/{self.task}"
 
+    def covers(self, *, task: str, pod: str, partition: str) -> bool:
+        match self.action:
+            case Action.RESTART_POD:
+                return pod == self.pod
+            case Action.RESTART_PARTITION:
+                return task == self.task and partition == self.partition
+            case _:
+                return task == self.task
+
     @classmethod
     def parse(cls, text: str) -> Target | None:
         match text.split("/"):
