@@ -39,6 +39,7 @@ from volcano.apiserver.health import Health
 from volcano.apiserver.ids import Ids, RandomIds
 from volcano.apiserver.openapi_pages import OpenApiPages
 from volcano.apiserver.outbound import Outbound
+from volcano.apiserver.quota_status import QuotaStatus
 from volcano.apiserver.representation import error_reply, reply
 from volcano.apiserver.requests import Target, parse_target
 from volcano.apiserver.resources import Registry
@@ -112,6 +113,7 @@ class ApiServer:
         )
         self.health = Health()
         self.telemetry = Telemetry(store, hub, metrics)
+        self._quotas = QuotaStatus(store, self.backend.admission.quota, self.handle, clock)
         self._cleaner = DefinitionCleaner(store, self.handle, clock)
         self._openapi = OpenApiPages(registry, clock)
         self._reviewer = Reviewer(self.authenticator, self.authorizer)
@@ -126,6 +128,7 @@ class ApiServer:
     async def close(self) -> None:
         """End all watches and close the store."""
         self.backend.hub.close()
+        await self._quotas.close()
         await self._cleaner.close()
         await self.backend.outbound.close()
         await self.backend.store.close()

@@ -46,6 +46,17 @@ class Continue(msgspec.Struct, frozen=True):
             raise BadRequest("continue key is not valid: invalid continue token") from None
 
 
+class ExpiredPage(Gone):
+    """The revision of a list in pages is gone; with the token, it can be gone on with at another one."""
+
+    def __init__(self, token: str) -> None:
+        super().__init__(_EXPIRED)
+        self._token = token
+
+    def status(self) -> JSON:
+        return super().status() | {"metadata": {"continue": self._token}}
+
+
 async def list_objects(call: Call) -> Response:
     selection = selection_from(
         call.request, call.served, namespace=call.target.namespace if call.served.type.namespaced else ""
@@ -93,10 +104,7 @@ def _place(stored: Stored) -> tuple[str, str]:
 def _expired(start: Continue) -> Gone:
     if not start.name:
         return Gone(f"The resourceVersion for the provided list is too old: {start.rv}")
-    error = Gone(_EXPIRED)
-    error.details = {}
-    error.next_token = Continue(LATEST, start.namespace, start.name).token()  # type: ignore[attr-defined]
-    return error
+    return ExpiredPage(Continue(LATEST, start.namespace, start.name).token())
 
 
 def too_large(asked: int, current: int) -> Timeout:
