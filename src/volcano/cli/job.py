@@ -1,9 +1,8 @@
-"""`vcctl job`: run, list, suspend, resume, delete; and the same done by vsub, vjobs, vcancel, vsuspend, vresume."""
+"""`vcctl job`: run, list, suspend, resume, delete."""
 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from volcano.cli.bus_commands import ask_for
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import Connection, connect
 from volcano.cli.failures import Failed
-from volcano.cli.formats import NONE_FOUND, labels_of, local_date, padded, parse_resource_list
+from volcano.cli.formats import labels_of, local_date, padded, parse_resource_list
 from volcano.cli.output import follow, show
 from volcano.cli.resources import JOBS
 
@@ -32,22 +31,7 @@ def run(called: Called) -> None:
     described = described_job(called)
     body = _job_from_file(values["filename"]) if values["filename"] else described
     body.setdefault("metadata", {}).setdefault("namespace", values["namespace"])
-    _create(connection, body, values["namespace"])
-
-
-def submit(called: Called) -> None:
-    """vsub."""
-    connection, values = connect(called), called.values
-    if not values["name"]:
-        raise Failed("job name cannot be left blank")
-    body = described_job(called)
-    try:
-        words = shlex.split(values["command"], comments=True)
-    except ValueError as error:
-        raise Failed(f"invalid command {values['command']!r}: {error}") from error
-    if words:
-        body["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["command"] = words
-    _create(connection, body, values["namespace"])
+    create(connection, body, values["namespace"])
 
 
 def described_job(called: Called) -> JSON:
@@ -99,7 +83,7 @@ def _first_document(text: str) -> str:
     return next((part for part in re.split(r"(?m)^---\s*$", text) if part.strip()), "")
 
 
-def _create(connection: Connection, body: JSON, namespace: str) -> None:
+def create(connection: Connection, body: JSON, namespace: str) -> None:
     stated = body["metadata"].get("namespace") or namespace
     if stated != namespace:
         raise Failed(
@@ -118,7 +102,7 @@ def list_jobs(called: Called) -> None:
     jobs, revision = connection.list_at(JOBS, namespace)
 
     def wanted(job: JSON) -> bool:
-        return _is_wanted(job, values["scheduler"], values["queue"], values["selector"])
+        return is_wanted(job, values["scheduler"], values["queue"], values["selector"])
 
     def table(shown: list[JSON]) -> str:
         return job_table(shown, shown, everywhere=everywhere)
@@ -144,24 +128,7 @@ def wide_table(jobs: list[JSON], table: str) -> str:
     return "\n".join(lines)
 
 
-def vjobs(called: Called) -> None:
-    """vjobs: one job, or the list, whose widths come from the unfiltered list."""
-    if called.values["name"]:
-        from volcano.cli.job_view import view_job
-
-        view_job(called, conditions=False)
-        return
-    connection, values = connect(called), called.values
-    everywhere = values["all-namespaces"]
-    jobs = connection.list(JOBS, "" if everywhere else values["namespace"])
-    if not jobs:
-        say(NONE_FOUND)
-        return
-    shown = [job for job in jobs if _is_wanted(job, values["scheduler"], "", values["selector"])]
-    say(job_table(shown, jobs, everywhere=everywhere))
-
-
-def _is_wanted(job: JSON, scheduler: str, queue: str, part_of_name: str) -> bool:
+def is_wanted(job: JSON, scheduler: str, queue: str, part_of_name: str) -> bool:
     spec = job.get("spec", {})
     return (
         (not scheduler or spec.get("schedulerName") == scheduler)
@@ -218,14 +185,6 @@ def delete(called: Called) -> None:
     namespace, name = named_job(called, "delete a particular job")
     connection.delete(JOBS, namespace, name)
     say(f"delete job {name} successfully")
-
-
-def cancel(called: Called) -> None:
-    """vcancel."""
-    connection = connect(called)
-    namespace, name = named_job(called, "cancel a particular job")
-    connection.delete(JOBS, namespace, name)
-    say(f"cancel job {name} successfully")
 
 
 def named_job(called: Called, purpose: str) -> tuple[str, str]:

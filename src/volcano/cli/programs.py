@@ -196,7 +196,7 @@ def _vsub() -> Command:
             *flags,
             Flag("command", "c", help="the command of the container"),
         ),
-        "volcano.cli.job:submit",
+        "volcano.cli.aliases:submit",
     )
 
 
@@ -212,7 +212,7 @@ ALIASES: Final = {
             EVERYWHERE,
             Flag("selector", help="fuzzy matching jobName"),
         ),
-        "volcano.cli.job:vjobs",
+        "volcano.cli.aliases:vjobs",
     ),
     "vqueues": Command(
         "vqueues",
@@ -224,7 +224,7 @@ ALIASES: Final = {
         "vcancel",
         "cancel a running, pending or aborted job",
         (*CONNECTION, ALIAS_NAME, ALIAS_NAMESPACE),
-        "volcano.cli.job:cancel",
+        "volcano.cli.aliases:cancel",
     ),
     "vsuspend": Command(
         "vsuspend",
