@@ -1,4 +1,4 @@
-"""vsub, vjobs and vcancel: the same jobs by the words of other batch systems; vsuspend and vresume are cli.job's own."""
+"""vsub, vjobs and vcancel: the same jobs by the words of other batch systems; vsuspend and vresume are cli.job's."""
 
 from __future__ import annotations
 
