@@ -13,6 +13,9 @@ from volcano.machinery.plan import NOTHING, Evict, Later, Plan, Together, ref
 from volcano.machinery.world import Change, World
 
 REASON: Final = "DeletionByTaintManager"
+PASSING: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+PATIENCE: Final = timedelta(seconds=300)
+"""A pod that says nothing of taints that may pass stays so long, as if Kubernetes' admission had written that in."""
 FOREVER: Final = timedelta.max
 
 
@@ -20,6 +23,9 @@ class TaintEvictionController(Controller):
     """Evicts pods by the taints of their node. A key is a node."""
 
     name: ClassVar = "taint-eviction"
+
+    def __init__(self, *, patience: timedelta = PATIENCE) -> None:
+        self._patience = patience
 
     @property
     def wakes_on(self) -> Mapping[type[Resource], Waker]:
@@ -35,7 +41,7 @@ class TaintEvictionController(Controller):
         for pod in world.where(Pod, "node", key.name):
             if pod.is_deleting or pod.is_finished:
                 continue
-            left = time_left(pod, taints, world.now)
+            left = time_left(pod, taints, world.now, patience=self._patience)
             if left <= timedelta(0):
                 due.append(Evict(ref(pod), REASON, f"Taint manager: deleting due to NoExecute taint on {key.name}"))
             elif left != FOREVER and (next_look is None or left < next_look):
@@ -60,17 +66,17 @@ def no_execute(node: Node) -> list[Taint]:
     return [taint for taint in node.spec.taints if taint.effect == "NoExecute"]
 
 
-def time_left(pod: Pod, taints: Iterable[Taint], now: datetime) -> timedelta:
+def time_left(pod: Pod, taints: Iterable[Taint], now: datetime, *, patience: timedelta = timedelta(0)) -> timedelta:
     """How long a pod may stay: nothing where it does not tolerate a taint, for ever where it tolerates all so."""
     left = FOREVER
     for taint in taints:
         matching = [toleration for toleration in pod.spec.tolerations if tolerates(toleration, taint)]
-        if not matching:
+        if not matching and taint.key not in PASSING:
             return timedelta(0)
         seconds = [t.toleration_seconds for t in matching if t.toleration_seconds is not None]
-        if seconds:
-            since = taint.time_added or now
-            left = min(left, since + timedelta(seconds=max(0, min(seconds))) - now)
+        stays = timedelta(seconds=max(0, min(seconds))) if seconds else None if matching else patience
+        if stays is not None:
+            left = min(left, (taint.time_added or now) + stays - now)
     return left
 
 

@@ -48,8 +48,9 @@ def tolerating(seconds: int | None = None) -> list[dict]:
     return [{"key": key, "operator": "Exists", "effect": "NoExecute", **extra} for key in (NOT_READY, UNREACHABLE)]
 
 
-def a_world(*objects: dict) -> PureWorld:
-    return PureWorld(*objects, controllers=[NodeHealthController(), TaintEvictionController()]).settle()
+def a_world(*objects: dict, patience: int = 0) -> PureWorld:
+    evictions = TaintEvictionController(patience=timedelta(seconds=patience))
+    return PureWorld(*objects, controllers=[NodeHealthController(), evictions]).settle()
 
 
 def taints(world: PureWorld, name: str = "n1") -> list[tuple[str, str]]:
@@ -189,6 +190,16 @@ def test_pods_are_evicted_when_their_patience_with_the_taint_is_over():
 
     world.advance(timedelta(seconds=1))
     assert [pod.name for pod in world.all(Pod)] == ["never"]
+
+
+def test_a_pod_that_says_nothing_of_a_silent_node_has_five_minutes():
+    world = PureWorld(a_node(), a_lease(), a_pod("p"), controllers=[NodeHealthController(), TaintEvictionController()])
+
+    world.advance(timedelta(seconds=339))
+    assert len(world.all(Pod)) == 1
+
+    world.advance(timedelta(seconds=1))
+    assert world.all(Pod) == []
 
 
 def test_patience_counts_from_when_the_taint_was_added_whoever_watches():
