@@ -12,7 +12,7 @@ from volcano.api.meta import JSON
 from volcano.apiserver.calls import Call
 from volcano.apiserver.kubelets import kubelet_address, only_container
 from volcano.apiserver.outbound import unverified
-from volcano.apiserver.requests import flag, number
+from volcano.apiserver.requests import number
 from volcano.apiserver.store import ObjectKey
 from volcano.machinery.transport import Response
 
@@ -57,7 +57,7 @@ async def log(call: Call) -> Response:
         f"{scheme}://{host}:{port}/containerLogs/{path}",
         query=query,
         context=call.backend.outbound.kubelet_context,
-        streams=flag(call.request, "follow"),
+        streams=True,
     )
     if answer.status >= 400:
         # A kubelet explains itself in plain text; clients expect a Status.
