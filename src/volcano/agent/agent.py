@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final, Protocol
 
@@ -41,6 +41,12 @@ class KubeletEndpoint(Protocol):
     async def open(self, find: Callable[[str, str], PodOnNode | None]) -> int: ...
 
     async def close(self) -> None: ...
+
+
+class Service(Protocol):
+    """Something else that runs with the agent, until cancelled."""
+
+    async def run(self) -> None: ...
 
 
 class PodOnNode:
@@ -85,9 +91,10 @@ class Agent:
         runtime: Runtime,
         *,
         kubelet: KubeletEndpoint | None = None,
+        services: Sequence[Service] = (),
     ) -> None:
         self._client, self._clock, self._settings, self._runtime = client, clock, settings, runtime
-        self._kubelet = kubelet
+        self._kubelet, self._services = kubelet, tuple(services)
         self._names = frozenset(shape.name for shape in settings.nodes)
         self.mirror = Mirror(clock.now)
         self.recorder = EventRecorder(client, clock, "kubelet")
@@ -129,6 +136,8 @@ class Agent:
                 self._runtime.end_strangers(self._pods.keys())
                 await registration.register()
                 group.create_task(registration.keep_alive())
+                for service in self._services:
+                    group.create_task(service.run())
                 self._ready.set()
         finally:
             if self._kubelet is not None:

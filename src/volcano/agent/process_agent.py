@@ -10,6 +10,7 @@ from volcano.agent.kubelet_server import KubeletServer, KubeletTls
 from volcano.agent.process_runtime import ProcessRuntime
 from volcano.agent.process_settings import ProcessSettings
 from volcano.agent.settings import NodeSettings
+from volcano.agent.storage_service import StorageService
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.kubeconfig import ConfigError, load_endpoint
@@ -21,7 +22,9 @@ def make_process_agent(
     """Without `tls` nobody can ask this node for logs or exec."""
     runtime = ProcessRuntime(client, clock, processes)
     kubelet = KubeletServer(runtime, clock, tls) if tls is not None else None
-    return Agent(client, clock, nodes, runtime, kubelet=kubelet)
+    names = frozenset(shape.name for shape in nodes.nodes)
+    storage = StorageService(client, clock, processes.directory / "storage", names)
+    return Agent(client, clock, nodes, runtime, kubelet=kubelet, services=(storage,))
 
 
 def api_server_of(kubeconfig: Path) -> tuple[str, int] | None:
@@ -30,5 +33,10 @@ def api_server_of(kubeconfig: Path) -> tuple[str, int] | None:
         endpoint = load_endpoint(kubeconfig)
     except (ConfigError, OSError):
         return None
-    match = re.fullmatch(r"https?://(\[[^]]+\]|[^/:]+)(?::(\d+))?(?:/.*)?", endpoint.server)
+    return endpoint_address(endpoint.server)
+
+
+def endpoint_address(server: str) -> tuple[str, int] | None:
+    """Host and port of an API server's URL."""
+    match = re.fullmatch(r"https?://(\[[^]]+\]|[^/:]+)(?::(\d+))?(?:/.*)?", server)
     return (match[1].strip("[]"), int(match[2] or 443)) if match else None
