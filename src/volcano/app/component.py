@@ -100,7 +100,7 @@ async def _until_signalled(main: Callable[[], Awaitable[None]]) -> None:
 
 
 def log_to_stderr(verbosity: int = 0) -> None:
-    level = logging.DEBUG if verbosity > 3 else logging.INFO
+    level = logging.DEBUG if verbosity > 3 else logging.INFO if verbosity >= 0 else logging.WARNING
     logging.basicConfig(stream=sys.stderr, level=level, format="%(asctime)s %(levelname).1s %(name)s: %(message)s")
     logging.getLogger("asyncio").setLevel(logging.WARNING)
 

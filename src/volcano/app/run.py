@@ -21,10 +21,11 @@ from volcano.api.errors import ApiError, NotFound
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import resource_type
 from volcano.app.component import run_until_signalled
+from volcano.app.nodes import NodeOptions, node_options
 from volcano.app.run_view import View, make_view
 from volcano.app.settings import data_directory
 from volcano.app.submit import FINISHED, SubmitError, read_manifests, submit
-from volcano.app.up import NodeOptions, node_options, running_system
+from volcano.app.up import running_system
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock, SystemClock
 from volcano.machinery.http_transport import HttpTransport

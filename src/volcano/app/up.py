@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+import msgspec
 from click.core import ParameterSource
 
 from volcano.agent.agent import Agent
@@ -23,12 +24,13 @@ from volcano.apiserver.app import ApiServer
 from volcano.apiserver.certificates import Authority, write_private
 from volcano.apiserver.memory_store import MemoryStore
 from volcano.apiserver.serve import serve
-from volcano.apiserver.sqlite_store import SqliteStore
+from volcano.apiserver.sqlite_store import SqliteStore, UnusableFile
 from volcano.app.admission_plug import VolcanoAdmission
 from volcano.app.component import log_to_stderr, run_until_signalled
 from volcano.app.nodes import NodeOptions, node_options, process_settings, simulated_settings
 from volcano.app.settings import DEFAULT_PORT, SCHEDULER_CONFIGMAP, data_directory
 from volcano.app.system import AgentMaker, System, SystemSettings
+from volcano.app.teller import Teller
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock, SystemClock
 
@@ -75,23 +77,48 @@ async def running_system(
 ) -> AsyncIterator[System]:
     """The system, ready, for as long as the block runs; then everything is stopped in order."""
     with locked(folder):
-        store = MemoryStore() if ephemeral else SqliteStore(folder / STORE)
-        server = ApiServer(store, clock=clock, admission=VolcanoAdmission(store))
-        await server.start()
-        agents = agent_makers(folder, nodes, clock, explicit=explicit_nodes)
-        system = System(server, clock, settings=settings, agents=agents)
-        server.health.add("system", lambda: "" if system.is_ready else "starting")
-        async with serve(server, pki=folder / "pki", clock=clock, port=port, kubeconfig_path=folder / "kubeconfig"):
-            running = asyncio.ensure_future(system.run())
-            try:
-                await _ready_or_failed(system, running)
+        store = MemoryStore() if ephemeral else open_store(folder / STORE)
+        admission = VolcanoAdmission(store)
+        server = ApiServer(store, clock=clock, admission=admission)
+        try:
+            await server.start()
+            authority = Authority(folder / "pki", clock.now())
+            settings = msgspec.structs.replace(
+                settings or SystemSettings(), root_certificate=authority.pair.certificate.decode()
+            )
+            agents = agent_makers(folder, nodes, clock, explicit=explicit_nodes)
+            system = System(server, clock, settings=settings, agents=agents)
+            admission.record = system.controllers.recorder.record
+            server.health.add("system", lambda: "" if system.is_ready else "starting")
+            kubeconfig = folder / "kubeconfig"
+            async with (
+                serve(server, pki=folder / "pki", clock=clock, port=port, kubeconfig_path=kubeconfig),
+                _running(system, keep_pods=keep_pods),
+            ):
                 yield system
-            finally:
-                if not keep_pods:
-                    await end_pods(system)
-                running.cancel()
-                await asyncio.gather(running, return_exceptions=True)
-        await server.close()
+        finally:
+            await server.close()
+
+
+def open_store(path: Path) -> SqliteStore:
+    """The store on disk; one that cannot be used is left as it is, and named."""
+    try:
+        return SqliteStore(path)
+    except UnusableFile as error:
+        raise click.ClickException(str(error)) from error
+
+
+@contextlib.asynccontextmanager
+async def _running(system: System, *, keep_pods: bool) -> AsyncIterator[None]:
+    running = asyncio.ensure_future(system.run())
+    try:
+        await _ready_or_failed(system, running)
+        yield
+    finally:
+        if not keep_pods and not running.done():
+            await end_pods(system)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
 
 
 async def _ready_or_failed(system: System, running: asyncio.Future[None]) -> None:
@@ -146,7 +173,7 @@ def process_agent(
 @click.option("-v", "--v", "verbosity", type=int, default=0, help="Log verbosity.")
 @node_options
 @click.pass_context
-def up_command(context: click.Context, **flags: Any) -> None:
+def up_command(context: click.Context, /, **flags: Any) -> None:
     """Start the whole system on this machine: API server, scheduler, controllers, admission, node.
 
     \b
@@ -155,7 +182,7 @@ def up_command(context: click.Context, **flags: Any) -> None:
       volcano up --nodes 4 --node-cpu 4 --node-memory 8Gi
       volcano up --ephemeral --simulated-nodes 1000
     """
-    log_to_stderr(flags["verbosity"])
+    log_to_stderr(flags["verbosity"] or -1)  # what matters is told line by line; details are asked for
     nodes = NodeOptions(**{name: flags[name] for name in NodeOptions.__struct_fields__})
     explicit = context.get_parameter_source("nodes") == ParameterSource.COMMANDLINE
     run_until_signalled(lambda: _up(nodes, flags, explicit=explicit))
@@ -176,11 +203,13 @@ async def _up(nodes: NodeOptions, flags: dict[str, Any], *, explicit: bool) -> N
         settings=settings,
         explicit_nodes=explicit,
         keep_pods=flags["keep_pods"],
-    ):
+    ) as system:
         _say_ready(folder, clock.monotonic() - began, default=flags["data_dir"] is None)
+        telling = asyncio.ensure_future(Teller(system.client("volcano-up"), clock).run())
         try:
             await asyncio.Event().wait()
         finally:
+            telling.cancel()
             click.echo("stopping: pods are being ended (Ctrl-C again stops at once)")
             _stop_at_once_when_asked_again()
 
