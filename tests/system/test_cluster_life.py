@@ -172,3 +172,12 @@ def test_pods_of_a_node_that_is_deleted_are_replaced():
 
         await system.client.delete(resource_type(Node), Key("", "ghost"))
         await system.until(lambda: system.get(Pod, "lost") is None)
+
+
+def test_a_daemon_runs_on_every_node():
+    @on_virtual_time
+    async def story(system: VirtualSystem) -> None:
+        await system.apply(a_workload("DaemonSet", "log"))
+        await system.until(lambda: len(running(system, "log")) == 4)
+
+        assert len({pod.spec.node_name for pod in running(system, "log")}) == 4
