@@ -131,8 +131,9 @@ class Applier:
         except (ApiError, OSError) as error:
             outcome.failures.append(Failure(Look(target), error))
         else:
-            uid = found.get("metadata", {}).get("uid")
-            outcome.answers.append(Found(target, present=not target.uid or uid == target.uid))
+            metadata = found.get("metadata", {})
+            present = not target.uid or metadata.get("uid") == target.uid
+            outcome.answers.append(Found(target, present, tuple((metadata.get("annotations") or {}).items())))
 
     async def _write(self, step: Step, outcome: Outcome) -> None:
         pause = FIRST_PAUSE

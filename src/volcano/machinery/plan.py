@@ -156,6 +156,7 @@ class Found:
 
     target: Ref
     present: bool
+    annotations: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,8 +227,9 @@ class PureWorld:
                 case Look(target):
                     if answer is not None:
                         stored = self.objects.get((target.resource, target.key), {})
-                        uid = stored.get("metadata", {}).get("uid")
-                        answer(Found(target, present=uid is not None and uid == (target.uid or uid)))
+                        metadata = stored.get("metadata", {})
+                        uid, annotations = metadata.get("uid"), metadata.get("annotations") or {}
+                        answer(Found(target, uid is not None and uid == (target.uid or uid), (*annotations.items(),)))
                 case _:
                     self._write(step)
 

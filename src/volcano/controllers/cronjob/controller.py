@@ -14,7 +14,6 @@ from typing import ClassVar, Final
 import msgspec
 
 from volcano.api.batch import Job
-from volcano.api.core import Namespace
 from volcano.api.meta import JSON, Key, Resource
 from volcano.api.scheme import resource_type
 from volcano.api.sources import CronJobSource
@@ -56,10 +55,6 @@ class CronJobController(Controller):
     @property
     def wakes_on(self) -> Mapping[type[Resource], Waker]:
         return {CronJobSource: self_key, Job: _jobs}
-
-    @property
-    def reads(self) -> tuple[type[Resource], ...]:
-        return (Namespace,)
 
     def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
         cron = world.get(CronJobSource, key)
@@ -106,10 +101,6 @@ class CronJobController(Controller):
         active = [job for entry in books.active if (job := _active(entry.uid, world, cron)) is not None]
         if active and cron.spec.concurrency_policy == "Forbid":
             yield _warning(cron, "ForbidConcurrent", f"{active[0].name} still runs; {name} is not made now")
-            return
-        namespace = world.get(Namespace, Key("", cron.namespace))
-        if namespace is not None and namespace.is_deleting:
-            yield _warning(cron, "NamespaceTerminating", f"{cron.namespace} is being deleted; {name} is not made")
             return
         if active and cron.spec.concurrency_policy == "Replace":
             for job in active:

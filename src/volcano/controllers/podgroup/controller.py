@@ -19,7 +19,7 @@ from volcano.api.scheme import resource_type
 from volcano.api.selectors import labels_selector
 from volcano.controllers.podgroup.groups import group_for, group_name, inherited_annotations, owned_group_name
 from volcano.machinery.controller import Controller, Wake, Waker
-from volcano.machinery.plan import NOTHING, Create, Delete, Patch, Plan, merge_difference, ref
+from volcano.machinery.plan import NOTHING, Create, Delete, Found, Look, Patch, Plan, Ref, merge_difference, ref
 from volcano.machinery.world import Change, World
 
 OWNERS: Final[Mapping[tuple[str, str], type[Resource]]] = {
@@ -29,6 +29,8 @@ OWNERS: Final[Mapping[tuple[str, str], type[Resource]]] = {
     ("batch", "Job"): BatchJob,
 }
 """Owners whose annotations a group inherits."""
+LOOKED_UP: Final = (DaemonSet, BatchJob)
+"""Owners that are asked for when a group is made, rather than followed: few pods for us have them."""
 
 REVISION_LABEL: Final = "controller-revision-hash"
 
@@ -66,7 +68,7 @@ class PodGroupController(Controller):
 
     @property
     def reads(self) -> tuple[type[Resource], ...]:
-        return (PodGroup, ReplicaSet, StatefulSet, DaemonSet, BatchJob)
+        return (PodGroup, ReplicaSet, StatefulSet)
 
     def _pods(self, change: Change[Pod]) -> Iterable[Wake]:
         if change.new is not None and self._concerns(change.new):
@@ -84,20 +86,31 @@ class PodGroupController(Controller):
         whom = Key(key.namespace, name)
         match what:
             case What.POD:
-                return self._give_group(world.get(Pod, whom), world)
+                return self._give_group(world.get(Pod, whom), world, causes)
             case What.REPLICA_SET:
                 return self._follow(world.get(ReplicaSet, whom), world, {})
         stateful = world.get(StatefulSet, whom)
         revision = (stateful.status or {}).get("updateRevision") if stateful is not None else None
         return self._follow(stateful, world, {REVISION_LABEL: revision} if revision else {})
 
-    def _give_group(self, pod: Pod | None, world: World) -> Plan:
+    def _give_group(self, pod: Pod | None, world: World, causes: tuple[Hashable, ...]) -> Plan:
         if pod is None or not self._concerns(pod):
             return NOTHING
-        steps: Plan = ()
-        if world.get(PodGroup, Key(pod.namespace, group_name(pod))) is None:
-            steps = (Create(resource_type(PodGroup), self._group(pod, world)),)
-        return (*steps, _annotated(pod))
+        if world.get(PodGroup, Key(pod.namespace, group_name(pod))) is not None:
+            return (_annotated(pod),)
+        found = [cause for cause in causes if isinstance(cause, Found)]
+        unknown = [owner for owner in self._owners_to_ask_for(pod) if owner not in (each.target for each in found)]
+        if unknown:
+            return tuple(Look(owner) for owner in unknown)
+        told = [dict(each.annotations) for each in found if each.present]
+        group = group_for(pod, inherited_annotations([*self._owners(pod, world), *told]))
+        return (Create(resource_type(PodGroup), group), _annotated(pod))
+
+    def _owners_to_ask_for(self, pod: Pod) -> Iterable[Ref]:
+        for owner in pod.metadata.owner_references if self._inherits else ():
+            kind = OWNERS.get((owner.api_version.partition("/")[0], owner.kind))
+            if kind in LOOKED_UP:
+                yield Ref(resource_type(kind), Key(pod.namespace, owner.name), owner.uid)
 
     def _follow(self, workload: ReplicaSet | StatefulSet | None, world: World, revision: dict[str, str]) -> Plan:
         """No replicas, no group; else the group is as the first pod of the workload wants it."""
@@ -129,7 +142,8 @@ class PodGroupController(Controller):
             return
         for owner in pod.metadata.owner_references:
             kind = OWNERS.get((owner.api_version.partition("/")[0], owner.kind))
-            found = world.get(kind, Key(pod.namespace, owner.name)) if kind is not None else None
+            followed = kind is not None and kind not in LOOKED_UP
+            found = world.get(kind, Key(pod.namespace, owner.name)) if followed else None
             if found is not None and found.uid == owner.uid:
                 yield found.annotations
 

@@ -334,21 +334,6 @@ def test_a_foreign_job_of_that_name_is_left_alone():
     assert active(world) == []
 
 
-def test_nothing_is_made_in_a_namespace_that_is_going():
-    namespace = {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": "default", "deletionTimestamp": START.isoformat(), "finalizers": ["x/y"]},
-        "spec": {},
-    }
-    world = a_world(a_cron(), namespace)
-
-    world.advance(MINUTE + timedelta(seconds=1))
-
-    assert runs(world) == []
-    assert "NamespaceTerminating" in world.reasons()
-
-
 # -- crashes --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("policy", ["Allow", "Forbid", "Replace"])
 def test_a_kill_after_any_write_loses_no_run_and_makes_none_twice(policy: str):
