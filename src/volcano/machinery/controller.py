@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from volcano.api.meta import Key, Resource
-from volcano.machinery.plan import Plan
+from volcano.machinery.plan import NOTHING, Plan
 from volcano.machinery.world import Change, IndexRule, World
 
 
@@ -22,6 +22,17 @@ class Wake(NamedTuple):
 
 
 Waker: TypeAlias = Callable[[Change[Any]], Iterable[Wake]]
+
+
+class PlanFailed(NamedTuple):
+    """A plan that could not be carried out: which step, on which object, why, and how often in a row by now."""
+
+    step: str  # "Create", "Patch", "Delete" …
+    kind: str
+    object: str
+    message: str
+    tries: int
+    refused: bool = True  # for good, as far as one can tell: neither a conflict nor a server that cannot be reached
 
 
 class Controller(ABC):
@@ -43,6 +54,10 @@ class Controller(ABC):
     @abstractmethod
     def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
         """What to do about `key`. Causes come in the order they happened and may be empty."""
+
+    def on_failure(self, key: Key, world: World, failure: PlanFailed) -> Plan:
+        """What to do besides deciding again later: tell people, or give up. Nothing, for most."""
+        return NOTHING
 
 
 def self_key(change: Change[Any]) -> Iterable[Wake]:

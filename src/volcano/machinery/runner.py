@@ -9,13 +9,14 @@ from datetime import timedelta
 from typing import Any, Final
 
 from volcano.api.decode import Unreadable, decode
+from volcano.api.errors import ApiError
 from volcano.api.meta import Resource
 from volcano.api.partial import PartialObject
 from volcano.api.scheme import ResourceType, resource_type
-from volcano.machinery.apply import Applier
+from volcano.machinery.apply import Applier, Failure, target_of
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
-from volcano.machinery.controller import Controller, Waker
+from volcano.machinery.controller import Controller, PlanFailed, Waker
 from volcano.machinery.events import EventRecorder
 from volcano.machinery.every_kind import EveryKind
 from volcano.machinery.informer import Informer
@@ -114,6 +115,8 @@ class Runner:
                 continue
             self.writes += outcome.writes
             if not outcome.ok:
+                failure = _told(outcome.failures[0], queue.failures(key) + 1)
+                await self.applier.apply(controller.on_failure(key, self.mirror, failure))
                 delay = queue.retry(key, causes)
                 level = logging.WARNING if delay >= LOUD_AFTER else logging.DEBUG
                 log.log(level, "%s: %s: %s", controller.name, key, outcome.failures[0])
@@ -132,6 +135,13 @@ class Runner:
                 continue
             if found.metadata.deletion_timestamp is None or self.mirror.get(reader, found.key) is not None:
                 self.mirror.put(found)
+
+
+def _told(failure: Failure, tries: int) -> PlanFailed:
+    kind, _, name = target_of(failure.step).partition(" ")
+    code = failure.error.status_code if isinstance(failure.error, ApiError) else 500
+    refused = 400 <= code < 500 and code not in (409, 429)
+    return PlanFailed(type(failure.step).__name__, kind, name, str(failure.error), tries, refused)
 
 
 def _waking(queue: WorkQueue, waker: Waker) -> Any:

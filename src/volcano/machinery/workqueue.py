@@ -73,6 +73,10 @@ class WorkQueue:
         self._working.add(key)
         return key, tuple(self._causes.pop(key, ()))
 
+    def failures(self, key: Key) -> int:
+        """How often in a row the work on this key has failed so far."""
+        return self._failures.get(key, 0)
+
     def done(self, key: Key) -> None:
         """The work on this key went well."""
         self._failures.pop(key, None)

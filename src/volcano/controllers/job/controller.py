@@ -20,7 +20,9 @@ from volcano.api.batch import (
     OUT_OF_SYNC_KEY,
     PARTITION_KEY,
     TASK_SPEC_KEY,
+    Action,
     Job,
+    Phase,
 )
 from volcano.api.bus import Command
 from volcano.api.core import PersistentVolumeClaim, Pod, PriorityClass
@@ -29,13 +31,13 @@ from volcano.api.meta import Key, Resource
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup, Queue
 from volcano.controllers.job.kill import clean_up, drain, finish_restart, intent, victims
 from volcano.controllers.job.occurrences import Armed, PodBecame, PodGone, restart_count
-from volcano.controllers.job.policies import NO_VERDICT, Verdict, Waiting, command_request, judge
+from volcano.controllers.job.policies import NO_VERDICT, Request, Verdict, Waiting, command_request, judge
 from volcano.controllers.job.reasons import waiting_condition
-from volcano.controllers.job.states import STATES, Work
+from volcano.controllers.job.states import STATES, Work, effect_of
 from volcano.controllers.job.status import QUIET
 from volcano.controllers.job.sync import sync
 from volcano.controllers.job.view import DEFAULT_TASK, TARGET_INDEX, JobView, version_of
-from volcano.machinery.controller import Controller, Wake, Waker
+from volcano.machinery.controller import Controller, PlanFailed, Wake, Waker
 from volcano.machinery.plan import NOTHING, Delete, Later, Plan, Record, patch_status, ref
 from volcano.machinery.world import Change, IndexRule, World
 
@@ -43,6 +45,19 @@ API_VERSION: Final = "batch.volcano.sh/v1alpha1"
 FIRST_DELAY: Final = timedelta(milliseconds=5)
 
 
+FAILURES: Final[Mapping[tuple[str, str], str]] = {
+    ("Pod", "Create"): "FailedCreate",
+    ("Pod", ""): "FailedDelete",
+    ("PodGroup", ""): "PodGroupError",
+    ("PersistentVolumeClaim", ""): "PVCError",
+    ("ConfigMap", ""): "PluginError",
+    ("Service", ""): "PluginError",
+    ("NetworkPolicy", ""): "PluginError",
+    ("Secret", ""): "PluginError",
+}
+"""The reason under which people hear of a step that failed, by the kind it concerns. Conflicts over the Job itself are
+nobody's business: they pass."""
+LONGEST: Final = 1024
 LARGE: Final = 100
 """Pods from which on a job is not looked at for every pod that starts or succeeds, but for many at a time."""
 
@@ -74,6 +89,7 @@ class JobController(Controller):
     indexes: ClassVar[Mapping[type[Resource], Mapping[str, IndexRule]]] = {Command: {TARGET_INDEX: _targets}}
 
     def __init__(self, *, max_requeue: int = 15, commands: bool = True) -> None:
+        self._limit = max_requeue
         self._patience = FIRST_DELAY * ((1 << max_requeue) - 1) if max_requeue >= 0 else None
         self._obeys = commands
 
@@ -104,6 +120,22 @@ class JobController(Controller):
         if verdict.request is not None:
             return (*intent(view, verdict.request, view.records), *told)
         return (*self._carry_on(view, verdict), *told, *_reminders(view, verdict.waiting, causes))
+
+    def on_failure(self, key: Key, world: World, failure: PlanFailed) -> Plan:
+        """Tell people what could not be done; a job for which the server refuses too often in a row is terminated."""
+        job = world.get(Job, key)
+        if job is None or job.is_deleting:
+            return NOTHING
+        reason = FAILURES.get((failure.kind, failure.step)) or FAILURES.get((failure.kind, ""))
+        about = f"{failure.step.lower()} {failure.kind} {failure.object}: {failure.message}"
+        told = (Record(ref(job), reason, f"Failed to {about}", "Warning"),) if reason else NOTHING
+        view = JobView(job, world)
+        effect = effect_of(view.phase, Action.TERMINATE_JOB)
+        gives_up = failure.refused and 0 <= self._limit < failure.tries
+        if not gives_up or effect is None or view.phase is Phase.RESTARTING:
+            return told
+        why = f"retry limit reached: {about}"[:LONGEST]
+        return (*told, *intent(view, Request(Action.TERMINATE_JOB, effect, why), view.records))
 
     @staticmethod
     def _verdict(view: JobView, causes: tuple[Hashable, ...]) -> Verdict:

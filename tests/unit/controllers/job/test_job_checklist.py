@@ -10,6 +10,8 @@ import pytest
 from volcano.api.batch import Job
 from volcano.api.core import Pod
 from volcano.api.scheduling import PodGroup
+from volcano.controllers.job import JobController
+from volcano.machinery.controller import PlanFailed
 from volcano.testing.pure_jobs import JobWorld, a_job, a_task, policy
 
 
@@ -157,3 +159,54 @@ def test_a_pod_of_an_older_job_of_the_same_name_is_not_the_jobs_own() -> None:
     assert waiting == ("Pending", 0)
     assert world.job.status.retry_count == 0
     assert world.get(Pod, "j-worker-0").controller.uid == "uid-j"
+
+
+# -- what cannot be written ----------------------------------------------------------------------------------------
+def failing(kind: str, step: str, tries: int) -> PlanFailed:
+    return PlanFailed(step, kind, "default/x", "exceeded quota", tries)
+
+
+@pytest.mark.parametrize(
+    ("kind", "step", "reason"),
+    [
+        ("Pod", "Create", "FailedCreate"),
+        ("Pod", "Delete", "FailedDelete"),
+        ("PodGroup", "Create", "PodGroupError"),
+        ("PersistentVolumeClaim", "Create", "PVCError"),
+        ("Secret", "EnsureSecret", "PluginError"),
+    ],
+)
+def test_people_are_told_what_could_not_be_done(kind: str, step: str, reason: str) -> None:
+    world = JobWorld(a_job()).started()
+
+    (told,) = JobController().on_failure(world.job.key, world.mirror, failing(kind, step, 1))
+
+    assert (told.reason, told.type) == (reason, "Warning")
+    assert "exceeded quota" in told.message
+
+
+def test_a_conflict_over_the_job_itself_is_told_to_nobody() -> None:
+    world = JobWorld(a_job()).started()
+
+    assert JobController().on_failure(world.job.key, world.mirror, failing("Job", "Patch", 3)) == ()
+
+
+def test_a_job_for_which_a_write_fails_too_often_is_terminated() -> None:
+    world = JobWorld(a_job()).started()
+    controller = JobController(max_requeue=15)
+
+    patient = controller.on_failure(world.job.key, world.mirror, failing("Pod", "Create", 15))
+    world.apply(controller.on_failure(world.job.key, world.mirror, failing("Pod", "Create", 16)))
+    world.settle()
+
+    assert [type(step).__name__ for step in patient] == ["Record"]
+    assert world.phase == "Terminated"
+    assert any("TerminateJob" in event.message and "retry limit" in event.message for event in world.events)
+
+
+def test_a_job_without_a_limit_is_tried_for_ever() -> None:
+    world = JobWorld(a_job()).started()
+
+    plan = JobController(max_requeue=-1).on_failure(world.job.key, world.mirror, failing("Pod", "Create", 10_000))
+
+    assert [type(step).__name__ for step in plan] == ["Record"]
