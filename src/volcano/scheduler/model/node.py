@@ -43,8 +43,9 @@ class Node:
 
     @property
     def tasks_in_order(self) -> list[Task]:
-        """By uid, so that nothing depends on who came first."""
-        return sorted(self.tasks.values(), key=lambda task: task.uid)
+        """The least important first, the later before the earlier: the order in which victims are offered to plugins."""
+        latest_first = sorted(self.tasks.values(), key=_seniority, reverse=True)
+        return sorted(latest_first, key=lambda task: task.priority)
 
     @property
     def present_tasks(self) -> list[Task]:
@@ -53,3 +54,7 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<Node {self.name}>"
+
+
+def _seniority(task: Task) -> tuple[int, datetime, str]:
+    return (-1 if task.index is None else task.index, task.created, task.uid)

@@ -1,0 +1,164 @@
+"""proportion and capacity: what queues deserve, may have, and give back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from volcano.scheduler.core.shares import QueueShare
+from volcano.scheduler.model import Queue, Resources
+from volcano.scheduler.plugins.proportion import pour
+from volcano.testing.clusters import Cluster, cluster, gang, running, share
+
+TREE = {"switches": {"capacity": {"enableHierarchy": True}}}
+
+
+def poured(total: float, *queues: tuple[int, float]) -> list[float]:
+    whole = Resources({"cpu": total})
+    shares = [
+        QueueShare(Queue(str(i), weight), Resources(), real_capability=whole, request=Resources({"cpu": asked}))
+        for i, (weight, asked) in enumerate(queues)
+    ]
+    pour(whole, shares)
+    return [share.deserved["cpu"] for share in shares]
+
+
+def test_what_one_queue_does_not_ask_for_is_spread_over_the_others() -> None:
+    assert poured(10_000, (1, 2_000), (3, 20_000)) == [2_000, 8_000]
+
+
+def test_with_enough_for_all_everybody_gets_what_they_ask_for() -> None:
+    assert poured(10_000, (1, 2_000), (1, 3_000)) == [2_000, 3_000]
+
+
+def test_queues_without_weight_deserve_nothing() -> None:
+    assert poured(10_000, (0, 2_000)) == [0.0]
+
+
+def test_a_queue_is_not_given_more_than_its_capability() -> None:
+    given = cluster(nodes={"n": "cpu=9"}, jobs={"a": gang(5, min=1)}, queues={"default": share(capability="cpu=2")})
+
+    outcome = given.schedule(plugins="gang; predicates, proportion")
+
+    assert len(outcome.binds) == 2
+
+
+@pytest.mark.parametrize("plugin", ["proportion", "capacity"])
+def test_the_queue_with_the_higher_priority_is_served_first(plugin: str) -> None:
+    given = cluster(
+        nodes={"n": "cpu=1"},
+        jobs={"a": gang(1, queue="q1"), "b": gang(1, queue="q2")},
+        queues={"q1": share(priority=1), "q2": share(priority=9)},
+    )
+
+    outcome = given.schedule(plugins=f"gang; predicates, {plugin}", switches={plugin: {"enabledAllocatable": False}})
+
+    assert set(outcome.binds) == {"b-0"}
+
+
+# -- capacity -----------------------------------------------------------------------------------------------------------
+def reclaiming(given: Cluster, **more: Any) -> list[str]:
+    plugins = "gang, capacity; predicates"
+    return given.schedule("enqueue, allocate, reclaim", plugins, **more).evicts
+
+
+def test_a_queue_takes_back_what_it_deserves_from_one_that_borrowed() -> None:
+    given = cluster(
+        nodes={"n": "cpu=4"},
+        jobs={"borrower": running(["n"] * 4, queue="q1"), "owner": gang(1, queue="q2")},
+        queues={"q1": share(deserved="cpu=2"), "q2": share(deserved="cpu=2")},
+    )
+
+    assert len(reclaiming(given)) == 1
+
+
+def test_a_queue_at_what_it_deserves_gives_nothing() -> None:
+    given = cluster(
+        nodes={"n": "cpu=4"},
+        jobs={"borrower": running(["n"] * 4, queue="q1"), "owner": gang(1, queue="q2")},
+        queues={"q1": share(deserved="cpu=4"), "q2": share(deserved="cpu=2")},
+    )
+
+    assert reclaiming(given) == []
+
+
+def test_a_queue_beyond_what_it_deserves_may_not_reclaim() -> None:
+    given = cluster(
+        nodes={"n": "cpu=4"},
+        jobs={"a": running(["n"] * 2, queue="q1"), "mine": running(["n"] * 2, queue="q2"), "more": gang(1, queue="q2")},
+        queues={"q1": share(deserved="cpu=1"), "q2": share(deserved="cpu=2")},
+    )
+
+    assert reclaiming(given) == []
+
+
+def tree(**leaves: Any) -> dict[str, Any]:
+    return {"root": share(reclaimable=False), "team": share(capability="cpu=3", parent="root"), **leaves}
+
+
+def test_an_ancestors_capability_bounds_its_leaves_together() -> None:
+    given = cluster(
+        nodes={"n": "cpu=9"},
+        jobs={"a": gang(3, min=1, queue="one"), "b": gang(3, min=1, queue="two")},
+        queues=tree(one=share(parent="team"), two=share(parent="team")),
+    )
+
+    outcome = given.schedule(plugins="gang; predicates, capacity", **TREE)
+
+    assert len(outcome.binds) == 3
+
+
+def test_only_leaves_hold_jobs() -> None:
+    given = cluster(nodes={"n": "cpu=9"}, jobs={"a": gang(1, queue="team")}, queues=tree(one=share(parent="team")))
+
+    assert given.schedule(plugins="gang; predicates, capacity", **TREE).binds == {}
+
+
+def test_relatives_give_before_strangers() -> None:
+    given = cluster(
+        nodes={"n": "cpu=4"},
+        jobs={
+            "sibling": running(["n", "n"], queue="two"),
+            "stranger": running(["n", "n"], queue="far"),
+            "mine": gang(1, queue="one"),
+        },
+        queues={
+            "root": share(reclaimable=False),
+            "team": share(parent="root", deserved="cpu=2"),
+            "one": share(parent="team", deserved="cpu=1"),
+            "two": share(parent="team", deserved="cpu=1"),
+            "far": share(parent="root", deserved="cpu=1"),
+        },
+    )
+
+    assert reclaiming(given, **TREE) == ["sibling-1"]
+
+
+@pytest.mark.parametrize("parent", ["loop", "missing"])
+def test_a_queue_without_a_way_to_the_root_is_set_aside_and_others_go_on(parent: str) -> None:
+    given = cluster(
+        nodes={"n": "cpu=9"},
+        jobs={"bad": gang(1, queue="bad", min_resources="cpu=1"), "good": gang(1, queue="one")},
+        queues=tree(one=share(parent="team"), bad=share(parent=parent), loop=share(parent="bad")),
+    )
+
+    outcome = given.schedule(plugins="gang; predicates, capacity", **TREE)
+
+    assert outcome.binds == {"good-0": "n"}
+    assert "Queue/bad" in outcome.decisions.set_aside
+    assert "cannot hold jobs" in outcome.why["bad"]
+
+
+def test_without_a_root_nobody_is_placed() -> None:
+    given = cluster(nodes={"n": "cpu=9"}, jobs={"a": gang(1)})
+
+    assert given.schedule(plugins="gang; predicates, capacity", **TREE).binds == {}
+
+
+def test_of_two_rivals_the_one_configured_first_takes_part() -> None:
+    given = cluster(nodes={"n": "cpu=4"}, jobs={"a": gang(4, min=1)}, queues={"default": share(capability="cpu=2")})
+
+    session = given.session("proportion, capacity")
+
+    assert {type(plugin).__name__ for plugin in session.ask.plugins("allocatable")} == {"Proportion"}
