@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from volcano.api.quantity import Quantity, QuantityError, parse_quantity
-from volcano.apiserver.schemas.patterns import LONGEST, compile_pattern
+from volcano.apiserver.schemas.patterns import compile_pattern
 
 
 class Function(NamedTuple):
@@ -36,18 +36,14 @@ def _last_index(items: Sequence[Any], wanted: Any) -> int:
 
 
 def _find(text: str, pattern: str) -> str:
-    compiled = compile_pattern(pattern)
-    if compiled is None or len(text) > LONGEST:
-        raise ValueError(f"the pattern {pattern!r} cannot be used")
-    found = compiled.search(text)
-    return found[0] if found else ""
+    return next(iter(_find_all(text, pattern)), "")
 
 
 def _find_all(text: str, pattern: str) -> list[str]:
     compiled = compile_pattern(pattern)
-    if compiled is None or len(text) > LONGEST:
+    if compiled is None:
         raise ValueError(f"the pattern {pattern!r} cannot be used")
-    return [found[0] for found in compiled.finditer(text)]
+    return compiled.found(text)
 
 
 def _is_quantity(text: str) -> bool:

@@ -17,7 +17,7 @@ from volcano.api.meta import JSON
 from volcano.apiserver.schemas import field_errors as say
 from volcano.apiserver.schemas.field_errors import Path, path_text
 from volcano.apiserver.schemas.formats import format_check
-from volcano.apiserver.schemas.patterns import compile_pattern, matches
+from volcano.apiserver.schemas.patterns import compile_pattern
 
 Errors: TypeAlias = list[tuple[Path, FieldError]]
 Check: TypeAlias = Callable[[Any, Path, Errors], None]
@@ -156,7 +156,7 @@ def _string_check(schema: JSON) -> Check | None:
         elif shortest is not None and len(value) < shortest:
             detail = f"{path_text(path)} in body should be at least {shortest} chars long"
             errors.append((path, say.invalid(path, value, detail)))
-        elif pattern is not None and not matches(pattern, value):
+        elif pattern is not None and not pattern.matches(value):
             detail = f"{path_text(path)} in body should match '{source}'"
             errors.append((path, say.invalid(path, value, detail)))
         if fits is not None and not fits(value):

@@ -1,7 +1,8 @@
-"""Regular expressions as Kubernetes' schemas write them (RE2), run by Python's engine.
+"""Regular expressions as Kubernetes' schemas write them (RE2).
 
-The dialects differ little; the differences that matter are translated. A pattern that is RE2 but not Python is `None`:
-it cannot be checked here. Values longer than LONGEST are not searched, because Python's engine can backtrack.
+The dialect differs little from Python's; the differences that matter are translated. A pattern that is RE2 but not
+Python is `None`: it cannot be checked here. Python's engine is used as long as it cannot take long; otherwise an
+automaton answers (schemas.linear_patterns), and a text too long for that counts as no match.
 """
 
 from __future__ import annotations
@@ -10,8 +11,13 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from volcano.apiserver.schemas.linear_patterns import Automaton, TooComplex, risk_of
+
 LONGEST: Final = 64 * 1024
 LONGEST_PATTERN: Final = 8 * 1024
+MOST_STEPS: Final = 5_000_000
+MOST_MOVES: Final = 4_000_000
+"""What Python's engine may take in the worst case, and the automaton in any."""
 
 _POSIX: Final = {
     "alpha": "A-Za-z", "digit": "0-9", "alnum": "0-9A-Za-z", "upper": "A-Z", "lower": "a-z", "space": r"\t\n\v\f\r ",
@@ -28,20 +34,46 @@ def is_foreign(pattern: str) -> bool:
     return len(pattern) <= LONGEST_PATTERN and _FOREIGN.search(pattern) is not None
 
 
+class Pattern:
+    """A compiled pattern, searched anywhere in a text as Go's MatchString does."""
+
+    __slots__ = ("_automaton", "_engine", "_risk")
+
+    def __init__(self, translated: str) -> None:
+        self._engine = re.compile(translated, re.ASCII)
+        self._risk = risk_of(translated)
+        try:
+            self._automaton = Automaton(translated) if self._risk > 1 else None
+        except TooComplex:
+            self._automaton = None
+
+    def matches(self, text: str) -> bool:
+        if self._is_quick(text):
+            return self._engine.search(text) is not None
+        if self._automaton is None or len(text) * self._automaton.size > MOST_MOVES:
+            return False
+        return self._automaton.search(text)
+
+    def found(self, text: str) -> list[str]:
+        """All matches; ValueError where looking for them could take long."""
+        if not self._is_quick(text):
+            raise ValueError("the pattern takes too long on this text")
+        return [match[0] for match in self._engine.finditer(text)]
+
+    def _is_quick(self, text: str) -> bool:
+        length = len(text)
+        return length <= LONGEST and (self._risk <= 1 or (self._risk < 20 and length**self._risk <= MOST_STEPS))
+
+
 @lru_cache(maxsize=4096)
-def compile_pattern(pattern: str) -> re.Pattern[str] | None:
-    """The pattern for Python, or None when it cannot be said there."""
+def compile_pattern(pattern: str) -> Pattern | None:
+    """The pattern, or None when it cannot be said in Python."""
     if len(pattern) > LONGEST_PATTERN:
         return None
     try:
-        return re.compile(_translated(pattern), re.ASCII)
+        return Pattern(_translated(pattern))
     except (re.error, RecursionError, OverflowError):
         return None
-
-
-def matches(pattern: re.Pattern[str], text: str) -> bool:
-    """Unanchored, as Go's MatchString."""
-    return len(text) <= LONGEST and pattern.search(text) is not None
 
 
 def _translated(pattern: str) -> str:
