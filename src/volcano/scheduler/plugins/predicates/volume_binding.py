@@ -55,21 +55,19 @@ class VolumeBinding:
 
     # -- refusing ------------------------------------------------------------------------------------------------
     def causes(self, claims: Claims) -> Iterable[Cause]:
-        unreachable, vanished = self._table.no_rows(), False
+        unreachable, vanished = self._table.no_rows(), self._table.no_rows()
         for _, name in claims.bound:
             volume = self._around.volumes.get(name)
             if volume is None:
-                vanished = True
-            else:
-                unreachable |= ~self._reachable(volume)
+                vanished = ~unreachable
+                break
+            unreachable |= ~self._reachable(volume)
         lacking = self._table.no_rows()
         for _, _, choice in self._choices(claims):
             lacking |= choice == NOWHERE
-        for refused, reason in ((unreachable, UNREACHABLE), (lacking, NONE_TO_BIND)):
+        for refused, reason in ((unreachable, UNREACHABLE), (lacking, NONE_TO_BIND), (vanished, VANISHED)):
             if refused.any():
                 yield Cause(refused, Code.UNRESOLVABLE, reason)
-        if vanished:
-            yield Cause(np.ones(len(self._table), dtype=bool), Code.UNRESOLVABLE, VANISHED)
 
     def zoneless(self, claims: Claims) -> Mask:
         """Nodes in another zone or region than a bound volume says it is in."""
