@@ -181,3 +181,32 @@ def test_a_daemon_runs_on_every_node():
         await system.until(lambda: len(running(system, "log")) == 4)
 
         assert len({pod.spec.node_name for pod in running(system, "log")}) == 4
+
+
+def owned_by(name: str, uid: str) -> dict:
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "child", "ownerReferences": [owner]}}
+
+
+def test_what_belongs_to_an_owner_that_never_was_goes():
+    @on_virtual_time
+    async def story(system: VirtualSystem) -> None:
+        await system.apply(owned_by("nobody", "no-such-uid"))
+        await system.settle()
+
+        assert await gone(system, ConfigMap, Key("default", "child"))
+
+
+def test_orphans_stay():
+    @on_virtual_time
+    async def story(system: VirtualSystem) -> None:
+        (owner,) = await system.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "parent"}})
+        await system.apply(owned_by("parent", owner["metadata"]["uid"]))
+        await system.client.delete(
+            resource_type(ConfigMap), Key("default", "parent"), {"propagationPolicy": "Orphan"}
+        )
+        await system.settle()
+
+        assert await gone(system, ConfigMap, Key("default", "parent"))
+        child = await system.client.get(ConfigMap, Key("default", "child"))
+        assert child.metadata.owner_references == []
