@@ -24,7 +24,7 @@ from volcano.apiserver.schemas.fields import check_types
 from volcano.apiserver.store import ObjectKey, Store, Stored
 from volcano.apiserver.watch_hub import WatchHub
 from volcano.machinery.clock import Clock
-from volcano.machinery.transport import Request, User
+from volcano.machinery.transport import Handler, Request, User
 
 DEEPEST: Final = 200
 
@@ -41,6 +41,8 @@ class Backend:
     admission: AdmissionChain
     issue_token: Callable[[Claims], str]
     outbound: Outbound
+    local_services: dict[tuple[str, str], Handler] = field(default_factory=dict)
+    """Services answered in this very process: (namespace, name) → its request function; paths begin at the service."""
 
     def timestamp(self) -> str:
         return self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -98,6 +100,8 @@ def decode_body(request: Request, *, what: str = "object") -> JSON:
             "the body of the request was in an unknown format - accepted media types include: "
             "application/json, application/yaml, application/vnd.kubernetes.protobuf"
         )
+    if obj is None:
+        return {}  # a null is an object without anything, as Go reads it
     if not isinstance(obj, dict):
         raise BadRequest(f"couldn't get version/kind; json parse error: the {what} must be a JSON object")
     return obj

@@ -69,6 +69,9 @@ async def log(call: Call) -> Response:
 async def proxy(call: Call) -> Response:
     """Pass the request on to a service's endpoint, a pod, or a node's kubelet."""
     scheme, name, port = _split(call.target.name)
+    local = call.backend.local_services.get((call.target.namespace, name))
+    if local is not None and call.served.type.plural == "services":
+        return await local(msgspec.structs.replace(call.request, path=f"/{call.target.rest}", user=call.user))
     finders = {"services": _service_address, "pods": _pod_address, "nodes": _node_address}
     host, found_port, found_scheme = finders[call.served.type.plural](call, name, port)
     scheme = scheme or found_scheme

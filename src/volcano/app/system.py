@@ -20,6 +20,9 @@ from volcano.apiserver.app import ApiServer
 from volcano.app.cluster_controllers import make_cluster_controllers
 from volcano.app.controller_manager import make_controllers
 from volcano.app.probing import ask
+from volcano.app.scheduler_proxy import NAME as SCHEDULER_SERVICE
+from volcano.app.scheduler_proxy import NAMESPACE as SCHEDULER_NAMESPACE
+from volcano.app.scheduler_proxy import ensure_service, scheduler_handler
 from volcano.app.scheduler_service import SchedulerService, SchedulerSettings
 from volcano.app.settings import SCHEDULER_CONFIGMAP
 from volcano.machinery.client import Client
@@ -105,7 +108,10 @@ class System:
 
     async def run(self) -> None:
         """Until cancelled; the server's start is the caller's."""
-        await ensure_configuration(self.client("volcano-bootstrap"))
+        bootstrap = self.client("volcano-bootstrap")
+        await ensure_configuration(bootstrap)
+        await ensure_service(bootstrap)
+        self.server.backend.local_services[SCHEDULER_NAMESPACE, SCHEDULER_SERVICE] = scheduler_handler(self.scheduler)
         async with asyncio.TaskGroup() as group:
             group.create_task(self.controllers.run())
             group.create_task(self.cluster.run())

@@ -8,12 +8,12 @@ from volcano.cli.command_line import Called, say
 from volcano.cli.connection import connect
 from volcano.cli.failures import Failed
 from volcano.cli.formats import NONE_FOUND
-from volcano.cli.job import create, described_job, is_wanted, job_table, named_job
+from volcano.cli.job import create_or_try, described_job, is_wanted, job_table, named_job
 from volcano.cli.job_view import view_job
 from volcano.cli.resources import JOBS
 
 
-def submit(called: Called) -> None:
+def submit(called: Called) -> int:
     """vsub."""
     connection, values = connect(called), called.values
     if not values["name"]:
@@ -25,7 +25,7 @@ def submit(called: Called) -> None:
         raise Failed(f"invalid command {values['command']!r}: {error}") from error
     if words:
         body["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["command"] = words
-    create(connection, body, values["namespace"])
+    return create_or_try(connection, body, values["namespace"], "schedule" if values["test-only"] else "")
 
 
 def vjobs(called: Called) -> None:

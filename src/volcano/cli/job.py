@@ -24,14 +24,26 @@ JOB_TYPE_LABEL = "volcano.sh/job-type"
 
 
 # -- run ----------------------------------------------------------------------------------------------------------
-def run(called: Called) -> None:
+def run(called: Called) -> int:
     connection, values = connect(called), called.values
     if not values["name"] and not values["filename"]:
         raise Failed("job name cannot be left blank")
     described = described_job(called)
     body = _job_from_file(values["filename"]) if values["filename"] else described
     body.setdefault("metadata", {}).setdefault("namespace", values["namespace"])
-    create(connection, body, values["namespace"])
+    return create_or_try(connection, body, values["namespace"], values["dry-run"])
+
+
+def create_or_try(connection: Connection, body: JSON, namespace: str, dry_run: str) -> int:
+    """Submit, or with `--dry-run=schedule` only ask what would happen."""
+    if dry_run not in ("", "schedule"):
+        raise Failed(f"--dry-run={dry_run}: only `schedule` is known")
+    if dry_run:
+        from volcano.cli.dry_run import tell
+
+        return tell(connection, body)
+    create(connection, body, namespace)
+    return 0
 
 
 def described_job(called: Called) -> JSON:

@@ -20,6 +20,7 @@ BEYOND: Final = (
     Flag("watch", "w", kind=BOOL, default=False, help="go on showing changes", hidden=True),
 )
 """What lists can do beyond Volcano's own; not on the screens that must not change."""
+DRY_RUN: Final = Flag("dry-run", help="schedule: only say what would happen", hidden=True)
 RESOURCES: Final = "cpu=1000m,memory=100Mi"
 
 RUN_FLAGS: Final = (
@@ -38,7 +39,7 @@ JOB: Final = Command(
         Command(
             "run",
             "run job by parameters from the command line",
-            (*CONNECTION, NAMESPACE, NAME, *RUN_FLAGS, Flag("filename", "f", help="the yaml file of job")),
+            (*CONNECTION, NAMESPACE, NAME, *RUN_FLAGS, Flag("filename", "f", help="the yaml file of job"), DRY_RUN),
             "volcano.cli.job:run",
         ),
         Command(
@@ -195,6 +196,7 @@ def _vsub() -> Command:
             _from_environment(ALIAS_NAMESPACE, "VOLCANO_DEFAULT_JOB_NAMESPACE"),
             *flags,
             Flag("command", "c", help="the command of the container"),
+            Flag("test-only", kind=BOOL, default=False, help="only say what would happen", hidden=True),
         ),
         "volcano.cli.aliases:submit",
     )
