@@ -1,0 +1,86 @@
+"""Cycle times on large scenarios: `python benchmarks/scheduler_cycle.py [--repeat N] [NAME…]`.
+
+Scenarios are written by the recordings' bigscenario.py (found through VOLCANO_BIGSCENARIO or beside the checkout). For each
+the best of N cycles is printed, with what Volcano's own core takes for it on a machine of this kind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import importlib.util
+import os
+import resource
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from volcano.app.replay import scenario_snapshot
+from volcano.scheduler.actions import ACTIONS
+from volcano.scheduler.framework.config import parse_config
+from volcano.scheduler.loop import cycle
+from volcano.scheduler.model import SeededChance
+
+NAMES = ("alloc-1000n-100x10", "alloc-5000n-1000x10", "alloc-5000n-100x100", "preempt-1000n", "reclaim-1000n")
+VOLCANO = {
+    "alloc-1000n-100x10": 4.3,
+    "alloc-5000n-1000x10": 75.0,
+    "alloc-5000n-100x100": 62.0,
+    "preempt-1000n": 0.59,
+    "reclaim-1000n": 0.31,
+}
+BESIDE = Path(__file__).parents[2] / "shared/bench/bigscenario.py"
+
+
+class Watch:
+    def read(self) -> float:
+        return time.perf_counter()
+
+
+def scenario(name: str) -> dict[str, Any]:
+    path = Path(os.environ.get("VOLCANO_BIGSCENARIO", BESIDE))
+    spec = importlib.util.spec_from_file_location("bigscenario", path)
+    assert spec is not None and spec.loader is not None, f"{path} is not there"
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    made: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(module.make(name)))
+    return made
+
+
+def measure(name: str, repeat: int) -> None:
+    given = scenario(name)
+    config = parse_config(given["schedulerConf"], known_actions=ACTIONS)
+    begun = time.perf_counter()
+    snapshot = scenario_snapshot(given)
+    built = time.perf_counter() - begun
+    gc.collect()
+    best: dict[str, float] = {}
+    for _ in range(repeat):
+        begun = time.perf_counter()
+        decisions = cycle(snapshot, config, SeededChance(0), Watch())
+        whole = time.perf_counter() - begun
+        if not best or decisions.seconds["cycle"] < best["cycle"]:
+            best = {**decisions.seconds, "whole": whole}
+    tasks = len(decisions.binds) + len(decisions.pipelined)
+    faster = f"{VOLCANO[name] / best['cycle']:6.0f}x" if name in VOLCANO else ""
+    parts = "  ".join(f"{action} {best[action] * 1000:.0f}" for action in ("open", *config.actions))
+    print(
+        f"{name:22} cycle {best['cycle'] * 1000:8.1f} ms {faster}  ({parts})  with status and restore {best['whole'] * 1000:.0f}"
+        f"  build {built * 1000:.0f}  {len(decisions.binds)} binds {len(decisions.evictions)} evictions"
+        f"  {best['cycle'] / max(tasks, 1) * 1e6:.0f} us/task  peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("names", nargs="*", default=NAMES)
+    arguments = parser.parse_args()
+    for name in arguments.names:
+        measure(name, arguments.repeat)
+
+
+if __name__ == "__main__":
+    main()
