@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import signal
 
 NEWNS = 0x00020000
 NEWCGROUP = 0x02000000
@@ -44,10 +45,12 @@ LAST_CAPABILITY = 63
 
 _MOUNT_SETATTR = 442  # the same number on every architecture
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "armv7l": 218, "ppc64le": 203, "s390x": 217, "riscv64": 41}
+_CLONE = {"x86_64": 56, "aarch64": 220, "armv7l": 120, "ppc64le": 120, "riscv64": 220}
 _AT_RECURSIVE = 0x8000
 _ATTR_RDONLY = 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
+_locked = ctypes.PyDLL(None, use_errno=True)
 
 
 def _check(answer: int, what: str) -> None:
@@ -62,6 +65,18 @@ def unshare(flags: int) -> None:
 
 def setns(descriptor: int, kind: int) -> None:
     _check(_libc.setns(descriptor, kind), "setns")
+
+
+def fork_into(flags: int) -> int:
+    """Fork, with the child in namespaces of its own. Only for processes with a single thread."""
+    number = _CLONE.get(platform.machine())
+    if number is None:
+        raise OSError(38, "clone: not known on this architecture")
+    zero = ctypes.c_ulong(0)
+    # PyDLL keeps the interpreter's lock, so that the child has it too.
+    pid = int(_locked.syscall(number, ctypes.c_ulong(flags | signal.SIGCHLD), zero, zero, zero, zero))
+    _check(pid, "clone")
+    return pid
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:

@@ -134,7 +134,10 @@ class _View:
                 pass
         layer = f"/proc/self/fd/{self._scratch}/{name}"
         options = f"lowerdir={_escaped(lower)},upperdir={layer}/upper,workdir={layer}/work"
-        linux.mount("overlay", target, "overlay", 0, options)
+        try:
+            linux.mount("overlay", target, "overlay", 0, options + ",userxattr")
+        except OSError:  # older kernels do not know it, and then do not need it
+            linux.mount("overlay", target, "overlay", 0, options)
 
 
 def _resolved(prefix: str, target: str) -> str:

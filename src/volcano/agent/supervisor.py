@@ -62,9 +62,9 @@ class Supervisor:
         self._pods: dict[str, dict[str, int]] = {}  # pod → descriptors of its namespaces
         self._addresses: dict[str, str] = {}
         self._life, self._life_end = os.pipe()
-        self._namespaces = {name: os.open(f"/proc/self/ns/{name}", os.O_RDONLY) for name in ("pid", "net", "ipc")}
         self._is_ending = False
         self.tier = _tier()
+        self._namespaces = {name: os.open(f"/proc/self/ns/{name}", os.O_RDONLY) for name in ("pid", "net", "ipc")}
         if self.tier != "none":
             self._make_devices()
 
@@ -230,6 +230,8 @@ class Supervisor:
     def _fork(self, order: Order, answer: int) -> int:
         if not order["own_processes"]:
             pid = os.fork()
+        elif self.tier == "user":
+            pid = linux.fork_into(linux.NEWPID)  # there would be no way back from unshare for this process
         else:
             linux.unshare(linux.NEWPID)
             try:
@@ -297,7 +299,7 @@ class Supervisor:
         try:
             found = {name: os.open(f"/proc/self/ns/{name}", os.O_RDONLY) for name in names}
         finally:
-            self._go_home()
+            self._go_home(names)
         self._pods[pod] = found
         if wire is not None:
             try:
@@ -320,11 +322,11 @@ class Supervisor:
                 kernel.set_up("eth0")
                 kernel.add_default_route(wire["gateway"])
         finally:
-            self._go_home()
+            self._go_home(("net",))
 
-    def _go_home(self) -> None:
-        linux.setns(self._namespaces["ipc"], linux.NEWIPC)
-        linux.setns(self._namespaces["net"], linux.NEWNET)
+    def _go_home(self, names: tuple[str, ...]) -> None:
+        for name in names:
+            linux.setns(self._namespaces[name], linux.NEWNET if name == "net" else linux.NEWIPC)
 
     def _close_pod(self, pod: str) -> None:
         for descriptor in self._pods.pop(pod, {}).values():
@@ -413,7 +415,7 @@ def _tier() -> str:
     user, group = os.geteuid(), os.getegid()
     if not linux.is_available(linux.NEWUSER | wanted):
         return "none"
-    linux.unshare(linux.NEWUSER)
+    linux.unshare(linux.NEWUSER | linux.NEWIPC)
     for path, text in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
         with open(f"/proc/self/{path}", "w") as file:
             file.write(text)
