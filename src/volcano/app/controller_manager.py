@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable, Iterable
 from typing import Any, Final
@@ -17,6 +18,7 @@ from volcano.app.component import (
     run_component,
     tls_context,
 )
+from volcano.app.controller_metrics import ControllerMetrics
 from volcano.app.endpoints import health_route, metrics_route, serving
 from volcano.app.probing import ask
 from volcano.machinery.client import Client
@@ -102,8 +104,15 @@ def _makers(
     }
 
 
-async def run_controllers(client: Client, clock: Clock, controllers: list[Controller]) -> None:
-    await Runner(client, clock, controllers, component="vc-controller-manager", probe=ask).run()
+async def run_controllers(
+    client: Client, clock: Clock, controllers: list[Controller], metrics: ControllerMetrics | None = None
+) -> None:
+    runner = Runner(client, clock, controllers, component="vc-controller-manager", probe=ask)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(runner.run())
+        await runner.synced()
+        if metrics is not None:
+            metrics.follow(runner.mirror)
 
 
 @click.command()
@@ -138,16 +147,17 @@ def controller_manager_command(**flags: Any) -> None:
 
 
 async def _main(flags: dict[str, Any], controllers: list[Controller]) -> None:
-    clock = SystemClock()
+    clock, metrics = SystemClock(), ControllerMetrics()
     async with contextlib.AsyncExitStack() as stack:
         if flags["enable_healthz"]:
             context = tls_context(flags["tls_cert_file"], flags["tls_private_key_file"], flags["ca_cert_file"])
             routes = {("GET", "/healthz"): health_route()}
             await stack.enter_async_context(serving(flags["healthz_address"], routes, context))
         if flags["enable_metrics"]:
-            await stack.enter_async_context(serving(flags["listen_address"], {("GET", "/metrics"): metrics_route()}))
+            routes = {("GET", "/metrics"): metrics_route(metrics.registry)}
+            await stack.enter_async_context(serving(flags["listen_address"], routes))
         client = await stack.enter_async_context(
             connected(flags["kubeconfig"], flags["master"], clock=clock, agent="vc-controller-manager")
         )
-        work = lambda: run_controllers(client, clock, controllers)  # noqa: E731
+        work = lambda: run_controllers(client, clock, controllers, metrics)  # noqa: E731
         await lead_or_just_work(client, clock, election_options(flags), work)
