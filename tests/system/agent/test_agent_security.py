@@ -1,0 +1,137 @@
+"""What a pod cannot do: see the agent's files or other pods' volumes, take down what hides them, touch the machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.system.agent.kit import a_pod
+from volcano.agent import linux
+
+needs_namespaces = pytest.mark.skipif(
+    not (os.geteuid() == 0 or linux.is_available(linux.NEWUSER | linux.NEWNS | linux.NEWPID)),
+    reason="this machine does not let its user make namespaces",
+)
+ROOT = Path(__file__).parents[3]
+
+
+@needs_namespaces
+async def test_a_pod_sees_neither_secrets_nor_the_agents_folder(machine, tmp_path):
+    secrets = tmp_path / "secrets"
+    secrets.mkdir()
+    (secrets / "kubeconfig").write_text("the keys to everything")
+    agent = machine.runtime._settings.directory
+    script = f"cat {secrets}/kubeconfig; ls {agent}/pods; ls {agent}/supervisor/supervisor.sock"
+    await machine.create(a_pod("nosy", "sh", "-c", f"({script}) 2>/dev/null; echo done"))
+
+    await machine.finished("nosy")
+
+    assert await machine.output("nosy") == "done"
+
+
+@needs_namespaces
+async def test_a_pod_cannot_look_behind_what_hides_them(machine, tmp_path):
+    home = Path.home()
+    hidden = home / f".volcano-test-{os.getpid()}"
+    hidden.mkdir()
+    (hidden / "kubeconfig").write_text("the keys to everything")
+    try:
+        object.__setattr__(machine.runtime._settings, "hidden", (hidden,))
+        tries = [
+            f"cat {hidden}/kubeconfig",
+            f"umount {hidden}; cat {hidden}/kubeconfig",
+            f"unshare -rm sh -c 'umount {hidden}; cat {hidden}/kubeconfig'",
+            f"unshare -rm sh -c 'mount --bind {home} /mnt; cat /mnt/{hidden.name}/kubeconfig'",
+            f"cat /proc/1/root/{hidden}/kubeconfig; cat /proc/1/fd/*; cat /proc/1/environ; cat /proc/1/maps",
+            "mknod /tmp/disk b 8 0; mknod /tmp/disk2 b 252 0; head -c1 /tmp/disk /tmp/disk2",
+            "mount -t proc proc /mnt",
+        ]
+        await machine.create(a_pod("digger", "sh", "-c", f"({'; '.join(tries)}) 2>/dev/null; echo done"))
+
+        await machine.finished("digger")
+
+        assert await machine.output("digger") == "done"
+    finally:
+        shutil.rmtree(hidden)
+
+
+@needs_namespaces
+async def test_a_pod_sees_only_its_own_processes_and_temporary_files(machine):
+    await machine.create(a_pod("other", "sh", "-c", "echo mine > /tmp/note; sleep 1000"))
+    await machine.until_phase("other", "Running")
+
+    await machine.create(a_pod("me", "sh", "-c", "ls /tmp; ls /proc | grep -c '^[0-9]'; ls /dev/shm"))
+    await machine.finished("me")
+
+    count = int((await machine.output("me")).strip())
+    assert count <= 5
+
+
+@needs_namespaces
+async def test_a_pod_cannot_change_the_kernels_settings(machine):
+    script = "echo 1 > /proc/sys/vm/drop_caches || echo kept; echo x > /sys/kernel/mm/ksm/run || echo kept; hostname evil || echo kept"
+    await machine.create(a_pod("tuner", "sh", "-c", f"({script}) 2>/dev/null"))
+
+    await machine.finished("tuner")
+
+    assert (await machine.output("tuner")).split() == ["kept"] * 3
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root and setpriv")
+def test_an_ordinary_user_gets_the_same_from_user_namespaces(tmp_path):
+    as_user = ["setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups", "env", "HOME=/tmp"]
+    python = next((path for path in (sys.executable, "/usr/bin/python3") if _works(as_user, path)), None)
+    if python is None:
+        pytest.skip("no Python that an ordinary user may run sees this package")
+
+    told = subprocess.run(
+        [*as_user, python, "-c", STORY], capture_output=True, text=True, timeout=100, env=_environment(), check=False
+    )
+
+    assert told.stdout.split() == ["user", "0", "hello", "4"], told.stderr[-2000:]
+
+
+STORY = """
+import asyncio, os, tempfile
+from pathlib import Path
+from tests.system.agent.kit import Machine, a_pod
+
+async def main():
+    machine = Machine(Path(tempfile.mkdtemp()), "auto", ())
+    await machine.server.start()
+    await machine.start()
+    print(machine.runtime._supervisor.tier)
+    mount = {"volumeMounts": [{"name": "v", "mountPath": "/brand-new"}]}
+    volumes = [{"name": "v", "emptyDir": {}}]
+    await machine.create(a_pod("hello", "sh", "-c", "id -u; touch /brand-new/x && hostname", container=mount, volumes=volumes))
+    await machine.finished("hello")
+    print(await machine.output("hello"))
+    await machine.create(a_pod("sleeper", "sleep", "1000"))
+    await machine.until_phase("sleeper", "Running")
+    known, nothing = machine.agent.find("default", "sleeper"), os.open("/dev/null", os.O_RDWR)
+    command = ["sh", "-c", "exit 4"]
+    print(await machine.runtime.execute(known.pod, "main", 0, command, standard=[nothing] * 3, terminal=False))
+    await machine.stop()
+
+asyncio.run(main())
+"""
+
+
+def _environment() -> dict[str, str]:
+    packages = [path for path in sys.path if path.endswith("site-packages")]
+    paths = [str(ROOT / "src"), str(ROOT), *packages]
+    return {**os.environ, "PYTHONPATH": ":".join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _works(as_user: list[str], python: str) -> bool:
+    check = "import sys, msgspec, volcano.agent.agent, tests.system.agent.kit; assert sys.version_info >= (3, 11)"
+    if not os.path.exists(python):
+        return False
+    tried = subprocess.run([*as_user, python, "-c", check], capture_output=True, env=_environment(), check=False)
+    return tried.returncode == 0
