@@ -16,7 +16,7 @@ from tests.running_server import Client
     [
         (b"{", 400),
         (b"", 400),
-        (b"null", 400),
+        (b"null", 422),
         (b"[]", 400),
         (b'"text"', 400),
         (b"\xff\xfe", 400),

@@ -97,7 +97,7 @@ def test_an_update_must_say_which_revision_it_saw(api: Client, widgets: str):
     answer = api("PUT", f"{widgets}/w", a_widget(widgets, size=2))
 
     assert answer.status == 422
-    assert "metadata.resourceVersion: Invalid value: 0x0: must be specified for an update" in answer.body["message"]
+    assert "metadata.resourceVersion: Invalid value: 0: must be specified for an update" in answer.body["message"]
 
 
 def test_the_generation_follows_the_spec_and_not_the_status(api: Client, widgets: str):

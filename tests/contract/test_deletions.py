@@ -41,12 +41,11 @@ def test_preconditions_must_hold(api: Client, configs: str):
     assert (wrong_uid.status, wrong_revision.status, right.status) == (409, 409, 200)
 
 
-def test_foreground_and_orphan_deletion_leave_a_finalizer_to_the_collector(api: Client, namespace: str):
-    path = f"/apis/apps/v1/namespaces/{namespace}/controllerrevisions"
+def test_foreground_and_orphan_deletion_leave_a_finalizer_to_the_collector(api: Client, configs: str):
     for name, policy, finalizer in (("f", "Foreground", "foregroundDeletion"), ("o", "Orphan", "orphan")):
-        api.create(path, {"metadata": {"name": name}, "revision": 1})
+        api.create(configs, a_config(name))
 
-        held = api.delete(f"{path}/{name}", {"propagationPolicy": policy}).body
+        held = api.delete(f"{configs}/{name}", {"propagationPolicy": policy}).body
 
         assert held["metadata"].get("finalizers") == [finalizer]
 

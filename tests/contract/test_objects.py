@@ -244,7 +244,10 @@ def test_a_priority_class_sets_a_pods_priority(api: Client, pods: str):
 
 def test_a_quota_limits_what_is_made(api: Client, namespace: str, pods: str):
     quota = {"metadata": {"name": "q"}, "spec": {"hard": {"count/configmaps": "1"}}}
-    assert api.create(f"/api/v1/namespaces/{namespace}/resourcequotas", quota).status == 201
+    quotas = f"/api/v1/namespaces/{namespace}/resourcequotas"
+    assert api.create(quotas, quota).status == 201
+    status = {"hard": {"count/configmaps": "1"}, "used": {"count/configmaps": "0"}}
+    api.merge(f"{quotas}/q/status", {"status": status})  # where no controller does it
     configs = f"/api/v1/namespaces/{namespace}/configmaps"
 
     codes = [api.create(configs, a_config(f"c{n}")).status for n in range(4)]

@@ -220,7 +220,7 @@ def _templated(path: tuple[str, ...]) -> Validate:
 def _node(obj: JSON, old: JSON | None) -> list[FieldError]:
     errors = _quantities(obj, ("status", "capacity"), ("status", "allocatable"))
     for number, taint in enumerate((obj.get("spec") or {}).get("taints") or []):
-        path = f"spec.taints[{number}]"
+        path = f"metadata.taints[{number}]"  # so says Kubernetes
         if not isinstance(taint, dict):
             errors.append(says.type_invalid(path, taint, "must be an object"))
             continue

@@ -11,7 +11,6 @@ from volcano.api.field_errors import invalid, required, too_long, type_invalid
 from volcano.api.meta import JSON
 from volcano.api.names import (
     annotations_are_too_large,
-    dns_1035_label_problems,
     dns_label_problems,
     label_value_problems,
     path_segment_problems,
@@ -25,7 +24,7 @@ NameRule = Callable[[str], list[str]]
 
 NAME_RULES: Final[Mapping[str, NameRule]] = {
     "namespaces": dns_label_problems,
-    "services": dns_1035_label_problems,
+    "services": dns_label_problems,
     "roles.rbac.authorization.k8s.io": path_segment_problems,
     "rolebindings.rbac.authorization.k8s.io": path_segment_problems,
     "clusterroles.rbac.authorization.k8s.io": path_segment_problems,
@@ -124,12 +123,13 @@ def finalizer_errors(path: str, finalizer: str, *, is_core: bool) -> list[FieldE
 def _owner_errors(owners: list[JSON]) -> list[FieldError]:
     errors: list[FieldError] = []
     controllers = []
-    for number, owner in enumerate(owners):
-        path = f"metadata.ownerReferences[{number}]"
+    for owner in owners:
+        path = "metadata.ownerReferences"  # without the index, as Kubernetes has it
         for field in ("apiVersion", "kind", "name", "uid"):
             value = owner.get(field)
             if not value:
-                errors.append(invalid(f"{path}.{field}", value or "", f"{_word(field)} must not be empty"))
+                what = "version must" if field == "apiVersion" else "must"
+                errors.append(invalid(f"{path}.{field}", value or "", f"{what} not be empty"))
             elif not isinstance(value, str):
                 errors.append(type_invalid(f"{path}.{field}", value, "must be a string"))
         if owner.get("apiVersion") == "v1" and owner.get("kind") == "Event":
@@ -146,7 +146,3 @@ def _owner_errors(owners: list[JSON]) -> list[FieldError]:
             )
         )
     return errors
-
-
-def _word(field: str) -> str:
-    return "version" if field == "apiVersion" else field

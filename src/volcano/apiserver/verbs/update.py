@@ -22,9 +22,9 @@ async def update(call: Call) -> Response:
     if not insists and call.served.is_custom and not call.target.subresource:
         row = call.served.type
         raise Invalid.of(
-            row.kind,
+            row.plural,
             call.target.name,
-            [FieldError("metadata.resourceVersion", "Invalid value: 0x0: must be specified for an update")],
+            [FieldError("metadata.resourceVersion", "Invalid value: 0: must be specified for an update")],
             row.group,
         )
 
