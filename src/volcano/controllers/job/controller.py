@@ -25,7 +25,7 @@ from volcano.api.batch import (
     Phase,
 )
 from volcano.api.bus import Command
-from volcano.api.core import PersistentVolumeClaim, Pod, PriorityClass
+from volcano.api.core import PersistentVolumeClaim, Pod, PriorityClass, Service
 from volcano.api.durations import format_duration
 from volcano.api.meta import Key, Resource
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup, Queue
@@ -99,7 +99,7 @@ class JobController(Controller):
 
     @property
     def reads(self) -> tuple[type[Resource], ...]:
-        return (Queue, PriorityClass, PersistentVolumeClaim)
+        return (Queue, PriorityClass, PersistentVolumeClaim, Service)
 
     def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
         job = world.get(Job, key)

@@ -15,7 +15,7 @@ from typing import Final
 
 from volcano.api.batch import BusEvent, TaskSpec
 from volcano.api.core import Pod
-from volcano.controllers.job.view import JobView, Member, pod_name, task_name
+from volcano.controllers.job.view import JobView, Member, partition_of, pod_name, task_name
 
 DEFAULT_MAX_RETRY: Final = 3
 NEVER: Final = -1
@@ -126,8 +126,9 @@ def _evicted(view: JobView, gone: list[PodGone]) -> Iterator[Occurrence]:
     names = {each.pod for each in told}
     for pod, moment in view.records.evicted.items():
         if not has_run_again(view, pod) and pod not in names:
-            task = next((task_name(task) for task, _, name in view.slots() if name == pod), "")
-            yield Occurrence(BusEvent.POD_EVICTED, task, pod, since=moment)
+            slot = next(((task, index) for task, index, name in view.slots() if name == pod), None)
+            task, partition = (task_name(slot[0]), partition_of(*slot)) if slot is not None else ("", "")
+            yield Occurrence(BusEvent.POD_EVICTED, task, pod, partition, since=moment)
     yield from _missed(view, Counter(each.task for each in gone if not each.marked))
 
 
@@ -153,9 +154,7 @@ def _missed(view: JobView, told: Counter[str]) -> Iterator[Occurrence]:
         names = (pod_name(view.job, task, index) for index in range(task.replicas))
         missing = [(index, pod) for index, pod in enumerate(names) if pod not in view.by_name]
         for index, pod in missing[:lost]:
-            size = task.partition_policy.partition_size if task.partition_policy is not None else 0
-            partition = "" if task.partition_policy is None else str(index // size if size > 0 else 0)
-            yield Occurrence(BusEvent.POD_EVICTED, name, pod, partition)
+            yield Occurrence(BusEvent.POD_EVICTED, name, pod, partition_of(task, index))
 
 
 def has_run_again(view: JobView, pod: str) -> bool:

@@ -25,7 +25,7 @@ from volcano.api.scheduling import GROUP_NAME_ANNOTATION
 from volcano.api.scheme import resource_type
 from volcano.controllers.job.plugins import Plugin, change_pod
 from volcano.controllers.job.plugins.plugin import append
-from volcano.controllers.job.view import JobView, Member, group_name, task_name
+from volcano.controllers.job.view import JobView, Member, group_name, partition_of, task_name
 from volcano.controllers.job.volumes import mounts
 from volcano.machinery.plan import Create, owner_reference
 
@@ -121,11 +121,6 @@ def _labels(view: JobView, task: TaskSpec, index: int) -> dict[str, str]:
     if task.partition_policy is not None:
         labels[PARTITION_KEY] = partition_of(task, index)
     return labels | dict(_forwarding(view))
-
-
-def partition_of(task: TaskSpec, index: int) -> str:
-    size = task.partition_policy.partition_size if task.partition_policy is not None else 0
-    return str(index // size if size > 0 else 0)
 
 
 def _annotations(view: JobView, task: TaskSpec, index: int) -> dict[str, str]:

@@ -32,6 +32,7 @@ class Problem:
 
     reason: str
     message: str
+    passes: bool = False  # surely: no reason to give up
 
 
 def sync(view: JobView, waiting: Sequence[Waiting], *, patience: timedelta | None) -> Plan:
@@ -40,11 +41,11 @@ def sync(view: JobView, waiting: Sequence[Waiting], *, patience: timedelta | Non
         plugins = plugins_of(view.job)
         for plugin in plugins:
             plugin.check()
-        problem = _problem(view)
+        problem = _problem(view) or _leftovers(view, plugins)
     except PluginError as error:
         plugins, problem = [], Problem("PluginError", str(error))
     if problem is not None:
-        return _wait_out(view, problem, patience)
+        return _wait_out(view, problem, None if problem.passes else patience)
     change = _forwarding(view) or naming(view)
     if change:
         return change  # the job as it is then is looked at again
@@ -60,6 +61,15 @@ def _problem(view: JobView) -> Problem | None:
         return Problem("QueueNotFound", f"queue {view.job.spec.queue!r} does not exist")
     claim = missing_claim(view) if view.phase is Phase.PENDING else ""
     return Problem("PVCError", f"persistent volume claim {claim!r} does not exist") if claim else None
+
+
+def _leftovers(view: JobView, plugins: list[Plugin]) -> Problem | None:
+    """Plugins' objects have the job's name: those of an older job must be gone first, or what we make goes with it."""
+    begins = any(plugin.is_recorded and plugin.name not in view.records.plugins for plugin in plugins)
+    if not begins or not view.leftovers:
+        return None
+    names = ", ".join(view.leftovers[:3])
+    return Problem("OlderJobEnding", f"an older job of this name is still ending: {names}", passes=True)
 
 
 # -- what surrounds the pods ------------------------------------------------------------------------------------

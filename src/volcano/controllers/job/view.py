@@ -17,7 +17,7 @@ from volcano.api.batch import (
     TaskSpec,
 )
 from volcano.api.bus import Command
-from volcano.api.core import Pod
+from volcano.api.core import Pod, Service
 from volcano.api.meta import Key
 from volcano.api.scheduling import PodGroup, Queue
 from volcano.controllers.job.records import Records
@@ -63,6 +63,14 @@ def pod_name(job: Job, task: TaskSpec, index: int) -> str:
     return f"{job.name}-{task_name(task)}-{index}"
 
 
+def partition_of(task: TaskSpec, index: int) -> str:
+    """The partition of a pod; empty for a task that is not divided."""
+    if task.partition_policy is None:
+        return ""
+    size = task.partition_policy.partition_size
+    return str(index // size if size > 0 else 0)
+
+
 def group_name(job: Job) -> str:
     return f"{job.name}-{job.uid}"
 
@@ -91,6 +99,15 @@ class JobView:
         return [
             Member(pod) for pod in pods if any(o.controller and o.uid == uid for o in pod.metadata.owner_references)
         ]
+
+    @cached_property
+    def leftovers(self) -> list[str]:
+        """Pods and Services of an older job of the same name, which are on their way out."""
+        names = (f"{self.job.name}{suffix}" for suffix in ("", "-head-svc"))
+        services = (self.world.get(Service, Key(self.job.namespace, name)) for name in names)
+        objects = [*self.world.where(Pod, "job", str(self.job.key)), *(each for each in services if each is not None)]
+        owners = ((each.name, each.controller) for each in objects)
+        return [name for name, owner in owners if owner and owner.kind == "Job" and owner.uid != self.job.uid]
 
     @cached_property
     def by_name(self) -> Mapping[str, Member]:

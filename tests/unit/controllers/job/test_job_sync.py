@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from volcano.api.batch import Job, Phase
-from volcano.api.core import PersistentVolumeClaim, Pod
+from volcano.api.core import PersistentVolumeClaim, Pod, Service
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup, Queue
 from volcano.testing.pure_jobs import JobWorld, a_command, a_job, a_queue, a_task, policy
 
@@ -539,3 +539,18 @@ def test_a_command_is_deleted_before_it_is_acted_on() -> None:
     acted = next(i for i, step in enumerate(world.log) if "'phase': <Phase.ABORTING" in repr(step) or "Aborting" in repr(step))
     assert deleted < acted
     assert world.reasons().count("CommandIssued") == 1
+
+
+def test_a_job_with_plugins_lets_an_older_job_of_its_name_go_first() -> None:
+    older = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "j", "uid": "older", "controller": True}
+    world = JobWorld(a_job(a_task(), plugins={"svc": []}))
+    world.put({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "j", "ownerReferences": [older]}, "spec": {}})
+    world.wait(1000)
+    waiting = world.job.status.state
+
+    world.delete(Service, "j")
+    world.wait(61)
+
+    assert (waiting.phase, waiting.reason) == ("Pending", "OlderJobEnding")
+    assert world.get(Service, "j").controller.uid == "uid-j"
+    assert world.group is not None
