@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from volcano.machinery.patch import PatchError, json_patch, merge_diff, merge_patch
@@ -47,6 +47,7 @@ def test_merge_patch_follows_the_examples_of_the_rfc(target, patch, result):
     assert merge_patch(target, patch) == result
 
 
+@settings(deadline=None)
 @given(json_values, json_values)
 def test_merging_twice_is_merging_once_and_nothing_given_is_changed(target, patch):
     before = copy.deepcopy((target, patch))
@@ -57,6 +58,7 @@ def test_merging_twice_is_merging_once_and_nothing_given_is_changed(target, patc
     assert (target, patch) == before
 
 
+@settings(deadline=None)
 @given(json_values, json_values)
 def test_applying_a_difference_gives_the_new_value(old, new):
     new = _without_nulls(new)
@@ -149,6 +151,7 @@ operations = st.fixed_dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(json_values, st.lists(operations | json_values, max_size=5))
 def test_any_list_of_operations_is_applied_or_refused(target, given_operations):
     before = copy.deepcopy(target)

@@ -6,9 +6,9 @@ Dropping and filling in are schemas.pruning's; rules in CEL are schemas.rules'.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import msgspec
 
@@ -17,10 +17,8 @@ from volcano.api.meta import JSON
 from volcano.apiserver.schemas import field_errors as say
 from volcano.apiserver.schemas.field_errors import Path, path_text
 from volcano.apiserver.schemas.formats import format_check
+from volcano.apiserver.schemas.junctions import Check, Errors, all_of, any_of, none_of, one_of
 from volcano.apiserver.schemas.patterns import compile_pattern
-
-Errors: TypeAlias = list[tuple[Path, FieldError]]
-Check: TypeAlias = Callable[[Any, Path, Errors], None]
 
 MAX_DEPTH: Final = 128
 
@@ -316,13 +314,13 @@ def _checks_of_any_type(schema: JSON, depth: int) -> list[Check]:
     if "enum" in schema:
         checks.append(_enum_check(schema["enum"]))
     if "allOf" in schema:
-        checks.append(_all_of([compile_check(part, depth + 1).full for part in schema["allOf"]]))
+        checks.append(all_of([compile_check(part, depth + 1).full for part in schema["allOf"]]))
     if "anyOf" in schema and not is_int_or_string(schema):
-        checks.append(_any_of([compile_check(part, depth + 1).full for part in schema["anyOf"]]))
+        checks.append(any_of([compile_check(part, depth + 1).full for part in schema["anyOf"]]))
     if "oneOf" in schema:
-        checks.append(_one_of([compile_check(part, depth + 1).full for part in schema["oneOf"]]))
+        checks.append(one_of([compile_check(part, depth + 1).full for part in schema["oneOf"]]))
     if "not" in schema:
-        checks.append(_not(compile_check(schema["not"], depth + 1).full))
+        checks.append(none_of(compile_check(schema["not"], depth + 1).full))
     return checks
 
 
@@ -334,66 +332,5 @@ def _enum_check(allowed: list[Any]) -> Check:
             return
         if not any(type(value) is type(item) and value == item for item in allowed):
             errors.append((path, say.unsupported(path, value, allowed)))
-
-    return check
-
-
-def _outcomes(checks: list[Check], value: Any, path: Path) -> list[Errors]:
-    answers: list[Errors] = []
-    for check in checks:
-        found: Errors = []
-        check(value, path, found)
-        answers.append(found)
-    return answers
-
-
-def _fewest(answers: list[Errors]) -> Errors:
-    return min(answers, key=lambda answer: len(answer))
-
-
-def _all_of(checks: list[Check]) -> Check:
-    def check(value: Any, path: Path, errors: Errors) -> None:
-        answers = _outcomes(checks, value, path)
-        failed = [answer for answer in answers if answer]
-        for answer in failed:
-            errors.extend(answer)
-        if failed:
-            none = ". None validated" if len(failed) == len(answers) else ""
-            errors.append((path, say.pathless(f'"{path_text(path)}" must validate all the schemas (allOf){none}')))
-
-    return check
-
-
-def _any_of(checks: list[Check]) -> Check:
-    def check(value: Any, path: Path, errors: Errors) -> None:
-        answers = _outcomes(checks, value, path)
-        if all(answers):
-            errors.append((path, say.pathless(f'"{path_text(path)}" must validate at least one schema (anyOf)')))
-            errors.extend(_fewest(answers))
-
-    return check
-
-
-def _one_of(checks: list[Check]) -> Check:
-    def check(value: Any, path: Path, errors: Errors) -> None:
-        answers = _outcomes(checks, value, path)
-        valid = sum(not answer for answer in answers)
-        if valid == 1:
-            return
-        found = f"Found {valid} valid alternatives" if valid else "Found none valid"
-        text = f'"{path_text(path)}" must validate one and only one schema (oneOf). {found}'
-        errors.append((path, say.pathless(text)))
-        if not valid:
-            errors.extend(_fewest(answers))
-
-    return check
-
-
-def _not(inner: Check) -> Check:
-    def check(value: Any, path: Path, errors: Errors) -> None:
-        found: Errors = []
-        inner(value, path, found)
-        if not found:
-            errors.append((path, say.pathless(f'"{path_text(path)}" must not validate the schema (not)')))
 
     return check

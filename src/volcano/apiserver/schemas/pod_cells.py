@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from volcano.api.meta import JSON
 from volcano.apiserver.schemas.ages import age, human_duration
+from volcano.apiserver.schemas.cell_texts import NONE
 from volcano.apiserver.schemas.reading import at, condition, mapping, moment, number, objects, text
-
-NONE: Final = "<none>"
 
 
 class Restarts(msgspec.Struct):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from volcano.api.meta import JSON
-from volcano.apiserver.schemas.checks import Errors
 from volcano.apiserver.schemas.field_errors import Path
+from volcano.apiserver.schemas.junctions import Errors
 
 _MISSING: Final = object()
 

@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from volcano.api.errors import FieldError
 from volcano.api.meta import JSON
-from volcano.apiserver.schemas.checks import Checked, Errors, compile_check
+from volcano.apiserver.schemas.checks import Checked, compile_check
 from volcano.apiserver.schemas.crd_validation import validate_crd as validate_crd
 from volcano.apiserver.schemas.crd_validation import validate_crd_update as validate_crd_update
+from volcano.apiserver.schemas.junctions import Errors
 from volcano.apiserver.schemas.pruning import META_FIELDS, Filler, Pruner, compile_filler, compile_pruner
 from volcano.apiserver.schemas.ratcheting import without_unchanged
 from volcano.apiserver.schemas.rules import Rules, compile_rules
