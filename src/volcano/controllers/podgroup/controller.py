@@ -109,7 +109,7 @@ class PodGroupController(Controller):
     def _owners_to_ask_for(self, pod: Pod) -> Iterable[Ref]:
         for owner in pod.metadata.owner_references if self._inherits else ():
             kind = OWNERS.get((owner.api_version.partition("/")[0], owner.kind))
-            if kind in LOOKED_UP:
+            if kind is not None and kind in LOOKED_UP:
                 yield Ref(resource_type(kind), Key(pod.namespace, owner.name), owner.uid)
 
     def _follow(self, workload: ReplicaSet | StatefulSet | None, world: World, revision: dict[str, str]) -> Plan:
@@ -142,8 +142,9 @@ class PodGroupController(Controller):
             return
         for owner in pod.metadata.owner_references:
             kind = OWNERS.get((owner.api_version.partition("/")[0], owner.kind))
-            followed = kind is not None and kind not in LOOKED_UP
-            found = world.get(kind, Key(pod.namespace, owner.name)) if followed else None
+            if kind is None or kind in LOOKED_UP:
+                continue
+            found = world.get(kind, Key(pod.namespace, owner.name))
             if found is not None and found.uid == owner.uid:
                 yield found.annotations
 
