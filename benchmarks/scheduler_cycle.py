@@ -1,7 +1,7 @@
 """Cycle times on large scenarios: `python benchmarks/scheduler_cycle.py [--repeat N] [NAME…]`.
 
-Scenarios are written by the recordings' bigscenario.py (found through VOLCANO_BIGSCENARIO or beside the checkout). For each
-the best of N cycles is printed, with what Volcano's own core takes for it on a machine of this kind.
+Scenarios are made by bigscenario.py of the recordings (VOLCANO_BIGSCENARIO, or beside the checkout). For each the best
+of N cycles is printed, and how many times faster that is than Volcano's own core on a machine of this kind.
 """
 
 from __future__ import annotations
@@ -63,14 +63,12 @@ def measure(name: str, repeat: int) -> None:
         whole = time.perf_counter() - begun
         if not best or decisions.seconds["cycle"] < best["cycle"]:
             best = {**decisions.seconds, "whole": whole}
-    tasks = len(decisions.binds) + len(decisions.pipelined)
-    faster = f"{VOLCANO[name] / best['cycle']:6.0f}x" if name in VOLCANO else ""
     parts = "  ".join(f"{action} {best[action] * 1000:.0f}" for action in ("open", *config.actions))
-    print(
-        f"{name:22} cycle {best['cycle'] * 1000:8.1f} ms {faster}  ({parts})  with status and restore {best['whole'] * 1000:.0f}"
-        f"  build {built * 1000:.0f}  {len(decisions.binds)} binds {len(decisions.evictions)} evictions"
-        f"  {best['cycle'] / max(tasks, 1) * 1e6:.0f} us/task  peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB"
-    )
+    faster = f"{VOLCANO[name] / best['cycle']:5.0f}x" if name in VOLCANO else ""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(f"{name:22} {best['cycle'] * 1000:8.1f} ms {faster}  ({parts})", end="")
+    print(f"  whole {best['whole'] * 1000:.0f}  build {built * 1000:.0f}  peak {peak} MB", end="")
+    print(f"  {len(decisions.binds)} binds, {len(decisions.evictions)} evictions")
 
 
 def main() -> None:

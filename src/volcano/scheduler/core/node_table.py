@@ -67,7 +67,7 @@ class NodeTable:
         self._pods: PodCounts | None = None
         self.track_presence = True
         self._changed: list[int] = []
-        self.versions: list[int] = [0] * len(self.nodes)  # how often each row has changed
+        self.versions = np.zeros(len(self.nodes), dtype=np.int64)  # how often each row has changed
         for row, node in enumerate(self.nodes):
             self._fill(row, node)
             for task in node.tasks.values():
@@ -125,7 +125,8 @@ class NodeTable:
         for task in self.nodes[row].tasks.values():
             self._notice(row, task, -1.0)
         self._pods = None
-        del self.nodes[row], self.versions[row]
+        del self.nodes[row]
+        self.versions = np.delete(self.versions, row)
         self._block = np.delete(self._block, row, axis=2)
         self._pods_present = np.delete(self._pods_present, row, axis=1)
         self._name_columns()
@@ -140,7 +141,7 @@ class NodeTable:
         self._block = np.concatenate([self._block, np.zeros((*self._block.shape[:2], 1))], axis=2)
         self._pods_present = np.concatenate([self._pods_present, np.zeros((3, 1))], axis=1)
         self._name_columns()
-        self.versions.append(0)
+        self.versions = np.append(self.versions, 0)
         self.unschedulable = np.append(self.unschedulable, False)
         self.taint_group = np.append(self.taint_group, 0)
 

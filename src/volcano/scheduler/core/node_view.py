@@ -35,14 +35,39 @@ class NodeView:
         self._rows = rows
         self._task = task
         self._copies = copies
-        self.allocatable = AmountView(self, "allocatable", 0.0)
-        self.capacity = AmountView(self, "capacity", 0.0)
-        self.releasing = AmountView(self, "releasing", 0.0)
-        self.pipelined = AmountView(self, "pipelined", 0.0)
-        self.idle = AmountView(self, "idle", -1.0)
-        self.used = AmountView(self, "used", 1.0)
-        self.future_idle = AmountView(self, "future_idle", -1.0)
-        self.requested = AmountView(self, "requested", 1.0)
+        self._amounts: dict[tuple[str, str], Column] = {}
+
+    @property
+    def allocatable(self) -> AmountView:
+        return AmountView(self, "allocatable", 0.0)
+
+    @property
+    def capacity(self) -> AmountView:
+        return AmountView(self, "capacity", 0.0)
+
+    @property
+    def releasing(self) -> AmountView:
+        return AmountView(self, "releasing", 0.0)
+
+    @property
+    def pipelined(self) -> AmountView:
+        return AmountView(self, "pipelined", 0.0)
+
+    @property
+    def idle(self) -> AmountView:
+        return AmountView(self, "idle", -1.0)
+
+    @property
+    def used(self) -> AmountView:
+        return AmountView(self, "used", 1.0)
+
+    @property
+    def future_idle(self) -> AmountView:
+        return AmountView(self, "future_idle", -1.0)
+
+    @property
+    def requested(self) -> AmountView:
+        return AmountView(self, "requested", 1.0 if self.table.track_presence else 0.0)
 
     def __len__(self) -> int:
         return len(self.table) if self._rows is None else len(self._rows)
@@ -77,13 +102,16 @@ class NodeView:
         return column if self._rows is None else column[self._rows]
 
     def amount(self, kind: str, resource: str, sign: float) -> Column:
-        place = self.table.resources.get(resource)
-        if place is None:
-            return self.zeros()
-        column: Column = self.take(getattr(self.table, kind)[place])
-        if kind == "requested" and not self.table.track_presence:
-            return column
-        return self._shifted(column, sign, 0.0 if self._task is None else self._task.request[resource])
+        """Shared with whoever asks the view again: not to be written to."""
+        known = self._amounts.get((kind, resource))
+        if known is None:
+            place = self.table.resources.get(resource)
+            if place is None:
+                return self.zeros()
+            column: Column = self.take(getattr(self.table, kind)[place])
+            each = 0.0 if self._task is None else self._task.request[resource]
+            known = self._amounts[(kind, resource)] = self._shifted(column, sign, each)
+        return known
 
     def _shifted(self, column: Column, sign: float, each: float) -> Column:
         if self._copies is None or sign == 0.0 or each == 0.0:

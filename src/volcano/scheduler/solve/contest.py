@@ -25,14 +25,14 @@ NOWHERE: Final = -np.inf
 NOW, LATER = 2, 1  # there is room; there will be
 
 
-class Future:
-    """What the next copies on one node would make of it; valid while nothing else happens there."""
+class Outlook:
+    """Answers for several nodes with 0, 1, 2 … copies: a line for each node, a column for each number of copies."""
 
-    __slots__ = ("fit", "node", "own", "step", "version")
+    __slots__ = ("fit", "node", "own", "values")
 
-    def __init__(self, version: int, fit: npt.NDArray[np.int8], node: Column, own: Column) -> None:
-        self.version, self.step = version, 0
+    def __init__(self, fit: npt.NDArray[np.int8], node: Column, own: Column) -> None:
         self.fit, self.node, self.own = fit, node, own
+        self.values = np.where(fit == NOW, node + own, NOWHERE)
 
 
 class Contest:
@@ -40,7 +40,11 @@ class Contest:
         self._nodes = nodes
         self._table: NodeTable = nodes.table
         self._mark = self._table.mark
-        self._futures: dict[int, Future] = {}
+        size = len(self._table)
+        self._outlooks: list[Outlook | None] = [None] * size
+        self._lines = np.zeros(size, dtype=np.intp)  # a node's line in its outlook
+        self._steps = np.zeros(size, dtype=np.intp)  # and how many of the copies have become real
+        self._valid = np.full(size, -1, dtype=np.int64)  # the version of the row for which that holds
         view = NodeView(self._table, task=task)
         self._node, self._own, self._among = nodes.scores_of(task, view)
         self._fit = self._fits(task, view)
@@ -56,22 +60,23 @@ class Contest:
     # -- keeping current -----------------------------------------------------------------------------------------------
     def refresh(self, task: Task, expected: int) -> None:
         """Take in what happened; `expected` more tasks of this shape are about to be placed."""
-        if self._mark == self._table.mark:
+        table = self._table
+        if self._mark == table.mark:
             return
-        changed = [row for row in self._table.rows_since(self._mark) if not self._is_current(row)]
-        self._mark = self._table.mark
-        if not changed:
+        asked = self._outdated(table.changed_since(self._mark))
+        self._mark = table.mark
+        if not len(asked):
             return
         depth = 1 + min(expected, DEEPEST)
         if expected > 1 and not self._among:
             width = min(2 * expected, MOST // depth, len(self._now))
-            best = np.argpartition(self._now, -width)[-width:].tolist()
-            changed = sorted({*changed, *(row for row in best if not self._is_current(row))})
-        self._ask(task, np.array(changed, dtype=np.intp), depth)
+            best = self._outdated(np.argpartition(self._now, -width)[-width:])
+            asked = np.unique(np.concatenate([asked, best]))
+        self._ask(task, asked, depth)
 
-    def _is_current(self, row: int) -> bool:
-        future = self._futures.get(row)
-        return future is not None and future.version == self._table.versions[row]
+    def _outdated(self, rows: Rows) -> Rows:
+        outdated: Rows = rows[self._valid[rows] != self._table.versions[rows]]
+        return outdated
 
     def _ask(self, task: Task, rows: Rows, depth: int) -> None:
         """Every row as it is and with up to depth - 1 copies more, in one call."""
@@ -79,24 +84,26 @@ class Contest:
         view = NodeView(self._table, np.repeat(rows, depth), task=task, copies=copies)
         node, own, _ = self._nodes.scores_of(task, view)
         shape = (len(rows), depth)
-        fit, node, own = self._fits(task, view).reshape(shape), node.reshape(shape), own.reshape(shape)
-        versions = self._table.versions
-        for place, row in enumerate(rows.tolist()):
-            self._futures[row] = Future(versions[row], fit[place], node[place], own[place])
-        self._fit[rows], self._node[rows], self._own[rows] = fit[:, 0], node[:, 0], own[:, 0]
-        self._now[rows] = np.where(fit[:, 0] == NOW, node[:, 0] + own[:, 0], NOWHERE)
+        outlook = Outlook(self._fits(task, view).reshape(shape), node.reshape(shape), own.reshape(shape))
+        for row in rows.tolist():
+            self._outlooks[row] = outlook
+        self._lines[rows] = np.arange(len(rows))
+        self._steps[rows] = 0
+        self._valid[rows] = self._table.versions[rows]
+        self._fit[rows], self._node[rows], self._own[rows] = outlook.fit[:, 0], outlook.node[:, 0], outlook.own[:, 0]
+        self._now[rows] = outlook.values[:, 0]
 
     def advance(self, row: int) -> None:
         """A task of this shape was just allocated there; what that makes of the node may be known already."""
-        future, table = self._futures.get(row), self._table
-        if future is None or future.version + 1 != table.versions[row] or future.step + 1 >= len(future.fit):
+        outlook, table = self._outlooks[row], self._table
+        step = self._steps[row] + 1
+        if outlook is None or self._valid[row] + 1 != table.versions[row] or step >= outlook.fit.shape[1]:
             return
-        future.version += 1
-        future.step += 1
-        step = future.step
-        self._fit[row], self._node[row], self._own[row] = future.fit[step], future.node[step], future.own[step]
-        value = self._node[row] + self._own[row] if future.fit[step] == NOW else NOWHERE
-        self._now[row] = value
+        self._valid[row] += 1
+        self._steps[row] = step
+        place = (self._lines[row], step)
+        self._fit[row], self._node[row], self._own[row] = outlook.fit[place], outlook.node[place], outlook.own[place]
+        self._now[row] = outlook.values[place]
         if self._mark == table.mark - 1:
             self._mark = table.mark
 
