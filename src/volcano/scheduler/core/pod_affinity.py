@@ -111,24 +111,28 @@ class Neighbourhood:
     # -- parts ---------------------------------------------------------------------------------------------------
     def _existing(self, task: Task, among: Mask | None) -> Iterable[tuple[Term, Rows]]:
         """Terms of present pods that mean this one, with the rows of those pods."""
-        index = self._table.index
         for shape, tasks in self._table.notable.items():
             if not self._stated(self.book.of_shape(shape)):
                 continue
-            said: dict[Term, list[int]] = {}
-            for other in tasks.values():
-                row = index[other.node]
-                if among is None or among[row]:
-                    for term in self._signed(self.book.of(other)):
-                        said.setdefault(term, []).append(row)
-            for term, rows in said.items():
-                if term.means(task, self._namespaces):
-                    yield term, np.array(rows, dtype=np.intp)
+            if self.book.quotes(shape):
+                for other in tasks.values():
+                    yield from self._said(self.book.of(other), [other], task, among)
+            else:
+                yield from self._said(self.book.of_shape(shape), tasks.values(), task, among)
 
-    def _signed(self, terms: PodTerms) -> Iterable[Term]:
-        stated = self._stated(terms)
-        for term in stated:
-            yield _negative(term) if term.weight and term in terms.preferred_anti else term
+    def _said(
+        self, terms: PodTerms, sayers: Iterable[Task], task: Task, among: Mask | None
+    ) -> Iterable[tuple[Term, Rows]]:
+        """Of these terms those that mean the task, with the rows of the pods that state them."""
+        meaning = [term for term in self._stated(terms) if term.means(task, self._namespaces)]
+        if not meaning:
+            return
+        index = self._table.index
+        rows = np.array([index[other.node] for other in sayers], dtype=np.intp)
+        if among is not None:
+            rows = rows[among[rows]]
+        for term in meaning:
+            yield (_negative(term) if term.weight and term in terms.preferred_anti else term), rows
 
     def _codes(self, term: Term) -> Rows:
         return self._table.labels.column(term.topology_key).codes

@@ -79,14 +79,21 @@ class TermBook:
             if affinity is None or not (affinity.pod_affinity or affinity.pod_anti_affinity):
                 found = self._by_shape[shape] = NO_TERMS
                 return found
-            self._quoting[shape] = any(_quotes_labels(term) for term in _all_terms(shape.pod))
             found = self._by_shape[shape] = pod_terms(shape.pod)
-        return pod_terms(task.pod) if found is not NO_TERMS and self._quoting[shape] else found
+        return pod_terms(task.pod) if found is not NO_TERMS and self.quotes(shape) else found
+
+    def quotes(self, shape: Shape) -> bool:
+        """Whether a term of this shape depends on the labels of the pod that states it."""
+        if shape not in self._quoting:
+            self._quoting[shape] = any(_quotes_labels(term) for term in _all_terms(shape.pod))
+        return self._quoting[shape]
 
     def of_shape(self, shape: Shape) -> PodTerms:
         """Those of any one of them: right up to the labels a term quotes."""
         found = self._by_shape.get(shape)
-        return pod_terms(shape.pod) if found is None else found
+        if found is None:
+            found = self._by_shape[shape] = pod_terms(shape.pod)
+        return found
 
 
 def pod_terms(pod: Pod) -> PodTerms:
