@@ -99,7 +99,10 @@ def test_a_released_volume_goes_or_stays_as_its_class_says(policy: str, stays: b
 
 @pytest.mark.parametrize("path", ["/volumes/../etc", "/etc", "/volumes", "/volumes/a/b", "", "relative"])
 def test_only_folders_directly_below_the_root_are_ours_to_remove(path: str):
-    body = {"metadata": {"name": "v", "annotations": {PROVISIONED_BY: PROVISIONER}}, "spec": {"hostPath": {"path": path}}}
+    body = {
+        "metadata": {"name": "v", "annotations": {PROVISIONED_BY: PROVISIONER}},
+        "spec": {"hostPath": {"path": path}},
+    }
     volume = decode_object(PersistentVolume, body)
 
     assert not is_ours(volume, ROOT)
