@@ -74,6 +74,8 @@ class NodeOrder(Plugin):
         )
         self._images: dict[Shape, Column | None] = {}
         self._constraints: dict[Shape, tuple[Constraint, ...]] = {}
+        self._discouraged: dict[Shape, Rows] = {}
+        self._own: dict[Shape, tuple[int, Column]] = {}
 
     # -- whose answers are shared, and how long they hold --------------------------------------------------------
     def sharing_key(self, task: Task) -> Hashable:
@@ -120,6 +122,23 @@ class NodeOrder(Plugin):
         return nodes.zeros() if score is None else nodes.take(score) * float(weight)
 
     def batch_node_score(self, task: Task, nodes: NodeView) -> BatchScore:
+        if not nodes.is_whole:
+            return BatchScore(self._fresh_own(task, nodes))  # the rest holds as it was, or everything is asked again
+        parts = self._parts(task)
+        return BatchScore(self._kept_own(task, nodes), _together(parts) if parts else None)
+
+    def _kept_own(self, task: Task, nodes: NodeView) -> Column:
+        """Of all nodes; only those that changed since the shape last asked are looked at again."""
+        mark, own = self._own.get(task.shape, (0, None))
+        if own is None:
+            own = self._fresh_own(task, nodes)
+        else:
+            rows = self._table.changed_since(mark)
+            own[rows] = self._fresh_own(task, NodeView(self._table, rows, task=task))
+        self._own[task.shape] = (self._table.mark, own)
+        return own.copy()
+
+    def _fresh_own(self, task: Task, nodes: NodeView) -> Column:
         weights = self._weights
         own = nodes.zeros()
         if weights["leastrequested"]:
@@ -128,20 +147,22 @@ class NodeOrder(Plugin):
             own += most_allocated(task, nodes) * weights["mostrequested"]
         if weights["balancedresource"] and asks_anything(task):
             own += balanced_allocation(task, nodes) * weights["balancedresource"]
-        avoided = discouraged(self._table, task.pod.spec.tolerations) if weights["tainttoleration"] else None
-        if avoided is not None and not avoided.any():
+        if weights["tainttoleration"] and not self._avoided(task).any():
             own += float(FULL * weights["tainttoleration"])  # nobody has anything to avoid
-            avoided = None
-        if not nodes.is_whole:
-            return BatchScore(own)  # the rest holds as it was, or everything is asked again
-        parts = self._parts(task, avoided)
-        return BatchScore(own, _together(parts) if parts else None)
+        return own
 
-    def _parts(self, task: Task, avoided: Rows | None) -> list[tuple[int, Part]]:
+    def _avoided(self, task: Task) -> Rows:
+        found = self._discouraged.get(task.shape)
+        if found is None:
+            found = self._discouraged[task.shape] = discouraged(self._table, task.pod.spec.tolerations)
+        return found
+
+    def _parts(self, task: Task) -> list[tuple[int, Part]]:
         """What is normalised over the candidates, with weights."""
         weights = self._weights
         parts: list[tuple[int, Part]] = []
-        if avoided is not None:
+        avoided = self._avoided(task)
+        if weights["tainttoleration"] and avoided.any():
             parts.append((weights["tainttoleration"], _reversed(avoided)))
         liked = preferred_weight(self._table, task.pod) if weights["nodeaffinity"] else None
         if liked is not None:

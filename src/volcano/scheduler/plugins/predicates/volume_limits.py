@@ -25,23 +25,22 @@ class VolumeLimits:
                     self._limits.setdefault(driver.name, {})[row] = most
 
     def exceeded(self, task: Task, nodes: NodeView) -> Mask:
-        refused = nodes.none()
         wanted: dict[str, set[str]] = {}
         for driver, handle in self._volumes(task.pod) if self._limits else ():
             if driver in self._limits:
                 wanted.setdefault(driver, set()).add(handle)
         if not wanted:
-            return refused
-        places = {int(row): place for place, row in enumerate(nodes.rows)}
-        attached = self._attached(wanted, places)
+            return nodes.none()
+        refused, rows = self._table.no_rows(), set(nodes.rows.tolist())
+        attached = self._attached(wanted, rows)
         for driver, handles in wanted.items():
             for row, most in self._limits[driver].items():
                 there = attached.get((driver, row), set())
-                if row in places and not handles <= there and len(there | handles) > most:
-                    refused[places[row]] = True
-        return refused
+                if row in rows and not handles <= there and len(there | handles) > most:
+                    refused[row] = True
+        return nodes.take(refused)
 
-    def _attached(self, drivers: dict[str, set[str]], rows: dict[int, int]) -> dict[tuple[str, int], set[str]]:
+    def _attached(self, drivers: dict[str, set[str]], rows: set[int]) -> dict[tuple[str, int], set[str]]:
         """Volumes of these drivers on these rows."""
         found: dict[tuple[str, int], set[str]] = {}
         for shape, tasks in self._table.notable.items():
