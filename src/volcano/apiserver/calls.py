@@ -111,8 +111,17 @@ def decode_request_kind(request: Request, api_version: str, kind: str) -> JSON:
     """A body of a kind that is asked with and not stored, such as an Eviction; its values have the right types."""
     obj = decode_body(request, what=kind)
     group, _, version = api_version.rpartition("/")
+    said = obj.get("apiVersion")
+    if isinstance(said, str) and said not in ("", api_version) and kind != "DeleteOptions":
+        why = f'no kind "{kind}" is registered for version "{said}" in scheme "pkg/runtime/scheme.go:111"'
+        raise BadRequest(f'{kind} in version "{said.rpartition("/")[2]}" cannot be handled as a {kind}: {why}')
     check_types(ResourceType(group, version, kind, kind.lower()), obj)
-    return {"apiVersion": api_version, "kind": kind, "metadata": {}, **{k: v for k, v in obj.items() if v is not None}}
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {},
+        **{k: v for k, v in obj.items() if v not in (None, "")},
+    }
 
 
 def decode_json(body: bytes) -> Any:

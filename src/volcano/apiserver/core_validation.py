@@ -15,13 +15,22 @@ import msgspec
 
 from volcano.api import field_errors as says
 from volcano.api.errors import FieldError
+from volcano.api.fields import Field
 from volcano.api.meta import JSON
-from volcano.api.names import config_key_problems, dns_label_problems, port_name_problems, qualified_name_problems
+from volcano.api.names import (
+    config_key_problems,
+    dns_label_problems,
+    percent_problems,
+    port_name_problems,
+    qualified_name_problems,
+)
 from volcano.api.pod_validation import validate_pod_annotations, validate_pod_spec, validate_pod_template
+from volcano.api.pod_validation.labels import check_label_selector
 from volcano.api.quantity import QuantityError, parse_quantity
 from volcano.api.scheme import ResourceType
 from volcano.apiserver.names import label_errors
 from volcano.apiserver.schemas.crd_validation import validate_crd, validate_crd_update
+from volcano.apiserver.webhook_validation import webhook_configuration_errors
 
 Validate = Callable[[JSON, JSON | None], list[FieldError]]
 
@@ -184,8 +193,13 @@ def _workload(obj: JSON, old: JSON | None) -> list[FieldError]:
     if isinstance(replicas, int) and replicas < 0:
         errors.append(says.invalid("spec.replicas", replicas, "must be greater than or equal to 0"))
     selector = spec.get("selector")
-    if not isinstance(selector, dict) or not (selector.get("matchLabels") or selector.get("matchExpressions")):
+    if not isinstance(selector, dict):
         errors.append(says.required("spec.selector"))
+    elif not (selector.get("matchLabels") or selector.get("matchExpressions")):
+        what = str(obj.get("kind", "")).lower()
+        errors.append(says.invalid("spec.selector", selector, f"empty selector is invalid for {what}"))
+    else:
+        errors += selector_errors("spec.selector", selector)
     template = spec.get("template")
     if not isinstance(template, dict):
         errors.append(says.required("spec.template"))
@@ -200,6 +214,12 @@ def _workload(obj: JSON, old: JSON | None) -> list[FieldError]:
     if old is not None and (old.get("spec") or {}).get("selector") != selector:
         errors.append(says.invalid("spec.selector", selector, _IMMUTABLE))
     return errors
+
+
+def selector_errors(path: str, selector: JSON) -> list[FieldError]:
+    place = Field(selector, path)
+    check_label_selector(place)
+    return place.errors
 
 
 def _templated(path: tuple[str, ...]) -> Validate:
@@ -276,7 +296,7 @@ def _service_port(port: Any, path: str, *, needs_name: bool, names: set[str]) ->
     if not isinstance(port, dict):
         return [says.type_invalid(path, port, "must be an object")]
     errors: list[FieldError] = []
-    number, name = port.get("port"), port.get("name") or ""
+    number, name = port.get("port") or 0, port.get("name") or ""
     if not name and needs_name:
         errors.append(says.required(f"{path}.name"))
     elif name:
@@ -289,7 +309,7 @@ def _service_port(port: Any, path: str, *, needs_name: bool, names: set[str]) ->
     protocol = port.get("protocol") or "TCP"
     if protocol not in _PROTOCOLS:
         errors.append(says.not_supported(f"{path}.protocol", protocol, _PROTOCOLS))
-    target = port.get("targetPort")
+    target = port.get("targetPort") or number
     if isinstance(target, int) and not isinstance(target, bool) and not 1 <= target <= 65535:
         errors.append(says.invalid(f"{path}.targetPort", target, "must be between 1 and 65535, inclusive"))
     elif isinstance(target, str):
@@ -368,9 +388,16 @@ def _quota(obj: JSON, old: JSON | None) -> list[FieldError]:
 
 def _budget(obj: JSON, old: JSON | None) -> list[FieldError]:
     spec = obj.get("spec") or {}
+    errors: list[FieldError] = []
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
-        return [says.invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set")]
-    return []
+        errors.append(says.invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set"))
+    for field in ("minAvailable", "maxUnavailable"):
+        value = spec.get(field)
+        if isinstance(value, str):
+            errors += [says.invalid(f"spec.{field}", value, problem) for problem in percent_problems(value)]
+        elif isinstance(value, int) and value < 0:
+            errors.append(says.invalid(f"spec.{field}", value, "must be greater than or equal to 0"))
+    return errors + selector_errors("spec.selector", spec.get("selector") or {})
 
 
 def _binding_of_roles(obj: JSON, old: JSON | None) -> list[FieldError]:
@@ -381,7 +408,7 @@ def _binding_of_roles(obj: JSON, old: JSON | None) -> list[FieldError]:
     if reference.get("apiGroup") not in ("rbac.authorization.k8s.io", None, ""):
         errors.append(says.not_supported("roleRef.apiGroup", reference["apiGroup"], ("rbac.authorization.k8s.io",)))
     if reference.get("kind") not in ("Role", "ClusterRole"):
-        errors.append(says.not_supported("roleRef.kind", reference.get("kind"), ("Role", "ClusterRole")))
+        errors.append(says.not_supported("roleRef.kind", reference.get("kind") or "", ("Role", "ClusterRole")))
     if not reference.get("name"):
         errors.append(says.required("roleRef.name"))
     for number, subject in enumerate(obj.get("subjects") or []):
@@ -399,6 +426,9 @@ def _binding_of_roles(obj: JSON, old: JSON | None) -> list[FieldError]:
 def _role(obj: JSON, old: JSON | None) -> list[FieldError]:
     errors: list[FieldError] = []
     rules = obj.get("rules") or []
+    if isinstance(obj.get("aggregationRule"), dict) and not obj["aggregationRule"].get("clusterRoleSelectors"):
+        why = "at least one clusterRoleSelector required if aggregationRule is non-nil"
+        errors.append(says.required("aggregationRule.clusterRoleSelectors", why))
     if not isinstance(rules, list):
         return [says.type_invalid("rules", rules, "must be a list")]
     for number, rule in enumerate(rules):
@@ -451,4 +481,6 @@ _VALIDATORS: Final[Mapping[str, Validate]] = {
     "rolebindings.rbac.authorization.k8s.io": _binding_of_roles,
     "clusterrolebindings.rbac.authorization.k8s.io": _binding_of_roles,
     "customresourcedefinitions.apiextensions.k8s.io": _crd,
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io": webhook_configuration_errors,
+    "validatingwebhookconfigurations.admissionregistration.k8s.io": webhook_configuration_errors,
 }

@@ -23,6 +23,7 @@ ANNOTATIONS_LIMIT: Final = 256 * 1024
 NameRule = Callable[[str], list[str]]
 
 NAME_RULES: Final[Mapping[str, NameRule]] = {
+    "poddisruptionbudgets.policy": path_segment_problems,
     "namespaces": dns_label_problems,
     "services": dns_label_problems,
     "roles.rbac.authorization.k8s.io": path_segment_problems,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from volcano.api.errors import BadRequest, MethodNotAllowed
+from volcano.api.errors import BadRequest, FieldError, Invalid, MethodNotAllowed
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType
 from volcano.apiserver.authentication import Authenticator
@@ -62,7 +62,7 @@ class Reviewer:
     def _token(self, spec: JSON, user: User, namespace: str) -> JSON:
         token, audiences = spec.get("token"), spec.get("audiences") or []
         if not isinstance(token, str) or not token:
-            raise BadRequest("TokenReview: spec.token: Required value")
+            raise BadRequest("token is required for TokenReview in authentication")
         found = self.authenticator.user_of_token(token, [str(a) for a in audiences])
         if found is None:
             return {"authenticated": False, "user": {}, "error": "[invalid bearer token, token lookup failed]"}
@@ -116,10 +116,9 @@ class Reviewer:
 def _ask(spec: JSON) -> Ask:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if isinstance(resource, dict) == isinstance(path, dict):
-        raise BadRequest(
-            "spec.resourceAttributes: Invalid value: exactly one of "
-            "nonResourceAttributes or resourceAttributes must be specified"
-        )
+        why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        error = FieldError("spec.resourceAttributes", f"Invalid value: null: {why}")
+        raise Invalid.of("", "", [error], _AUTHZ)
     if isinstance(path, dict):
         return Ask(_text(path, "verb"), path=_text(path, "path"))
     assert isinstance(resource, dict)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from volcano.api.errors import FieldError
+from volcano.api.errors import BadRequest, FieldError
 from volcano.api.meta import JSON
 from volcano.apiserver.resources import Served
 from volcano.apiserver.schemas.core_defaults import apply_core_defaults
@@ -21,6 +21,9 @@ def check_fields(served: Served, obj: JSON, *, mode: str, duplicates: Sequence[s
     unknown = served.schema.prune(obj) if served.schema is not None else prune_core(served.type, obj)
     if mode != "Ignore" and (unknown or duplicates):
         messages = strict_messages(list(unknown), list(duplicates))
+        if mode == "Strict" and not served.is_custom:
+            row, error = served.type, strict_error(messages)
+            raise BadRequest(f'{row.kind} in version "{row.version}" cannot be handled as a {row.kind}: {error}')
         if mode == "Strict":
             raise strict_error(messages)
         return messages

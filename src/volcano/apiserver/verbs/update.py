@@ -17,7 +17,6 @@ async def update(call: Call) -> Response:
         raise MethodNotAllowed("the server does not allow this method on the requested resource")
     options = write_options(call.request)
     given = given_object(call)
-    check_kind(call, given)
     insists = bool(given["metadata"].get("resourceVersion"))
     if not insists and call.served.is_custom and not call.target.subresource:
         row = call.served.type
@@ -46,6 +45,5 @@ def given_object(call: Call) -> JSON:
     """The object in the body; decoded anew each time, since it is changed on its way."""
     given = decode_body(call.request)
     if call.target.subresource != "scale":
-        given.setdefault("kind", call.served.type.kind)
-        given.setdefault("apiVersion", call.served.type.api_version)
+        check_kind(call, given)
     return given

@@ -49,25 +49,32 @@ Transform = Callable[[JSON], JSON]
 
 
 def check_kind(call: Call, obj: JSON) -> None:
-    """The body must be of the kind the URL names."""
+    """The body must be of the kind the URL names; one that names none is taken to be."""
     row = call.served.type
-    kind, version = obj.get("kind"), obj.get("apiVersion")
-    if not kind:
-        raise BadRequest("Object 'Kind' is missing in the request body")
-    if not isinstance(kind, str) or not isinstance(version, str):
-        raise BadRequest("couldn't get version/kind; json parse error: kind and apiVersion must be strings")
+    for field, usual in (("kind", row.kind), ("apiVersion", row.api_version)):
+        if not isinstance(obj.get(field), str | None):
+            kind = {bool: "bool", list: "array", dict: "object"}.get(type(obj[field]), "number")
+            start = msgspec.json.encode(obj)[:30].decode(errors="replace")
+            raise BadRequest(
+                f"the object provided is unrecognized (must be of type {row.kind}): couldn't get version/kind; json "
+                f"parse error: json: cannot unmarshal {kind} into Go struct field .{field} of type string ({start} ...)"
+            )
+        obj[field] = obj.get(field) or usual
+    kind, version = obj["kind"], obj["apiVersion"]
     if kind != row.kind or version != row.api_version:
-        raise BadRequest(
-            f'{kind} in version "{version.rpartition("/")[2]}" cannot be handled as a {row.kind}: '
-            f"the API version in the data ({version}, Kind={kind}) does not match the expected API version "
-            f"({row.api_version}, Kind={row.kind})"
-        )
-    if not isinstance(obj.get("metadata", {}), dict):
+        group, _, short = version.rpartition("/")
+        known = call.backend.registry.of_kind(group, short, kind) is not None
+        why = f"converting ({short}.{kind}) to ({row.group or 'core'}.{row.kind}): unknown conversion"
+        if not known:
+            why = f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
+        raise BadRequest(f'{kind} in version "{short}" cannot be handled as a {row.kind}: {why}')
+    if obj.get("metadata") is None:
+        obj["metadata"] = {}
+    if not isinstance(obj["metadata"], dict):
+        check_value_types(call.served, obj)
         raise BadRequest(
             f'{row.kind} in version "{row.version}" cannot be handled as a {row.kind}: metadata must be an object'
         )
-    if obj.get("metadata") is None:
-        obj["metadata"] = {}
 
 
 async def create_object(
