@@ -6,6 +6,7 @@ Ten-minute averages of cpu and memory in percent. A source that does not answer 
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -96,8 +97,9 @@ class NodeUsage:
             "query": {"range": {"@timestamp": {"gte": "now-10m", "lt": "now"}}},
             "aggs": {"nodes": {"terms": {"field": host, "size": 10000}, "aggs": averages}},
         }
-        auth = aiohttp.BasicAuth(user, password) if user else None
-        body = await _ask(source, "POST", f"/{index}/_search", json=query, auth=auth)
+        encoded = base64.b64encode(f"{user}:{password}".encode()).decode()
+        headers = {"Authorization": f"Basic {encoded}"} if user else {}
+        body = await _ask(source, "POST", f"/{index}/_search", json=query, headers=headers)
         buckets = body.get("aggregations", {}).get("nodes", {}).get("buckets", [])
         cpu, memory = (
             {b["key"]: 100.0 * b[part]["value"] for b in buckets if b.get(part, {}).get("value") is not None}
