@@ -17,12 +17,14 @@ from volcano.api.scheme import resource_type
 
 GROUP: Final = "admissionregistration.k8s.io"
 VALIDATING: Final = f"{GROUP}/v1"
-MUTATING: Final = f"{GROUP}/v1beta1"
+MUTATING: Final = "v1"
+"""Since Kubernetes 1.36; 1.34 and 1.35 serve v1beta1, where it is switched on."""
 
 
-def policy_manifests() -> list[JSON]:
+def policy_manifests(mutating_version: str = MUTATING) -> list[JSON]:
     """Every policy, each followed by its binding."""
-    return [manifest for policy in (*_validations(), *_mutations()) for manifest in (policy, _binding(policy))]
+    policies = (*_validations(), *_mutations(f"{GROUP}/{mutating_version}"))
+    return [manifest for policy in policies for manifest in (policy, _binding(policy))]
 
 
 # -- validation ---------------------------------------------------------------------------------------------------
@@ -137,16 +139,16 @@ PODGROUP_MUTATIONS: Final = (
 Mutations = Sequence[tuple[str, str, str]]
 
 
-def _mutations() -> list[JSON]:
+def _mutations(version: str) -> list[JSON]:
     return [
-        _mutation("job", batch.Job, JOB_MUTATIONS),
-        _mutation("queue", scheduling.Queue, QUEUE_MUTATIONS),
-        _mutation("pod", core.Pod, POD_MUTATIONS),
-        _mutation("podgroup", scheduling.PodGroup, PODGROUP_MUTATIONS),
+        _mutation("job", batch.Job, JOB_MUTATIONS, version),
+        _mutation("queue", scheduling.Queue, QUEUE_MUTATIONS, version),
+        _mutation("pod", core.Pod, POD_MUTATIONS, version),
+        _mutation("podgroup", scheduling.PodGroup, PODGROUP_MUTATIONS, version),
     ]
 
 
-def _mutation(name: str, reader: type[Resource], mutations: Mutations) -> JSON:
+def _mutation(name: str, reader: type[Resource], mutations: Mutations, version: str) -> JSON:
     """Each mutation sees what the ones before it made."""
     spec: JSON = {
         "failurePolicy": "Fail",
@@ -162,7 +164,7 @@ def _mutation(name: str, reader: type[Resource], mutations: Mutations) -> JSON:
             for condition, path, value in mutations
         ],
     }
-    return _manifest(MUTATING, "MutatingAdmissionPolicy", f"volcano-{name}-mutation-policy", spec)
+    return _manifest(version, "MutatingAdmissionPolicy", f"volcano-{name}-mutation-policy", spec)
 
 
 # -- what both have -----------------------------------------------------------------------------------------------
@@ -189,7 +191,7 @@ def _binding(policy: JSON) -> JSON:
             VALIDATING, "ValidatingAdmissionPolicyBinding", f"{name}-binding", {**spec, "validationActions": ["Deny"]}
         )
     binding = f"{name.removesuffix('-policy')}-binding"
-    return _manifest(MUTATING, "MutatingAdmissionPolicyBinding", binding, spec)
+    return _manifest(policy["apiVersion"], "MutatingAdmissionPolicyBinding", binding, spec)
 
 
 def _manifest(api_version: str, kind: str, name: str, spec: JSON) -> JSON:

@@ -20,6 +20,10 @@ COMMANDS: Final = {
         "Run the controllers against an API server.",
     ),
     "webhook-manager": ("volcano.app.webhook:webhook_manager_command", "Serve admission as a webhook."),
+    "webhook-certificates": (
+        "volcano.app.webhook_secret:webhook_certificates_command",
+        "Make the webhook's certificate, as a Secret.",
+    ),
     "agent": ("volcano.app.agent:agent_command", "Run this machine as a node of an API server."),
     "apiserver": ("volcano.app.apiserver:apiserver_command", "Run the embedded API server alone."),
     "manifests": ("volcano.app.manifests:manifests_command", "Print CRDs and deployment manifests."),
