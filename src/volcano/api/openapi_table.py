@@ -23,8 +23,10 @@ MICRO_TIME: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"
 OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 LIST_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"
 LABEL_SELECTOR: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"
-CONDITION: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"
 JSON_SCHEMA: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
+_EXTENSIONS: Final = JSON_SCHEMA.removesuffix("JSONSchemaProps")
+SCHEMA_OR: Final = tuple(_EXTENSIONS + name for name in ("JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool"))
+"""A schema where something else may be as well."""
 
 FREE_FORM: Final = frozenset(
     {

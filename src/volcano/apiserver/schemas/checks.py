@@ -77,13 +77,13 @@ def _full_check(
 ) -> Check:
     """The check of any value. What a value says of itself is checked also when its type is wrong."""
     nullable = schema.get("nullable") is True
-    either = "anyOf" in schema and is_int_or_string(schema)
+    either = bool(schema.get("anyOf")) and is_int_or_string(schema)
 
     def check(value: Any, path: Path, errors: Errors) -> None:
         if value is None:
             if types and not nullable:
                 errors.append((path, _wrong_type(path, schema, "null")))
-            if "enum" in schema:
+            if schema.get("enum"):
                 errors.append((path, say.unsupported(path, None, schema["enum"])))
             return
         if types and not _fits(value, types):
@@ -176,7 +176,7 @@ def _number_check(schema: JSON) -> Check | None:
 
     def check(value: float, path: Path, errors: Errors) -> None:
         fits = floor < value < ceiling or (floor == value and not below) or (ceiling == value and not above)
-        if fits and (step is None or value % step == 0) and (least == -inf or type(value) is int):
+        if fits and (step is None or _is_multiple(value, step)) and (least == -inf or type(value) is int):
             return
         if type(value) is int and not LEAST <= value <= MOST:  # such a number is no integer to Kubernetes
             value = float(value) if abs(value) < HUGE else inf
@@ -188,8 +188,11 @@ def _number_check(schema: JSON) -> Check | None:
         _check_limits(value, path, errors)
 
     def _check_limits(value: float, path: Path, errors: Errors) -> None:
+        if step is not None and step <= 0:
+            detail = f"factor MultipleOf declared for {path_text(path)} must be positive: {say.go_number(float(step))}"
+            errors.append((path, say.invalid(path, step, detail)))
         for limit, excluded, ok, words in (
-            (step, True, step is None or step <= 0 or value % step == 0, "be a multiple of"),
+            (step, True, step is None or step <= 0 or _is_multiple(value, step), "be a multiple of"),
             (low, below, low is None or value > low or (value == low and not below), "be greater than"),
             (high, above, high is None or value < high or (value == high and not above), "be less than"),
         ):
@@ -199,6 +202,10 @@ def _number_check(schema: JSON) -> Check | None:
                 errors.append((path, say.invalid(path, value, detail)))
 
     return check
+
+
+def _is_multiple(value: float, step: float) -> bool:
+    return step > 0 and value % step == 0
 
 
 def _array_check(schema: JSON, depth: int) -> Check | None:
@@ -311,15 +318,15 @@ def _check_embedded(value: JSON, path: Path, errors: Errors) -> None:
 # -- checks of any type ---------------------------------------------------------------------------------------
 def _checks_of_any_type(schema: JSON, depth: int) -> list[Check]:
     checks: list[Check] = []
-    if "enum" in schema:
+    if schema.get("enum"):
         checks.append(_enum_check(schema["enum"]))
-    if "allOf" in schema:
+    if schema.get("allOf"):
         checks.append(all_of([compile_check(part, depth + 1).full for part in schema["allOf"]]))
-    if "anyOf" in schema and not is_int_or_string(schema):
+    if schema.get("anyOf") and not is_int_or_string(schema):
         checks.append(any_of([compile_check(part, depth + 1).full for part in schema["anyOf"]]))
-    if "oneOf" in schema:
+    if schema.get("oneOf"):
         checks.append(one_of([compile_check(part, depth + 1).full for part in schema["oneOf"]]))
-    if "not" in schema:
+    if schema.get("not") is not None:
         checks.append(none_of(compile_check(schema["not"], depth + 1).full))
     return checks
 

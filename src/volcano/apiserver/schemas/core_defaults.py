@@ -12,17 +12,16 @@ from functools import cache
 from typing import Any, Final, TypeAlias
 
 from volcano.api.meta import JSON
-from volcano.api.openapi_table import FREE_FORM, QUANTITY, core_table, schema_name
+from volcano.api.openapi_table import FREE_FORM, JSON_SCHEMA, OBJECT_META, QUANTITY, core_table, schema_name
 from volcano.api.quantity import NANO, Quantity, QuantityError, parse_quantity
 from volcano.api.scheme import ResourceType
 from volcano.apiserver.schemas.type_defaults import COMPUTED, CONSTANTS, ZERO_IS_UNSET
 
 Visit: TypeAlias = Callable[[Any], None]
 
-MAX_DEPTH: Final = 64
 _MILLI: Final = NANO // 1000
-_SKIPPED: Final = ("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta",)
-_LISTS: Final = ("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps",)
+_SKIPPED: Final = FREE_FORM | {OBJECT_META, JSON_SCHEMA}
+"""Types without defaults inside; the second contains itself."""
 
 
 def apply_core_defaults(resource: ResourceType, obj: JSON) -> None:
@@ -52,7 +51,7 @@ def canonical_quantity(value: Any) -> Any:
 @cache
 def _visit_of(name: str) -> Visit | None:
     """The walk of one type, or None when nothing in it has a default."""
-    if name in FREE_FORM or name in _SKIPPED or name in _LISTS or name not in core_table().schemas:
+    if name in _SKIPPED or name not in core_table().schemas:
         return None
     schema = core_table().schemas[name]
     properties: Mapping[str, JSON] = schema.get("properties") or {}

@@ -17,6 +17,7 @@ from volcano.api.openapi_table import (
     JSON_SCHEMA,
     MICRO_TIME,
     QUANTITY,
+    SCHEMA_OR,
     TIME,
     core_table,
     schema_name,
@@ -73,11 +74,20 @@ def _check_of(name: str) -> Check:
         return _check_int_or_string
     if name in (TIME, MICRO_TIME):
         return _check_time
+    if name in SCHEMA_OR:
+        return _check_schema_or
     if name in FREE_FORM:
         return _check_free
     if name == JSON_SCHEMA:
         return _check_schema
     return _object_check(core_table().schemas[name], _go_name(name))
+
+
+def _check_schema_or(value: Any, place: Place) -> None:
+    """A schema, a list of schemas, or a boolean."""
+    for item in value if type(value) is list else (value,):
+        if type(item) is not bool:
+            _check_schema(item, place)
 
 
 def _check_schema(value: Any, place: Place) -> None:

@@ -21,6 +21,7 @@ from volcano.api.openapi_table import (
     JSON_SCHEMA,
     MICRO_TIME,
     QUANTITY,
+    SCHEMA_OR,
     TIME,
     core_table,
     schema_name,
@@ -30,8 +31,6 @@ from volcano.apiserver.schemas.decoding import check_types as check_types
 from volcano.apiserver.schemas.field_errors import Path, path_text, quoted
 
 MAX_REPORTED: Final = 100
-_EXTENSIONS: Final = JSON_SCHEMA.removesuffix("JSONSchemaProps")
-_SCHEMA_OR: Final = tuple(_EXTENSIONS + name for name in ("JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool"))
 _PLAIN: Final = frozenset((QUANTITY, INT_OR_STRING, TIME, MICRO_TIME)) | FREE_FORM
 
 
@@ -85,7 +84,7 @@ def _strays(resource: ResourceType, obj: JSON) -> Strays:
 
 @cache
 def _walk_of(name: str) -> Walk | None:
-    if name in _SCHEMA_OR:
+    if name in SCHEMA_OR:
         return _schema_or_else
     if name in _PLAIN or name not in core_table().schemas:
         return None

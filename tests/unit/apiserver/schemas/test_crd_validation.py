@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from volcano.api.crds import crd_manifests
+from volcano.api.errors import BadRequest
 from volcano.api.scheme import find_resource_type
+from volcano.apiserver.schemas.apply import apply_patch
 from volcano.apiserver.schemas.core_defaults import apply_core_defaults
-from volcano.apiserver.schemas.structural import validate_crd, validate_crd_update
+from volcano.apiserver.schemas.fields import check_types
+from volcano.apiserver.schemas.structural import compile_schema, validate_crd, validate_crd_update
 
 
 def recorded(name):
@@ -122,3 +126,60 @@ def test_any_schema_is_judged(schema):
     crd["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": schema}
 
     validate_crd(crd)
+
+
+CRD_TYPE = find_resource_type("apiextensions.k8s.io", "CustomResourceDefinition")
+small = st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab^$(+*", max_size=4) | st.floats(-2, 2)
+likely_schemas = st.recursive(
+    st.fixed_dictionaries({"type": st.sampled_from(["string", "integer", "number", "boolean", "object"])}),
+    lambda inner: st.fixed_dictionaries(
+        {"type": st.sampled_from(["object", "array", "string", "integer"])},
+        optional={
+            "properties": st.dictionaries(st.sampled_from(["a", "b", "metadata"]), inner, max_size=3),
+            "items": inner | st.fixed_dictionaries({"type": st.just("string"), "minimum": small, "maxLength": small}),
+            "additionalProperties": inner | st.booleans(),
+            "required": st.lists(st.sampled_from(["a", "b"]), max_size=2),
+            "enum": st.lists(small, max_size=3),
+            "minimum": small,
+            "maxItems": small,
+            "maxLength": small,
+            "pattern": st.text("ab^$(+*", max_size=4),
+            "multipleOf": small,
+            "nullable": st.booleans(),
+            "default": small,
+            "format": st.sampled_from(["int32", "date-time", "x"]),
+            "x-kubernetes-list-type": st.sampled_from(["set", "map", "atomic"]),
+            "x-kubernetes-list-map-keys": st.lists(st.sampled_from(["a", "b"]), max_size=2),
+            "x-kubernetes-preserve-unknown-fields": st.booleans(),
+            "not": st.fixed_dictionaries({"enum": st.lists(small, max_size=2)}),
+            "anyOf": st.lists(st.fixed_dictionaries({"minLength": small}), max_size=2),
+        },
+    ),
+    max_leaves=6,
+)
+values = st.recursive(
+    small, lambda v: st.lists(v, max_size=3) | st.dictionaries(st.sampled_from(["a", "b", "c"]), v, max_size=3)
+)
+
+
+@given(likely_schemas, values)
+def test_what_is_accepted_can_be_compiled_and_judges_any_object(schema, value):
+    crd = copy.deepcopy(COMMANDS)
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = {"type": "object", "properties": {"spec": schema}}
+    try:
+        check_types(CRD_TYPE, crd)
+    except BadRequest:
+        return
+    if validate_crd(crd):
+        return
+
+    compiled = compile_schema(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
+    obj = {"spec": value}
+    compiled.prune(obj)
+    compiled.default(obj)
+
+    compiled.validate(obj)
+    try:
+        apply_patch(None, obj, manager="m", force=True, schema=compiled, now=datetime(2026, 1, 1, tzinfo=UTC))
+    except BadRequest:
+        pass
