@@ -14,6 +14,8 @@ Beyond Volcano's own commands:
       Where the job would go now, or why not, and whom it would preempt; nothing is submitted.
   vcctl queue tree
       The hierarchy of queues with deserved, guaranteed, capability, allocated and borrowed.
+  vcctl jobflow view NAME
+      The graph of a flow with the state of each step, live in the terminal.
   vcctl top
       Queues, jobs and nodes, live in the terminal.
   vcctl completion bash|zsh|fish

@@ -112,10 +112,15 @@ def _flow_group(name: str, *, everywhere: bool) -> Command:
     file = Flag("file", "f", help=f"the path to the YAML file containing the {name}")
     listing = (Flag("all-namespaces", kind=BOOL, default=False, help=f"list {name}s in all namespaces"),)
     form = Flag("format", "o", default="yaml", help="the format of the output, yaml or json")
+    drawn = Command(
+        "view", f"draw a {name} with the state of its steps", (*CONNECTION, named, namespace),
+        "volcano.cli.flow_view:view", hidden=True,
+    )  # fmt: skip
     return Command(
         name,
         f"vcctl command line operation {name}",
         children=(
+            *((drawn,) if name == "jobflow" else ()),
             Command("create", f"create a {name}", (*CONNECTION, file), "volcano.cli.flows:create"),
             Command("delete", f"delete a {name}", (*CONNECTION, named, namespace, file), "volcano.cli.flows:delete"),
             Command("get", f"get a {name}", (*CONNECTION, named, namespace), "volcano.cli.flows:get"),
