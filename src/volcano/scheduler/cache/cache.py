@@ -312,6 +312,7 @@ class Cache:
             drop_group(self.snapshot, str(key))
         elif job is not None and job.group is not None and asked_of_group(job.group) == asked_of_group(group):
             job.group, job.phase = group, group.status.phase  # mere news of its status: its tasks stay where they are
+            job.version += 1
         else:
             put_group(self.snapshot, group)
 
@@ -329,6 +330,7 @@ class Cache:
             for job in snapshot.jobs.values():
                 if job.group is not None:
                     job.priority = snapshot.surroundings.priority_of(job.group.spec.priority_class_name)
+                    job.version += 1
         for name, usage in batch.usage.items():
             row = snapshot.table.index.get(name)
             if row is not None:
