@@ -180,12 +180,24 @@ async def test_selectors_rules_and_conditions_say_what_a_webhook_is_about(place:
     assert (await place.send("DELETE", f"{CONFIGS}/c")).status == 403
 
 
-async def test_a_dry_run_is_not_for_webhooks_with_side_effects(place: Place):
-    place.answers["v"] = lambda _: {"allowed": True}
-    await place.register("Validating", "v", place.webhook("v", sideEffects="Some"))
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"sideEffects": "Some"}, "webhooks[0].sideEffects: Unsupported value"),
+        ({"name": "short"}, "should be a domain with at least three segments separated by dots"),
+        ({"rules": [{}]}, "webhooks[0].rules[0].operations: Required value"),
+        ({"clientConfig": {"url": "http://plain"}}, "'https' is the only allowed URL scheme"),
+        ({"admissionReviewVersions": []}, "must specify one of v1, v1beta1"),
+        ({"timeoutSeconds": 99}, "the timeout value must be between 1 and 30 seconds"),
+    ],
+)
+async def test_a_configuration_that_cannot_work_is_refused(place: Place, fields: dict, message: str):
+    body = {"metadata": {"name": "v"}, "webhooks": [place.webhook("v", **fields)]}
 
-    assert (await place.send("POST", CONFIGS, a_config("c"), dryRun="All")).status == 400
-    assert (await place.send("POST", CONFIGS, a_config("c"))).status == 201
+    answer = await place.send("POST", f"{ROOT}/validatingwebhookconfigurations", body)
+
+    assert answer.status == 422
+    assert message in msgspec.json.decode(answer.body)["message"]
 
 
 async def test_warnings_reach_the_client(place: Place):

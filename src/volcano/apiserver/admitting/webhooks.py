@@ -93,7 +93,8 @@ class Webhooks:
     async def validate(self, attributes: Attributes) -> list[str]:
         """All matching webhooks side by side; the first refusal counts."""
         warnings: list[str] = []
-        calls = [self._call(webhook, attributes, warnings) for webhook in self._matching(VALIDATING, attributes)]
+        matching = list(self._matching(VALIDATING, attributes))
+        calls = (self._call(webhook, attributes, warnings) for webhook in matching)
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
