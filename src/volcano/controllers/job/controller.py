@@ -7,43 +7,38 @@ job is looked at again. So a controller that is stopped between any two writes g
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
 from datetime import timedelta
-from enum import Enum
 from typing import ClassVar, Final
 
 import msgspec
 
-from volcano.api.batch import (
-    JOB_NAME_KEY,
-    OUT_OF_SYNC_KEY,
-    PARTITION_KEY,
-    TASK_SPEC_KEY,
-    Action,
-    Job,
-    Phase,
-)
+from volcano.api.batch import Action, Job, Phase
 from volcano.api.bus import Command
 from volcano.api.core import PersistentVolumeClaim, Pod, PriorityClass, Service
 from volcano.api.durations import format_duration
 from volcano.api.meta import Key, Resource
-from volcano.api.scheduling import WHY_ANNOTATION, PodGroup, Queue
+from volcano.api.scheduling import PodGroup, Queue
 from volcano.controllers.job.kill import clean_up, drain, finish_restart, intent, victims
-from volcano.controllers.job.occurrences import Armed, PodBecame, PodGone, restart_count
+from volcano.controllers.job.occurrences import Armed, PodBecame, PodGone
 from volcano.controllers.job.policies import NO_VERDICT, Request, Verdict, Waiting, command_request, judge
-from volcano.controllers.job.reasons import waiting_condition
 from volcano.controllers.job.states import STATES, Work, effect_of
 from volcano.controllers.job.status import QUIET
 from volcano.controllers.job.sync import sync
-from volcano.controllers.job.view import DEFAULT_TASK, TARGET_INDEX, JobView, version_of
-from volcano.machinery.controller import Controller, PlanFailed, Wake, Waker
+from volcano.controllers.job.view import TARGET_INDEX, JobView
+from volcano.controllers.job.wakes import (
+    GroupWaits,
+    command_changes,
+    group_changes,
+    job_changes,
+    pod_changes,
+    targets_of,
+)
+from volcano.machinery.controller import Controller, PlanFailed, Waker
 from volcano.machinery.plan import NOTHING, Delete, Later, Plan, Record, patch_status, ref
-from volcano.machinery.world import Change, IndexRule, World
+from volcano.machinery.world import IndexRule, World
 
-API_VERSION: Final = "batch.volcano.sh/v1alpha1"
 FIRST_DELAY: Final = timedelta(milliseconds=5)
-
 
 FAILURES: Final[Mapping[tuple[str, str], str]] = {
     ("Pod", "Create"): "FailedCreate",
@@ -62,40 +57,20 @@ LARGE: Final = 100
 """Pods from which on a job is not looked at for every pod that starts or succeeds, but for many at a time."""
 
 
-class Look(Enum):
-    """Something changed that the objects themselves tell: the cause of a decision that must not wait."""
-
-    AT_ONCE = "at once"
-
-
-@dataclass(frozen=True, slots=True)
-class GroupWaits:
-    """The PodGroup says that it cannot go on: the cause of a decision, told to people as an Event."""
-
-    condition: str
-    message: str
-
-
-def _targets(command: Command) -> Iterable[str]:
-    target = command.target
-    if target is not None and (target.api_version, target.kind) == (API_VERSION, "Job"):
-        yield str(Key(command.namespace, target.name))
-
-
 class JobController(Controller):
     """Keeps Jobs as their specs, policies and Commands say."""
 
     name: ClassVar = "job"
-    indexes: ClassVar[Mapping[type[Resource], Mapping[str, IndexRule]]] = {Command: {TARGET_INDEX: _targets}}
+    indexes: ClassVar[Mapping[type[Resource], Mapping[str, IndexRule]]] = {Command: {TARGET_INDEX: targets_of}}
 
     def __init__(self, *, max_requeue: int = 15, commands: bool = True) -> None:
         self._limit = max_requeue
-        self._patience = FIRST_DELAY * ((1 << max_requeue) - 1) if max_requeue >= 0 else None
+        self._patience = FIRST_DELAY * ((1 << min(max_requeue, 40)) - 1) if max_requeue >= 0 else None
         self._obeys = commands
 
     @property
     def wakes_on(self) -> Mapping[type[Resource], Waker]:
-        return {Job: _job_changes, Pod: _pod_changes, PodGroup: _group_changes, Command: _commands}
+        return {Job: job_changes, Pod: pod_changes, PodGroup: group_changes, Command: command_changes}
 
     @property
     def reads(self) -> tuple[type[Resource], ...]:
@@ -228,75 +203,3 @@ def _reminders(view: JobView, waiting: tuple[Waiting, ...], causes: tuple[Hashab
     about = first.occurrence
     cause = Armed(about.event, about.task, about.pod, view.now) if about.since is None else None
     return (*steps, Later(first.due - view.now, cause))
-
-
-# -- what wakes the controller --------------------------------------------------------------------------------------
-def _job_changes(change: Change[Job]) -> Iterable[Wake]:
-    old, new = change.old, change.new
-    if new is None:
-        return
-    if old is None or _relevant(old) != _relevant(new):
-        yield Wake(new.key, Look.AT_ONCE)
-
-
-def _relevant(job: Job) -> tuple[object, ...]:
-    """Counters change by our own hand and are looked at anyway."""
-    status = job.status
-    records = (status.state.phase, status.version, status.retry_count, status.controlled_resources)
-    return (job.spec, job.annotations, job.labels, job.is_deleting, *records)
-
-
-def _pod_changes(change: Change[Pod]) -> Iterable[Wake]:
-    pod, owner = change.object, change.object.controller
-    name = pod.annotations.get(JOB_NAME_KEY, "")
-    if owner is None or owner.kind != "Job" or owner.api_version != API_VERSION or not name:
-        return
-    key, old, new = Key(pod.namespace, name), change.old, change.new
-    if new is None:
-        gone = PodGone(
-            pod=pod.name,
-            uid=pod.uid,
-            job_uid=owner.uid,
-            task=pod.annotations.get(TASK_SPEC_KEY) or DEFAULT_TASK,
-            partition=pod.labels.get(PARTITION_KEY, ""),
-            version=version_of(pod),
-            marked=OUT_OF_SYNC_KEY in pod.annotations,
-        )
-        yield Wake(key, gone)
-    elif old is None or old.status.phase != new.status.phase:
-        yield Wake(key, PodBecame(new.name, new.status.phase or "Pending"))
-    elif _looks(old) != _looks(new):
-        yield Wake(key, Look.AT_ONCE)
-
-
-def _looks(pod: Pod) -> tuple[object, ...]:
-    """What of a pod matters besides its phase: that it goes, that it is ready, and how often it was restarted."""
-    ready = all(status.ready for status in pod.status.container_statuses)
-    return (pod.is_deleting, OUT_OF_SYNC_KEY in pod.annotations, ready, restart_count(pod))
-
-
-def _group_changes(change: Change[PodGroup]) -> Iterable[Wake]:
-    owners = [owner for owner in change.object.metadata.owner_references if owner.kind == "Job"]
-    name = owners[-1].name if owners else change.object.name
-    key, old, new = Key(change.object.namespace, name), change.old, change.new
-    if owners and owners[-1].api_version != API_VERSION:
-        return
-    if new is None:
-        yield Wake(key, Look.AT_ONCE)
-        return
-    before, now = waiting_condition(old) if old is not None else None, waiting_condition(new)
-    if now is not None and (before is None or (before.type, before.message) != (now.type, now.message)):
-        yield Wake(key, GroupWaits(now.type, now.message))
-    elif old is None or _group_looks(old) != _group_looks(new):
-        yield Wake(key, Look.AT_ONCE)
-
-
-def _group_looks(group: PodGroup) -> tuple[object, ...]:
-    return (group.spec, group.status.phase, group.is_deleting, group.annotations.get(WHY_ANNOTATION))
-
-
-def _commands(change: Change[Command]) -> Iterable[Wake]:
-    """A Command that comes is obeyed; when it is seen to go, the job goes on with what it had to wait with."""
-    if change.old is None or change.new is None:
-        for target in _targets(change.object):
-            yield Wake(Key.parse(target), Look.AT_ONCE)

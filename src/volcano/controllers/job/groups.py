@@ -13,7 +13,7 @@ from volcano.api.meta import JSON, Key
 from volcano.api.pod_usage import Amounts, added, amounts_of, template_usage, times, to_wire
 from volcano.api.scheduling import NetworkTopology, PodGroup
 from volcano.api.scheme import resource_type
-from volcano.controllers.job.view import JobView, group_name, pod_name, task_name
+from volcano.controllers.job.view import JobView, group_name, task_name
 from volcano.machinery.plan import NOTHING, Create, Patch, Plan, owner_reference, ref
 
 GROUP: Final = resource_type(PodGroup)
@@ -161,6 +161,3 @@ def _priority(view: JobView, task: TaskSpec) -> int:
     name = (task.template.get("spec") or {}).get("priorityClassName") or ""
     found = view.world.get(PriorityClass, Key("", name)) if name else None
     return found.value if found is not None else 0
-
-
-__all__ = ["DIGEST_KEY", "group_name", "group_steps", "is_admitted", "min_resources", "pod_name"]

@@ -119,9 +119,6 @@ class Records:
         return found
 
     # -- changing -----------------------------------------------------------------------------------------------
-    def with_(self, **changes: str) -> Records:
-        return Records({**self.entries, **changes})
-
     def accepting(self, uid: str, action: str) -> Records:
         return Records({**self.entries, COMMAND: f"{ACCEPTED}/{uid}/{action}"})
 
