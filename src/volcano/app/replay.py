@@ -134,7 +134,12 @@ def _scores_of(session: Session, task: Task) -> tuple[list[str], dict[str, float
 @click.option("--repeat", default=1, show_default=True, type=click.IntRange(1, 1000), help="Run every file this often.")
 @click.argument("files", nargs=-1, required=True, type=click.Path())
 def replay_command(scores: bool, repeat: int, files: tuple[str, ...]) -> None:
-    """Run the scheduling engine on recorded cycles and print its decisions, one JSON object a line."""
+    """Run the scheduling engine on recorded cycles and print its decisions, one JSON object a line.
+
+    \b
+    Example:
+      volcano replay --scores cluster.json | jq .binds
+    """
     if not replay(files, scores=scores, repeat=repeat, out=click.echo):
         sys.exit(1)
 

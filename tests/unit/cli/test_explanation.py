@@ -115,8 +115,7 @@ def test_a_limit_of_an_ancestor_counts_too():
 def test_the_funnel_counts_the_nodes_after_each_condition():
     gpu = "nvidia.com/gpu"
     nodes = [a_node(f"plain-{i}") for i in range(600)]
-    for i in range(388):
-        nodes.append(a_node(f"labelled-{i}", labels={"pool": "gpu"}))
+    nodes += [a_node(f"labelled-{i}", labels={"pool": "gpu"}) for i in range(388)]
     for i in range(12):
         node = a_node(f"gpu-{i}", labels={"pool": "gpu"})
         node["status"]["allocatable"][gpu] = "8"
