@@ -23,7 +23,7 @@ from volcano.machinery.clock import SystemClock
               help="Port to listen on; a free one if it is taken.")  # fmt: skip
 @click.option("--bind-address", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--ephemeral", is_flag=True, help="Keep objects in memory only.")
-@click.option("--admission/--no-admission", default=True, show_default=True, help="Volcano's own admission, in process.")
+@click.option("--admission/--no-admission", default=True, show_default=True, help="Volcano's admission, in process.")
 @click.option("-v", "--v", "verbosity", type=int, default=0, help="Log verbosity.")
 def apiserver_command(**flags: Any) -> None:
     """Run the embedded API server alone: no scheduler, no controllers, no node.
