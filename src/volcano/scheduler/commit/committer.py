@@ -6,32 +6,25 @@ something in it changed; when only numbers or words did, at most every ten secon
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from volcano.api import core
-from volcano.api.meta import JSON, Key
-from volcano.api.quantity import BINARY_SI, NANO, Quantity, QuantityError
-from volcano.api.scheduling import WHY_ANNOTATION, PodGroup, PodGroupCondition
-from volcano.api.scheduling import Queue as ApiQueue
-from volcano.api.scheme import resource_type
-from volcano.api.topology import NodeShard
-from volcano.api.why import Why, decode_why, encode_why
-from volcano.machinery.plan import Bind, Delete, Patch, Plan, Record, Ref, Step, ref
+from volcano.api.meta import JSON
+from volcano.api.scheduling import WHY_ANNOTATION
+from volcano.api.why import Why, decode_why
+from volcano.machinery.plan import Bind, Delete, Patch, Plan, Record, Step, ref
+from volcano.scheduler.commit.groups import group_body, is_news
+from volcano.scheduler.commit.queues import queue_steps
+from volcano.scheduler.commit.steps import LONGEST_MESSAGE, condition, current, gate_steps, time_text, volume_steps
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.framework.decisions import Decisions, GroupStatus, PodNotice
 from volcano.scheduler.framework.record import VolumeChoice
-from volcano.scheduler.model import CPU, MEMORY, PODS, Resources, resources_from
-from volcano.scheduler.model.task import QUEUE_GATE
 
 QUIET_TIME: Final = timedelta(seconds=10)
 REPEAT_TIME: Final = timedelta(minutes=5)
-LONGEST_MESSAGE: Final = 1024
-VOLUMES: Final = resource_type(core.PersistentVolume)
-CLAIMS: Final = resource_type(core.PersistentVolumeClaim)
-PODS_TYPE: Final = resource_type(core.Pod)
 
 
 @dataclass(slots=True, frozen=True)
@@ -107,7 +100,7 @@ class Committer:
             binds,
             evictions,
             groups,
-            (*(patch for patch, _ in pods), *_queues(decisions, snapshot), *_gates(decisions, snapshot)),
+            (*(patch for patch, _ in pods), *queue_steps(decisions, snapshot), *gate_steps(decisions, snapshot)),
             tuple(records),
         )
 
@@ -125,7 +118,7 @@ class Committer:
             volumes = decisions.volumes.get(bind.uid, ())
             said = Record(ref(task.pod), "Scheduled", f"Successfully assigned {bind.task} to {bind.node}")
             steps = (Bind(ref(task.pod), bind.node, bind.annotations), said)
-            yield Binding(task.pod, bind.uid, bind.node, volumes, tuple(_prepared(volumes, snapshot)), steps)
+            yield Binding(task.pod, bind.uid, bind.node, volumes, tuple(volume_steps(volumes, snapshot)), steps)
 
     def _evictions(self, decisions: Decisions, snapshot: Snapshot, now: datetime) -> Iterator[Evicting]:
         for eviction in decisions.evictions:
@@ -135,8 +128,8 @@ class Committer:
             pod = ref(task.pod)
             because = f"Pod is evicted, because of {eviction.reason}"
             conditions = [
-                _condition("Ready", "False", "Evict", because, now),
-                _condition(
+                condition("Ready", "False", "Evict", because, now),
+                condition(
                     "DisruptionTarget",
                     "True",
                     "PreemptionByScheduler",
@@ -161,10 +154,10 @@ class Committer:
             return None
         group = job.group
         before = decode_why(group.annotations[WHY_ANNOTATION]) if WHY_ANNOTATION in group.annotations else None
-        body = _group_body(group, status, before, why, now)
+        body = group_body(group, status, before, why, now)
         if body is None:
             return None
-        if not _is_news(group, status, before, why):
+        if not is_news(group, status, before, why):
             last = self._groups.get(job_id)
             if last is not None and now - last < QUIET_TIME:
                 return None
@@ -179,11 +172,11 @@ class Committer:
             task = snapshot.tasks.get(notice.uid)
             if task is None or task.node or not self._is_pod_news(notice, task.pod, now):
                 continue
-            condition = _condition("PodScheduled", "False", notice.reason, notice.message[:LONGEST_MESSAGE], now)
-            said = _current(task.pod, "PodScheduled")
+            saying = condition("PodScheduled", "False", notice.reason, notice.message[:LONGEST_MESSAGE], now)
+            said = current(task.pod, "PodScheduled")
             if said is not None and said.status == "False" and said.last_transition_time is not None:
-                condition["lastTransitionTime"] = _text(said.last_transition_time)
-            status: JSON = {"conditions": [condition]}
+                saying["lastTransitionTime"] = time_text(said.last_transition_time)
+            status: JSON = {"conditions": [saying]}
             if notice.nominated_node:
                 status["nominatedNodeName"] = notice.nominated_node
             patch = Patch(ref(task.pod), {"status": status}, kind="strategic", subresource="status")
@@ -191,7 +184,7 @@ class Committer:
 
     def _is_pod_news(self, notice: PodNotice, pod: core.Pod, now: datetime) -> bool:
         """Something changed that was not said a moment ago; mere words wait."""
-        said = _current(pod, "PodScheduled")
+        said = current(pod, "PodScheduled")
         saying = (notice.reason, notice.message[:LONGEST_MESSAGE], notice.nominated_node)
         nominated = notice.nominated_node and notice.nominated_node != pod.status.nominated_node_name
         if said is not None and not nominated and (said.status, said.reason, said.message) == ("False", *saying[:2]):
@@ -229,183 +222,3 @@ class Committer:
         if len(self._groups) + len(self._notes) > 4 * len(snapshot.jobs) + 64:
             self._groups = {job: at for job, at in self._groups.items() if job in snapshot.jobs}
             self._notes = {place: told for place, told in self._notes.items() if place[0] in snapshot.jobs}
-
-
-# -- parts of plans ---------------------------------------------------------------------------------------------
-def bind_failed(pod: core.Pod, reason: str, now: datetime) -> Plan:
-    """What is said when a bind did not come about."""
-    condition = _condition("PodScheduled", "False", "SchedulerError", reason[:LONGEST_MESSAGE], now)
-    return (
-        Record(ref(pod), "FailedScheduling", reason[:LONGEST_MESSAGE], "Warning"),
-        Patch(ref(pod), {"status": {"conditions": [condition]}}, kind="strategic", subresource="status"),
-    )
-
-
-def shard_status(own: NodeShard, used: Collection[str], now: datetime) -> Patch | None:
-    """What our shard should say of the nodes a cycle used; None when it says so already."""
-    desired = set(own.spec.nodes_desired)
-    lists = {
-        "nodesInUse": sorted(used),
-        "nodesToRemove": sorted(set(used) - desired),
-        "nodesToAdd": sorted(desired - set(used)),
-    }
-    said = own.status
-    if [*lists.values()] == [sorted(said.nodes_in_use), sorted(said.nodes_to_remove), sorted(said.nodes_to_add)]:
-        return None
-    return Patch(ref(own), {"status": {**lists, "lastUpdateTime": _text(now)}}, subresource="status")
-
-
-def _prepared(volumes: Iterable[VolumeChoice], snapshot: Snapshot) -> Iterator[Step]:
-    """Tell the volume controller which volume a claim shall have, or for which node one is to be made."""
-    around = snapshot.surroundings
-    for choice in volumes:
-        claim = around.claims.get(choice.claim)
-        if claim is None:
-            continue
-        if not choice.volume:
-            body: JSON = {"metadata": {"annotations": {"volume.kubernetes.io/selected-node": choice.node}}}
-            yield Patch(ref(claim), body, gone_ok=False)
-            continue
-        reference = {
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "namespace": choice.claim.namespace,
-            "name": choice.claim.name,
-            "uid": claim.uid,
-        }
-        body = {
-            "metadata": {"annotations": {"pv.kubernetes.io/bound-by-controller": "yes"}},
-            "spec": {"claimRef": reference},
-        }
-        yield Patch(Ref(VOLUMES, Key("", choice.volume)), body, gone_ok=False)
-
-
-def _group_body(
-    group: PodGroup, status: GroupStatus, before: Why | None, why: Why | None, now: datetime
-) -> JSON | None:
-    """The merge patch from what the PodGroup says to what it should; None when it says so already."""
-    body: JSON = {}
-    if why != before:
-        body["metadata"] = {"annotations": {WHY_ANNOTATION: encode_why(why) if why is not None else None}}
-    changed: JSON = {}
-    for name in ("phase", "running", "succeeded", "failed"):
-        if getattr(group.status, name) != getattr(status, name):
-            changed[name] = getattr(status, name)
-    conditions = [_settled(group, condition, now) for condition in status.conditions]
-    if [_said(c) for c in conditions] != [_said(c) for c in group.status.conditions]:
-        changed["conditions"] = [_group_condition(condition) for condition in conditions]
-    if changed:
-        body["status"] = changed
-    return body or None
-
-
-def _is_news(group: PodGroup, status: GroupStatus, before: Why | None, why: Why | None) -> bool:
-    """More than numbers and words."""
-    if (why is None) != (before is None) or (why is not None and why.is_news(before)):
-        return True
-    counts = ("phase", "running", "succeeded", "failed")
-    if any(getattr(group.status, name) != getattr(status, name) for name in counts):
-        return True
-    stated = [(c.type, c.status, c.reason) for c in status.conditions]
-    return stated != [(c.type, c.status, c.reason) for c in group.status.conditions]
-
-
-def _settled(group: PodGroup, condition: PodGroupCondition, now: datetime) -> PodGroupCondition:
-    """A condition that says what it said keeps its time."""
-    for known in group.status.conditions:
-        if known.type == condition.type and _said(known) == _said(condition):
-            return known
-    if condition.last_transition_time is not None:
-        return condition
-    return _with_time(condition, now)
-
-
-def _with_time(condition: PodGroupCondition, now: datetime) -> PodGroupCondition:
-    return PodGroupCondition(
-        type=condition.type,
-        status=condition.status,
-        transition_id=condition.transition_id,
-        last_transition_time=now,
-        reason=condition.reason,
-        message=condition.message,
-    )
-
-
-def _said(condition: PodGroupCondition) -> tuple[str, ...]:
-    return condition.type, condition.status, condition.reason, condition.message
-
-
-def _group_condition(condition: PodGroupCondition) -> JSON:
-    body: JSON = {
-        "type": condition.type,
-        "status": condition.status,
-        "transitionID": condition.transition_id,
-        "reason": condition.reason,
-        "message": condition.message,
-    }
-    if condition.last_transition_time is not None:
-        body["lastTransitionTime"] = _text(condition.last_transition_time)
-    return {name: value for name, value in body.items() if value}
-
-
-def _queues(decisions: Decisions, snapshot: Snapshot) -> Iterator[Step]:
-    for name, amount in decisions.queue_allocated.items():
-        queue = snapshot.queues.get(name)
-        stated = queue.object if queue is not None else None
-        if stated is None or _is_stated(stated, amount):
-            continue
-        before = stated.status.allocated or {}
-        body: JSON = dict(quantities_from(amount))
-        body |= {resource: None for resource in before if resource not in body}
-        yield Patch(ref(stated), {"status": {"allocated": body}}, subresource="status")
-
-
-def _is_stated(queue: ApiQueue, amount: Resources) -> bool:
-    if queue.status.allocated is None:
-        return False
-    try:
-        known = resources_from(queue.status.allocated)
-    except QuantityError:
-        return False
-    names = {name for name in (*known, *amount) if known[name] or amount[name]}
-    return all(known[name] == amount[name] for name in names)
-
-
-def quantities_from(amount: Resources) -> dict[str, str]:
-    """A ResourceList as Volcano writes a queue's: cpu and the rest in thousandths, memory binary, pods counted."""
-    listed: dict[str, str] = {}
-    for name, value in amount.amounts.items():
-        if name == MEMORY:
-            listed[name] = str(Quantity(round(value) * NANO, BINARY_SI))
-        elif name == PODS:
-            listed[name] = str(Quantity(round(value) * NANO))
-        elif value or name == CPU:
-            listed[name] = str(Quantity(round(value) * (NANO // 1000)))
-    return listed
-
-
-def _gates(decisions: Decisions, snapshot: Snapshot) -> Iterator[Step]:
-    waiting = set(decisions.gates_to_remove)
-    for task in snapshot.tasks.values() if waiting else ():
-        if task.key in waiting and task.gates == (QUEUE_GATE,):
-            body = {"spec": {"schedulingGates": [{"$patch": "delete", "name": QUEUE_GATE}]}}
-            yield Patch(ref(task.pod), body, kind="strategic")
-
-
-def _condition(kind: str, status: str, reason: str, message: str, now: datetime) -> JSON:
-    return {
-        "type": kind,
-        "status": status,
-        "reason": reason,
-        "message": message,
-        "lastProbeTime": None,
-        "lastTransitionTime": _text(now),
-    }
-
-
-def _current(pod: core.Pod, kind: str) -> Any:
-    return next((condition for condition in pod.status.conditions if condition.type == kind), None)
-
-
-def _text(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,77 @@
+"""What a PodGroup's status and reason should say, as one patch; and whether that is more than other words."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from volcano.api.meta import JSON
+from volcano.api.scheduling import WHY_ANNOTATION, PodGroup, PodGroupCondition
+from volcano.api.why import Why, encode_why
+from volcano.scheduler.commit.steps import time_text
+from volcano.scheduler.framework.decisions import GroupStatus
+
+
+def group_body(group: PodGroup, status: GroupStatus, before: Why | None, why: Why | None, now: datetime) -> JSON | None:
+    """The merge patch from what the PodGroup says to what it should; None when it says so already."""
+    body: JSON = {}
+    if why != before:
+        body["metadata"] = {"annotations": {WHY_ANNOTATION: encode_why(why) if why is not None else None}}
+    changed: JSON = {}
+    for name in ("phase", "running", "succeeded", "failed"):
+        if getattr(group.status, name) != getattr(status, name):
+            changed[name] = getattr(status, name)
+    conditions = [_settled(group, condition, now) for condition in status.conditions]
+    if [_said(c) for c in conditions] != [_said(c) for c in group.status.conditions]:
+        changed["conditions"] = [_group_condition(condition) for condition in conditions]
+    if changed:
+        body["status"] = changed
+    return body or None
+
+
+def is_news(group: PodGroup, status: GroupStatus, before: Why | None, why: Why | None) -> bool:
+    """More than numbers and words."""
+    if (why is None) != (before is None) or (why is not None and why.is_news(before)):
+        return True
+    counts = ("phase", "running", "succeeded", "failed")
+    if any(getattr(group.status, name) != getattr(status, name) for name in counts):
+        return True
+    stated = [(c.type, c.status, c.reason) for c in status.conditions]
+    return stated != [(c.type, c.status, c.reason) for c in group.status.conditions]
+
+
+def _settled(group: PodGroup, condition: PodGroupCondition, now: datetime) -> PodGroupCondition:
+    """A condition that says what it said keeps its time."""
+    for known in group.status.conditions:
+        if known.type == condition.type and _said(known) == _said(condition):
+            return known
+    if condition.last_transition_time is not None:
+        return condition
+    return _with_time(condition, now)
+
+
+def _with_time(condition: PodGroupCondition, now: datetime) -> PodGroupCondition:
+    return PodGroupCondition(
+        type=condition.type,
+        status=condition.status,
+        transition_id=condition.transition_id,
+        last_transition_time=now,
+        reason=condition.reason,
+        message=condition.message,
+    )
+
+
+def _said(condition: PodGroupCondition) -> tuple[str, ...]:
+    return condition.type, condition.status, condition.reason, condition.message
+
+
+def _group_condition(condition: PodGroupCondition) -> JSON:
+    body: JSON = {
+        "type": condition.type,
+        "status": condition.status,
+        "transitionID": condition.transition_id,
+        "reason": condition.reason,
+        "message": condition.message,
+    }
+    if condition.last_transition_time is not None:
+        body["lastTransitionTime"] = time_text(condition.last_transition_time)
+    return {name: value for name, value in body.items() if value}

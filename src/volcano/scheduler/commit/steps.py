@@ -1,0 +1,95 @@
+"""Single steps of plans: volumes before a bind, what is said when one fails, gates, shards, conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from volcano.api import core
+from volcano.api.meta import JSON, Key
+from volcano.api.scheme import resource_type
+from volcano.api.topology import NodeShard
+from volcano.machinery.plan import Patch, Plan, Record, Ref, Step, ref
+from volcano.scheduler.core.snapshot import Snapshot
+from volcano.scheduler.framework.decisions import Decisions
+from volcano.scheduler.framework.record import VolumeChoice
+from volcano.scheduler.model.task import QUEUE_GATE
+
+LONGEST_MESSAGE: Final = 1024
+VOLUMES: Final = resource_type(core.PersistentVolume)
+
+
+def bind_failed(pod: core.Pod, reason: str, now: datetime) -> Plan:
+    """What is said when a bind did not come about."""
+    said = condition("PodScheduled", "False", "SchedulerError", reason[:LONGEST_MESSAGE], now)
+    return (
+        Record(ref(pod), "FailedScheduling", reason[:LONGEST_MESSAGE], "Warning"),
+        Patch(ref(pod), {"status": {"conditions": [said]}}, kind="strategic", subresource="status"),
+    )
+
+
+def shard_status(own: NodeShard, used: Collection[str], now: datetime) -> Patch | None:
+    """What our shard should say of the nodes a cycle used; None when it says so already."""
+    desired = set(own.spec.nodes_desired)
+    lists = {
+        "nodesInUse": sorted(used),
+        "nodesToRemove": sorted(set(used) - desired),
+        "nodesToAdd": sorted(desired - set(used)),
+    }
+    said = own.status
+    if [*lists.values()] == [sorted(said.nodes_in_use), sorted(said.nodes_to_remove), sorted(said.nodes_to_add)]:
+        return None
+    return Patch(ref(own), {"status": {**lists, "lastUpdateTime": time_text(now)}}, subresource="status")
+
+
+def volume_steps(volumes: Iterable[VolumeChoice], snapshot: Snapshot) -> Iterator[Step]:
+    """Tell the volume controller which volume a claim shall have, or for which node one is to be made."""
+    around = snapshot.surroundings
+    for choice in volumes:
+        claim = around.claims.get(choice.claim)
+        if claim is None:
+            continue
+        if not choice.volume:
+            body: JSON = {"metadata": {"annotations": {"volume.kubernetes.io/selected-node": choice.node}}}
+            yield Patch(ref(claim), body, gone_ok=False)
+            continue
+        reference = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "namespace": choice.claim.namespace,
+            "name": choice.claim.name,
+            "uid": claim.uid,
+        }
+        body = {
+            "metadata": {"annotations": {"pv.kubernetes.io/bound-by-controller": "yes"}},
+            "spec": {"claimRef": reference},
+        }
+        yield Patch(Ref(VOLUMES, Key("", choice.volume)), body, gone_ok=False)
+
+
+def gate_steps(decisions: Decisions, snapshot: Snapshot) -> Iterator[Step]:
+    waiting = set(decisions.gates_to_remove)
+    for task in snapshot.tasks.values() if waiting else ():
+        if task.key in waiting and task.gates == (QUEUE_GATE,):
+            body = {"spec": {"schedulingGates": [{"$patch": "delete", "name": QUEUE_GATE}]}}
+            yield Patch(ref(task.pod), body, kind="strategic")
+
+
+def condition(kind: str, status: str, reason: str, message: str, now: datetime) -> JSON:
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastProbeTime": None,
+        "lastTransitionTime": time_text(now),
+    }
+
+
+def current(pod: core.Pod, kind: str) -> Any:
+    return next((said for said in pod.status.conditions if said.type == kind), None)
+
+
+def time_text(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
