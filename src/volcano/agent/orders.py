@@ -18,8 +18,8 @@ from volcano.agent.volume_files import safe_path
 from volcano.api.kubelet import AgentContainer, AgentPod, VolumeMount
 
 TERMINATION_LOG: Final = "termination"
-PRIVATE_FOLDERS: Final = ("/tmp", "/var/tmp", "/run")
-"""Folders that each container has for itself, as it would with an image of its own."""
+TEMPORARY_FOLDERS: Final = ("/tmp", "/var/tmp")
+"""Each container has these, and /run, for itself, as it would with an image of its own."""
 UNLIMITED: Final = -1
 OPEN_FILES: Final = 1_048_576
 PROCESSES: Final = 32_768
@@ -33,6 +33,7 @@ class Place(msgspec.Struct, frozen=True):
     logs: Path
     devices: Path
     shared_memory: Path
+    resolver: Path
     hidden: tuple[Path, ...]
     volumes: Mapping[str, str]
 
@@ -99,11 +100,12 @@ def mounts_of(pod: AgentPod, container: AgentContainer, variables: Mapping[str, 
         bind(place.devices, "/dev", read_only=True),
         Mount(kind="devpts", source="", target="/dev/pts", options="", read_only=False),
         bind(place.shared_memory, "/dev/shm"),
-        *(bind(place.container / target.strip("/").replace("/", "-"), target) for target in PRIVATE_FOLDERS),
+        *(bind(place.container / "tmp", target) for target in TEMPORARY_FOLDERS),
+        Mount(kind="tmpfs", source="", target="/run", options="mode=0755,size=64m", read_only=False),
         *(Mount(kind="hide", source="", target=str(path), options="", read_only=True) for path in place.hidden),
-        bind(place.pod / "etc" / "hosts", "/etc/hosts"),
-        bind(place.pod / "etc" / "hostname", "/etc/hostname"),
-        bind(place.pod / "etc" / "resolv.conf", "/etc/resolv.conf"),
+        bind(place.pod / "hosts", "/etc/hosts"),
+        bind(place.pod / "hostname", "/etc/hostname"),
+        bind(place.resolver, "/etc/resolv.conf", read_only=True),
     ]
     if container.termination_message_path:
         mounts.append(bind(place.container / TERMINATION_LOG, container.termination_message_path))

@@ -65,6 +65,7 @@ TIERS: Final = {
     "user": "pods run in namespaces of their own (user, mount, UTS, IPC, PID)",
     "none": "pods are plain processes: this machine does not let its user make namespaces",
 }
+STARTING_AT_ONCE: Final = 16
 LONGEST_HOOK: Final = timedelta(minutes=5)
 LEAST_GRACE: Final = timedelta(seconds=2)
 LONGEST_MESSAGE: Final = 4096
@@ -80,6 +81,7 @@ class SandboxedPod:
         self.volumes: dict[str, str] = {}
         self.address = ""
         self.preparing: asyncio.Task[None] | None = None
+        self.has_turn = False
 
 
 class ProcessRuntime:
@@ -100,7 +102,9 @@ class ProcessRuntime:
         self._probing: dict[str, asyncio.Task[None]] = {}
         self._ended: dict[str, asyncio.Event] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._turns = asyncio.Semaphore(STARTING_AT_ONCE)
         self._is_closed = False
+        self._timing: asyncio.Task[None] | None = None
         self._timers = Timers(clock)
         self._names = Names(self._timers, self._service_names)
         self._network: Network = HostNetwork()
@@ -116,6 +120,7 @@ class ProcessRuntime:
         self._report = report
         for folder in (self._settings.directory, self._settings.pods, self._settings.logs):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (self._settings.directory / "resolv.conf").write_bytes(resolver_file())
         await self._connect()
         network, why = choose_network(self._settings.pod_network, self._settings.directory, tier=self._supervisor.tier)
         self._network = network
@@ -128,7 +133,7 @@ class ProcessRuntime:
             "agent.volcano.sh/limits": limits,
         }
         log.info("%s; %s; %s", TIERS[self._supervisor.tier], why, limits)
-        self._go(self._timers.run())
+        self._timing = self._go(self._timers.run())
         await self._open_api_server()
 
     async def close(self) -> None:
@@ -237,6 +242,7 @@ class ProcessRuntime:
 
     # -- preparing --------------------------------------------------------------------------------------------
     async def _prepare(self, pod: AgentPod, kept: SandboxedPod) -> None:
+        await self._take_turn(kept)
         try:
             kept.address = await self._connect_pod(pod)
             kept.references = await self._volumes.references(
@@ -245,15 +251,31 @@ class ProcessRuntime:
             kept.volumes = await self._volumes.make(pod, kept.references)
             self._write_names(pod, kept)
         except Missing as error:
+            self._end_turn(kept)
             self._report(pod.uid, Unprepared("FailedMount", f"MountVolume.SetUp failed: {error}"))
         except (SupervisorError, NetworkUnavailable, ApiError, OSError) as error:
+            self._end_turn(kept)
             self._report(pod.uid, Unprepared("FailedCreatePodSandBox", f"{error}"))
         else:
             self._report(pod.uid, Prepared(kept.address))
             self._probe_resumed(pod)
 
+    async def _take_turn(self, kept: SandboxedPod) -> None:
+        """Few pods at a time are between their preparation and their start: a crowd would only slow each down."""
+        if not kept.has_turn:
+            await self._turns.acquire()
+            kept.has_turn = True
+
+    def _end_turn(self, kept: SandboxedPod | None) -> None:
+        if kept is not None and kept.has_turn:
+            kept.has_turn = False
+            self._turns.release()
+
     def _probe_resumed(self, pod: AgentPod) -> None:
         """Containers that ran before the agent started are asked from here on."""
+        if pod.uid not in self._resumed:
+            return
+        self._resumed.discard(pod.uid)
         for identity, record in self._records.items():
             if identity.startswith(f"{pod.uid}/") and _is_live(record) and identity not in self._probing:
                 _, name, attempt = identity.split("/")
@@ -273,11 +295,10 @@ class ProcessRuntime:
         return address
 
     def _write_names(self, pod: AgentPod, kept: SandboxedPod) -> None:
-        folder = self._settings.pods / pod.uid / "etc"
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = self._settings.pods / pod.uid
+        folder.mkdir(exist_ok=True)
         self._names.add(pod, kept.address, folder / "hosts")
         (folder / "hostname").write_text(pod.hostname + "\n")
-        (folder / "resolv.conf").write_bytes(resolver_file())
 
     # -- starting ---------------------------------------------------------------------------------------------
     async def _start(self, pod: AgentPod, name: str, attempt: int) -> None:
@@ -285,17 +306,22 @@ class ProcessRuntime:
         assert container is not None, "a pod's containers do not change"
         line = command_line(container.image, container.command, container.args, self._settings.images)
         if isinstance(line, NoImage):
+            self._end_turn(self._pods.get(pod.uid))
             self._report(pod.uid, Unstarted(name, attempt, line.reason, line.message))
             return
         identity = container_id(pod.uid, name, attempt)
         self._ended[identity] = asyncio.Event()
         try:
             record = await self._supervisor.start(self._order(pod, name, attempt, line))
+            self._end_turn(self._pods.get(pod.uid))
         except Missing as error:
+            self._end_turn(self._pods.get(pod.uid))
             self._report(pod.uid, Unstarted(name, attempt, "CreateContainerConfigError", str(error)))
         except SupervisorError as error:
+            self._end_turn(self._pods.get(pod.uid))
             self._report(pod.uid, Unstarted(name, attempt, "StartError", str(error), is_run=True))
         except OSError as error:
+            self._end_turn(self._pods.get(pod.uid))
             self._report(pod.uid, Unstarted(name, attempt, "CreateContainerError", str(error)))
         else:
             hook = container.lifecycle.post_start
@@ -385,14 +411,15 @@ class ProcessRuntime:
         )
 
     def _place(self, pod: AgentPod, container: AgentContainer, attempt: int, kept: SandboxedPod) -> Place:
-        """The container's folders, made."""
+        """The container's folders, made. Few of them: each costs more than starting a process."""
         folder = self._settings.pods / pod.uid
-        own = folder / "containers" / container.name / str(attempt)
+        own = folder / f"{container.name}.{attempt}"
         logs = self._log_folder(pod, container.name)
-        shared = memory_folder(pod.uid) / "shm"
-        for each in (own, own / "tmp", own / "var-tmp", own / "run", logs, shared):
-            each.mkdir(parents=True, exist_ok=True)
-        for each in (own / "tmp", own / "var-tmp", shared):
+        memory = memory_folder(pod.uid)
+        for each in (folder, own, logs.parent, logs, memory):
+            each.mkdir(exist_ok=True)
+        for each in (own / "tmp", memory / "shm"):
+            each.mkdir(exist_ok=True)
             each.chmod(0o1777)
         (own / TERMINATION_LOG).touch(0o666)
         (own / TERMINATION_LOG).chmod(0o666)
@@ -405,7 +432,8 @@ class ProcessRuntime:
             container=own,
             logs=logs,
             devices=self._settings.supervisor / "dev",
-            shared_memory=shared,
+            shared_memory=memory / "shm",
+            resolver=self._settings.directory / "resolv.conf",
             hidden=(self._settings.directory, *self._settings.hidden),
             volumes=kept.volumes,
         )
@@ -494,7 +522,7 @@ class ProcessRuntime:
         container = pod.container(name)
         if container is None:
             return ""
-        file = self._settings.pods / pod.uid / "containers" / name / str(attempt) / TERMINATION_LOG
+        file = self._settings.pods / pod.uid / f"{name}.{attempt}" / TERMINATION_LOG
         message = _tail(file)
         if not message and container.termination_message_policy == "FallbackToLogsOnError" and record["exit_code"]:
             lines = _tail(self._log_folder(pod, name) / f"{attempt}.log").splitlines()
@@ -507,6 +535,7 @@ class ProcessRuntime:
         kept = self._pods.pop(uid, None)
         if kept is not None and kept.preparing is not None:
             await asyncio.wait((kept.preparing,))
+            self._end_turn(kept)
         if self._supervisor.tier != "none":
             with contextlib.suppress(SupervisorError):
                 await self._supervisor.ask("close_pod", pod=uid)
@@ -535,6 +564,7 @@ class ProcessRuntime:
         await self._supervisor.connect()
         listed = await self._supervisor.ask("list")
         self._records = {record["container"]: record for record in listed["containers"]}
+        self._resumed = {identity.partition("/")[0] for identity in self._records}
         self._known_addresses: dict[str, str] = listed["pods"]
 
     def _supervisor_lost(self) -> None:

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from volcano.agent.images import Image
 
 PodNetwork = Literal["auto", "isolated", "host"]
+
+ON_A_SHARED_MACHINE: Final = {
+    "OMPI_MCA_rmaps_base_mapping_policy": "node",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+}
+"""Open MPI takes every pod for a machine with all the cores it sees: it would fill the first worker before it used the
+next, and bind the ranks of each to the same cores. What its command line says still counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +29,7 @@ class ProcessSettings:
     images: tuple[Image, ...] = ()
     hidden: tuple[Path, ...] = ()
     api_server: Callable[[], tuple[str, int] | None] = lambda: None  # as this machine reaches it; asked at the start
-    environment: dict[str, str] = field(default_factory=dict)  # variables every container gets
+    environment: dict[str, str] = field(default_factory=ON_A_SHARED_MACHINE.copy)  # every container's
 
     @property
     def supervisor(self) -> Path:
