@@ -433,13 +433,13 @@ def test_every_recorded_cycle_replays_to_the_same_decisions(tmp_path: Path):
     @story(SchedulerSettings(record_dir=str(tmp_path), adopt_plain_pods=True))
     async def _(world: World) -> None:
         decided: dict[int, dict[str, str]] = {}
-        turn = world.service._send
+        turn = world.service.sending.send
 
         def watching(commitment: Any) -> None:
             decided[world.service.turns] = {bind.pod.name: bind.node for bind in commitment.binds}
             turn(commitment)
 
-        world.service._send = watching  # type: ignore[method-assign]
+        world.service.sending.send = watching  # type: ignore[method-assign]
         for number in range(3):
             await world.node(f"n{number}", cpu="3")
         for number in range(4):

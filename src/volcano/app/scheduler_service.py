@@ -6,7 +6,6 @@ Deciding happens off the event loop on the cache's snapshot; everything that is 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Coroutine
 from datetime import datetime, timedelta
@@ -14,28 +13,24 @@ from typing import Any, Final
 
 import msgspec
 
-from volcano.api.core import PersistentVolumeClaim, Pod
-from volcano.api.decode import Unreadable, decode
 from volcano.api.errors import AlreadyExists, ApiError
-from volcano.api.meta import JSON, Key, Resource
+from volcano.api.meta import JSON, Key
 from volcano.api.scheduling import Queue
-from volcano.api.scheme import ResourceType, resource_type
+from volcano.api.scheme import resource_type
 from volcano.api.topology import NodeShard
 from volcano.app.node_usage import NodeUsage
 from volcano.app.recordings import Recordings
 from volcano.app.scheduler_conf import ConfigMapKey, Configuration, Registry, load_registry, read_file
+from volcano.app.scheduler_following import follow
 from volcano.app.scheduler_metrics import SchedulerMetrics
+from volcano.app.scheduler_sending import Sending
 from volcano.app.simulate import Known, simulate
-from volcano.machinery.apply import Applier, Outcome
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock, Stopwatch
-from volcano.machinery.events import EventRecorder
-from volcano.machinery.informer import Informer
-from volcano.machinery.plan import Patch, Plan, Together
 from volcano.machinery.world import Mirror
-from volcano.scheduler.cache import ESSENTIAL, FOLLOWED, Batch, Cache, CacheSettings
+from volcano.scheduler.cache import FOLLOWED, Batch, Cache, CacheSettings
 from volcano.scheduler.cache.cache import is_adopted
-from volcano.scheduler.commit import Binding, Commitment, Committer, Evicting, bind_failed, shard_status
+from volcano.scheduler.commit import Commitment, Committer, shard_status
 from volcano.scheduler.framework.config import InvalidConfig, SchedulerConfig
 from volcano.scheduler.framework.decisions import Decisions
 from volcano.scheduler.loop import cycle
@@ -48,7 +43,6 @@ LONGEST_PAUSE: Final = timedelta(milliseconds=200)
 PATIENCE: Final = timedelta(milliseconds=100)
 QUEUE_TRIES: Final = 60
 SECOND: Final = timedelta(seconds=1)
-VOLUME_PATIENCE: Final = timedelta(seconds=600)
 
 
 class SchedulerSettings(msgspec.Struct, frozen=True):
@@ -90,20 +84,17 @@ class SchedulerService:
         self.configuration = Configuration(registry or load_registry(self.settings.plugins_dir), self._wake)
         self.metrics = SchedulerMetrics()
         self.recordings = Recordings(self.settings.record_dir, redact=self.settings.redact)
-        self.recorder = EventRecorder(client, clock, "volcano")
-        self.applier = Applier(client, clock, recorder=self.recorder, observe=self._observe)
         self.committer = Committer(self.settings.scheduler_names[0])
+        self.sending = Sending(
+            client, clock, mirror=self.mirror, cache=self.cache, metrics=self.metrics, unsay=self._unsay
+        )
         self.turns = 0
         self.last: Decisions | None = None
         self._news = asyncio.Event()
         self._ready = asyncio.Event()
         self._restless = True  # something waits for time to pass
         self._soon = False  # a turn is due before long
-        self._writes_shard = False
-        self._in_flight: set[str] = set()
-        self._sending: set[asyncio.Task[None]] = set()
         self._last_turn = 0.0  # how long it took, in seconds
-        self._readers: dict[ResourceType, type[Resource]] = {resource_type(kind): kind for kind in FOLLOWED}
 
     async def ready(self) -> None:
         await self._ready.wait()
@@ -118,18 +109,17 @@ class SchedulerService:
         following = await self._first_configuration()
         await self._make_queues()
         async with asyncio.TaskGroup() as group:
-            group.create_task(self.recorder.run())
+            group.create_task(self.sending.recorder.run())
             if following is not None:
                 group.create_task(following)
             group.create_task(NodeUsage(self.client, self.clock, self.configuration, self.cache.measure).run())
-            await self._begin_following(group)
+            await follow(group, self.client, self.clock, self.mirror, timeout=self.settings.sync_timeout)
             self.cache.follow(self.mirror, self._hear)
             self._ready.set()
             try:
                 await self._work()
             finally:
-                for task in self._sending:
-                    task.cancel()
+                self.sending.stop()
 
     async def _first_configuration(self) -> Coroutine[Any, Any, None] | None:
         """Read it once; what then follows it is returned."""
@@ -165,21 +155,6 @@ class SchedulerService:
                         raise
                     log.warning("queue %s cannot be made yet: %s", name, error)
                     await self.clock.sleep(SECOND)
-
-    async def _begin_following(self, group: asyncio.TaskGroup) -> None:
-        missing: dict[type[Resource], asyncio.Event] = {kind: asyncio.Event() for kind in FOLLOWED}
-        informers = {
-            kind: Informer(self.client, self.mirror, self.clock, kind, on_error=_complain(kind, missing[kind]))
-            for kind in FOLLOWED
-        }
-        for informer in informers.values():
-            group.create_task(informer.run())
-        for kind in ESSENTIAL:
-            await informers[kind].synced()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self.settings.sync_timeout.total_seconds()):
-                for kind, informer in informers.items():
-                    await _first(informer.synced(), missing[kind].wait())
 
     # -- turns ---------------------------------------------------------------------------------------------------
     def _wake(self) -> None:
@@ -222,7 +197,7 @@ class SchedulerService:
         self._news.clear()
         self._soon = False
         batch, now = self.cache.take(), self.clock.now()
-        config, in_flight = self.configuration.current, frozenset(self._in_flight)
+        config, in_flight = self.configuration.current, frozenset(self.sending.in_flight)
         self.turns += 1
         begun = self.clock.monotonic()
         decisions, commitment = await self.clock.run(lambda: self._decide(batch, config, now, in_flight))
@@ -231,7 +206,7 @@ class SchedulerService:
         waiting = decisions.why or decisions.pods or decisions.pipelined or decisions.dropped
         self._restless = bool(waiting) or bool(in_flight)
         self.metrics.tell(decisions, self.cache.snapshot, now)
-        self._send(commitment)
+        self.sending.send(commitment)
         self._write_shard(now)
 
     def _decide(
@@ -262,115 +237,17 @@ class SchedulerService:
     def _begin_anew(self) -> None:
         self.cache.begin_anew(self.mirror)
 
-    # -- sending -------------------------------------------------------------------------------------------------
-    def _send(self, commitment: Commitment) -> None:
-        for binding in commitment.binds:
-            self._begin(self._bind(binding))
-        for evicting in commitment.evictions:
-            self._begin(self._evict(evicting))
-        for job, patch in commitment.groups.items():
-            self._in_flight.add(job)
-            self._begin(self._write_group(job, patch))
-        if commitment.others:
-            self._begin(self._write_others((Together(commitment.others),)))
-        for record in commitment.records:
-            self.recorder.record(record)
-
-    def _begin(self, sending: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.ensure_future(sending)
-        self._sending.add(task)
-        task.add_done_callback(self._sending.discard)
-
-    async def settled(self) -> None:
-        """Returns when everything decided so far has been sent."""
-        while self._sending:
-            await asyncio.wait(set(self._sending))
-
-    async def _bind(self, binding: Binding) -> None:
-        begun = self.clock.monotonic()
-        outcome = await self.applier.apply(binding.prepare)
-        reason = _reason(outcome)
-        if not reason and binding.volumes:
-            reason = await self._volumes_bound(binding)
-        if reason:
-            message = f"execute preBind for pod {binding.pod.key} failed: {reason}, resync the task"
-        else:
-            outcome = await self.applier.apply(binding.bind)
-            reason = _reason(outcome)
-            message = f"failed to bind to node {binding.node}: {reason}"
-        if not reason:
-            self.metrics.bound(binding.pod, self.clock.now(), self.clock.monotonic() - begun)
-            return
-        log.warning("%s: %s", binding.pod.key, message)
-        self.cache.forget(binding.uid, self.mirror.get(Pod, binding.pod.key))
+    def _unsay(self, job: str, pod_uid: str) -> None:
+        """Something was not done: say it again, and look again before long."""
+        self.committer.unsay(job=job, pod_uid=pod_uid)
         self._restless = True
-        await self.applier.apply(bind_failed(binding.pod, message, self.clock.now()))
-
-    async def _volumes_bound(self, binding: Binding) -> str:
-        """Wait until the volume controller has bound every claim; what went wrong otherwise."""
-        waited, pause = timedelta(0), timedelta(milliseconds=100)
-        for choice in binding.volumes:
-            while True:
-                claim = self.mirror.get(PersistentVolumeClaim, choice.claim)
-                if claim is None:
-                    return f"persistentvolumeclaim {choice.claim} is gone"
-                if claim.spec.volume_name and claim.status.phase == "Bound":
-                    break
-                if waited >= VOLUME_PATIENCE:
-                    return f"timed out waiting for persistentvolumeclaim {choice.claim} to be bound"
-                await self.clock.sleep(pause)
-                waited, pause = waited + pause, min(pause * 2, SECOND)
-        return ""
-
-    async def _evict(self, evicting: Evicting) -> None:
-        outcome = await self.applier.apply(evicting.plan)
-        if not outcome.ok:
-            log.warning("evicting %s: %s", evicting.pod.key, outcome.failures[0])
-            self.cache.forget(evicting.uid, self.mirror.get(Pod, evicting.pod.key))
-            self._restless = True
-
-    async def _write_group(self, job: str, patch: Patch) -> None:
-        try:
-            outcome = await self.applier.apply((patch,))
-            if not outcome.ok:
-                log.warning("%s", outcome.failures[0])
-                self.committer.unsay(job=job)
-                self._restless = True
-        finally:
-            self._in_flight.discard(job)
 
     def _write_shard(self, now: datetime) -> None:
         shard = self.cache.snapshot.surroundings.shard
         own = self.mirror.get(NodeShard, Key("", shard.name)) if shard.mode != "none" else None
         patch = shard_status(own, shard.nodes, now) if own is not None else None
-        if patch is not None and not self._writes_shard:
-            self._writes_shard = True
-            self._begin(self._write_shard_status(patch))
-
-    async def _write_shard_status(self, patch: Patch) -> None:
-        try:
-            await self._write_others((patch,))
-        finally:
-            self._writes_shard = False
-
-    async def _write_others(self, plan: Plan) -> None:
-        outcome = await self.applier.apply(plan)
-        for failure in outcome.failures:
-            log.warning("%s", failure)
-            if isinstance(failure.step, Patch):
-                self.committer.unsay(pod_uid=failure.step.target.uid)
-        self._restless = self._restless or not outcome.ok
-
-    def _observe(self, resource: ResourceType, body: bytes) -> None:
-        reader = self._readers.get(resource)
-        if reader is None:
-            return
-        try:
-            found = decode(reader, body)
-        except Unreadable:
-            return
-        if found.metadata.deletion_timestamp is None or self.mirror.get(reader, found.key) is not None:
-            self.mirror.put(found)
+        if patch is not None:
+            self.sending.write_once("shard", patch)
 
     # -- what if -----------------------------------------------------------------------------------------------------
     async def simulate(self, request: JSON) -> JSON:
@@ -424,28 +301,3 @@ def _cache_settings(settings: SchedulerSettings) -> CacheSettings:
         sharding_mode=settings.sharding_mode,
         shard_name=settings.shard_name,
     )
-
-
-def _complain(kind: type[Resource], missing: asyncio.Event) -> Any:
-    def complain(message: str) -> None:
-        if kind not in ESSENTIAL and ("NotFound" in message or "Forbidden" in message):
-            if not missing.is_set():
-                log.info("%s: not followed for now", message)
-            missing.set()
-        else:
-            log.warning("%s", message)
-
-    return complain
-
-
-async def _first(*waits: Coroutine[Any, Any, Any]) -> None:
-    tasks = [asyncio.ensure_future(wait) for wait in waits]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-
-
-def _reason(outcome: Outcome) -> str:
-    return "" if outcome.ok else str(outcome.failures[0].error)

@@ -1,0 +1,56 @@
+"""Follow every kind the scheduler looks at. Kinds a server does not have are left out until it has them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Coroutine
+from datetime import timedelta
+from typing import Any
+
+from volcano.api.meta import Resource
+from volcano.machinery.client import Client
+from volcano.machinery.clock import Clock
+from volcano.machinery.informer import Informer
+from volcano.machinery.world import Mirror
+from volcano.scheduler.cache import ESSENTIAL, FOLLOWED
+
+log = logging.getLogger(__name__)
+
+
+async def follow(group: asyncio.TaskGroup, client: Client, clock: Clock, mirror: Mirror, *, timeout: timedelta) -> None:
+    """Returns when all that is there has been heard; the essential kinds however long it takes."""
+    missing: dict[type[Resource], asyncio.Event] = {kind: asyncio.Event() for kind in FOLLOWED}
+    informers = {
+        kind: Informer(client, mirror, clock, kind, on_error=_complain(kind, missing[kind])) for kind in FOLLOWED
+    }
+    for informer in informers.values():
+        group.create_task(informer.run())
+    for kind in ESSENTIAL:
+        await informers[kind].synced()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(timeout.total_seconds()):
+            for kind, informer in informers.items():
+                await _first(informer.synced(), missing[kind].wait())
+
+
+def _complain(kind: type[Resource], missing: asyncio.Event) -> Callable[[str], None]:
+    def complain(message: str) -> None:
+        if kind not in ESSENTIAL and ("NotFound" in message or "Forbidden" in message):
+            if not missing.is_set():
+                log.info("%s: not followed for now", message)
+            missing.set()
+        else:
+            log.warning("%s", message)
+
+    return complain
+
+
+async def _first(*waits: Coroutine[Any, Any, Any]) -> None:
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
