@@ -83,7 +83,8 @@ async def lists(session: aiohttp.ClientSession, pods: int) -> None:
         async with session.get("/api/v1/pods") as answer:
             body = await answer.read()
         took.append(time.perf_counter() - started)
-    print(f"list of {pods} pods over HTTPS: {min(took):.3f} s at best, {max(took):.3f} s at worst, {len(body) / 2**20:.1f} MiB")
+    best, worst = min(took), max(took)
+    print(f"list of {pods} pods over HTTPS: {best:.3f} s at best, {worst:.3f} s at worst, {len(body) / 2**20:.1f} MiB")
 
 
 async def watches(session: aiohttp.ClientSession) -> None:
@@ -95,7 +96,8 @@ async def watches(session: aiohttp.ClientSession) -> None:
     query = {"watch": "true", "resourceVersion": since, "fieldSelector": "metadata.name=ticker"}
 
     async def watcher() -> None:
-        async with session.get("/api/v1/namespaces/default/configmaps", params=query, timeout=aiohttp.ClientTimeout(120)) as answer:
+        long = aiohttp.ClientTimeout(120)
+        async with session.get("/api/v1/namespaces/default/configmaps", params=query, timeout=long) as answer:
             seen = 0
             async for line in answer.content:
                 seen += 1

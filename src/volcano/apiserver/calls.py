@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -45,7 +47,7 @@ class Backend:
     """Services answered in this very process: (namespace, name) → its request function; paths begin at the service."""
 
     def timestamp(self) -> str:
-        return self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        return _written(int(self.clock.now().timestamp()))
 
 
 @dataclass(slots=True)
@@ -84,6 +86,11 @@ class Call:
             include_object=self.request.param("includeObject") or "Metadata",
             now=self.backend.clock.now(),
         )
+
+
+@lru_cache(maxsize=16)
+def _written(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def decode_body(request: Request, *, what: str = "object") -> JSON:

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any, Final
-
-import msgspec
 
 from volcano.api import field_errors as says
 from volcano.api.errors import FieldError
@@ -24,11 +21,12 @@ from volcano.api.names import (
     port_name_problems,
     qualified_name_problems,
 )
-from volcano.api.pod_validation import validate_pod_annotations, validate_pod_spec, validate_pod_template
+from volcano.api.pod_validation import validate_pod_annotations, validate_pod_template
 from volcano.api.pod_validation.labels import check_label_selector
 from volcano.api.quantity import QuantityError, parse_quantity
 from volcano.api.scheme import ResourceType
 from volcano.apiserver.names import label_errors
+from volcano.apiserver.pod_shapes import pod_shape, shape_errors
 from volcano.apiserver.schemas.crd_validation import validate_crd, validate_crd_update
 from volcano.apiserver.webhook_validation import webhook_configuration_errors
 
@@ -89,7 +87,7 @@ def _pod(obj: JSON, old: JSON | None) -> list[FieldError]:
     spec = obj.get("spec")
     if old is None:
         annotations = (obj.get("metadata") or {}).get("annotations") or {}
-        errors = list(_spec_errors(pod_shape(spec)))
+        errors = list(shape_errors(pod_shape(spec)))
         if any("kubernetes.io/" in key for key in annotations):
             errors += validate_pod_annotations(annotations, spec, "metadata.annotations")
         return errors
@@ -98,37 +96,6 @@ def _pod(obj: JSON, old: JSON | None) -> list[FieldError]:
     if not isinstance(spec, dict):
         return [says.required("spec.containers")]
     return _pod_update(spec, old.get("spec") or {})
-
-
-def pod_shape(spec: Any) -> bytes:
-    """A spec without what differs among the pods of one job and is free to: values of variables, a good hostname."""
-    if not isinstance(spec, dict):
-        return msgspec.json.encode(spec)
-    shape = dict(spec)
-    hostname = shape.get("hostname")
-    if isinstance(hostname, str) and not spec.get("setHostnameAsFQDN") and not dns_label_problems(hostname):
-        shape["hostname"] = "a"
-    for field in ("containers", "initContainers"):
-        if isinstance(shape.get(field), list):
-            shape[field] = [_without_values(container) for container in shape[field]]
-    return msgspec.json.encode(shape)
-
-
-def _without_values(container: Any) -> Any:
-    variables = container.get("env") if isinstance(container, dict) else None
-    if not isinstance(variables, list):
-        return container
-    stripped = [
-        {**variable, "value": "x"} if isinstance(variable, dict) and variable.get("value") else variable
-        for variable in variables
-    ]
-    return {**container, "env": stripped}
-
-
-@lru_cache(maxsize=1024)
-def _spec_errors(shape: bytes) -> tuple[FieldError, ...]:
-    """Hundreds of pods of a job have one shape, which is checked once."""
-    return tuple(validate_pod_spec(msgspec.json.decode(shape), "spec"))
 
 
 def _pod_update(spec: JSON, old: JSON) -> list[FieldError]:

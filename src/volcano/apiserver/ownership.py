@@ -14,7 +14,7 @@ import msgspec
 from volcano.api.errors import BadRequest
 from volcano.api.meta import JSON
 from volcano.api.openapi_table import schema_name
-from volcano.apiserver.core_validation import pod_shape
+from volcano.apiserver.pod_shapes import pod_shape
 from volcano.apiserver.resources import Served
 from volcano.apiserver.schemas.apply import apply_patch, track_update
 from volcano.apiserver.schemas.typed_values import TypedError

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -100,9 +101,14 @@ UNGENERATED: Final = frozenset(
 )  # fmt: skip
 
 
+@lru_cache(maxsize=1024)
+def _steps(path: str) -> tuple[str, ...]:
+    return tuple(path.split("."))
+
+
 def _field(obj: JSON, path: str) -> str:
     value: Any = obj
-    for part in path.split("."):
+    for part in _steps(path):
         value = value.get(part) if isinstance(value, dict) else None
     if path == "source" and isinstance(value, dict):
         return str(value.get("component") or obj.get("reportingComponent") or "")

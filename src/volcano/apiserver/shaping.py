@@ -11,16 +11,19 @@ import msgspec
 
 from volcano.api.errors import BadRequest, FieldError
 from volcano.api.meta import JSON
+from volcano.apiserver.pod_shapes import prepared_spec
 from volcano.apiserver.resources import Served
 from volcano.apiserver.schemas.core_defaults import apply_core_defaults
 from volcano.apiserver.schemas.fields import check_types, duplicate_fields, prune_core, strict_error, strict_messages
 
 
-def check_fields(served: Served, obj: JSON, *, mode: str, duplicates: Sequence[str] = ()) -> list[str]:
+def check_fields(
+    served: Served, obj: JSON, *, mode: str, duplicates: Sequence[str] = (), unknown: Sequence[str] = ()
+) -> list[str]:
     """Drop what the schema does not know. Strict refuses it, Warn returns warnings, Ignore says nothing."""
-    unknown = served.schema.prune(obj) if served.schema is not None else prune_core(served.type, obj)
+    unknown = [*(served.schema.prune(obj) if served.schema is not None else prune_core(served.type, obj)), *unknown]
     if mode != "Ignore" and (unknown or duplicates):
-        messages = strict_messages(list(unknown), list(duplicates))
+        messages = strict_messages(unknown, list(duplicates))
         if mode == "Strict" and not served.is_custom:
             row, error = served.type, strict_error(messages)
             raise BadRequest(f'{row.kind} in version "{row.version}" cannot be handled as a {row.kind}: {error}')
@@ -28,6 +31,19 @@ def check_fields(served: Served, obj: JSON, *, mode: str, duplicates: Sequence[s
             raise strict_error(messages)
         return messages
     return []
+
+
+def shape_new(served: Served, obj: JSON, *, mode: str, duplicates: Sequence[str] = ()) -> tuple[JSON, list[str]]:
+    """A new object pruned, of the right types and with its defaults; warnings as the mode asks for them."""
+    spec = obj.get("spec")
+    prepared = prepared_spec(spec) if served.storage == "pods" and type(spec) is dict else None
+    rest = {field: value for field, value in obj.items() if field != "spec"} if prepared is not None else obj
+    unknown = [] if prepared is None else list(prepared.unknown)
+    warnings = check_fields(served, rest, mode=mode, duplicates=duplicates, unknown=unknown)
+    check_value_types(served, rest)
+    if prepared is None:
+        return rest, warnings
+    return {**rest, "spec": prepared.spec}, warnings
 
 
 def check_value_types(served: Served, obj: JSON) -> None:

@@ -31,7 +31,7 @@ from volcano.apiserver.ownership import track
 from volcano.apiserver.requests import WriteOptions, default_manager
 from volcano.apiserver.resources import CRDS
 from volcano.apiserver.service_addresses import assign_addresses
-from volcano.apiserver.shaping import apply_defaults, check_fields, check_value_types, schema_errors
+from volcano.apiserver.shaping import apply_defaults, check_fields, check_value_types, schema_errors, shape_new
 from volcano.apiserver.store import ObjectKey, Stale, Stored, StoreFailed, Write
 
 ATTEMPTS: Final = 8
@@ -82,15 +82,15 @@ async def create_object(
 ) -> tuple[Stored, JSON]:
     """A new object, stored; Stale when there is one of that name."""
     served, row = call.served, call.served.type
-    metadata = obj["metadata"]
-    call.warnings += check_fields(served, obj, mode=options.field_validation, duplicates=duplicates)
-    check_value_types(served, obj)
-    _new_metadata(call, metadata)
+    obj, warnings = shape_new(served, obj, mode=options.field_validation, duplicates=duplicates)
+    call.warnings += warnings
+    _new_metadata(call, obj["metadata"])
     if row.has_status and row.qualified not in KEEPS_STATUS_ON_CREATE:
         obj.pop("status", None)
     if not served.is_custom:
         prepare(row, obj)
-    apply_defaults(served, obj)
+    if served.storage != "pods":  # whose defaults came with their shape
+        apply_defaults(served, obj)
     if not is_applied:
         obj = _tracked(call, None, obj, options, "")
     obj = await _mutate(call, CREATE, obj, None, options)
