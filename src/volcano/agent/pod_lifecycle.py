@@ -211,9 +211,8 @@ def _resumed(pod: AgentPod, spec: AgentContainer, found: Found | None, is_main: 
     first_reason = "ContainerCreating" if is_main and not pod.spec.init_containers else "PodInitializing"
     restarts = status.restart_count if status else 0
     if found is not None:
-        state: State = found.ended or Running(
-            found.started_at, passed_startup=False, passed_readiness=spec.readiness_probe is None
-        )
+        ended_meanwhile = _reasoned(found.ended) if found.ended is not None else None
+        state: State = ended_meanwhile or Running(found.started_at)
         return Container(spec.name, role, state, found.attempt, _last(status), min(found.attempt, 1))
     if status is not None and (ended := status.state.terminated) is not None:
         again = Ended(ended.exit_code, ended.started_at or now, ended.finished_at or now, ended.reason, ended.message)
@@ -254,8 +253,11 @@ def _unstarted(record: Pod, event: Unstarted, now: datetime, commands: list[Comm
 
 
 def _exited(record: Pod, name: str, attempt: int, ended: Ended) -> Pod:
-    ended = ended if ended.reason else replace(ended, reason="Completed" if ended.exit_code == 0 else "Error")
-    return _with(record, name, attempt, ended)
+    return _with(record, name, attempt, _reasoned(ended))
+
+
+def _reasoned(ended: Ended) -> Ended:
+    return ended if ended.reason else replace(ended, reason="Completed" if ended.exit_code == 0 else "Error")
 
 
 def _probed(pod: AgentPod, record: Pod, event: Probed, commands: list[Command]) -> Pod:

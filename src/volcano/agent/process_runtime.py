@@ -52,6 +52,7 @@ from volcano.agent.runtime import Report
 from volcano.agent.supervisor_client import SupervisorClient, SupervisorError
 from volcano.agent.supervisor_protocol import Order, Record
 from volcano.agent.timers import Timers
+from volcano.agent.volume_files import is_made_of_files
 from volcano.agent.volumes import Volumes, memory_folder
 from volcano.api.errors import ApiError
 from volcano.api.kubelet import AgentContainer, AgentPod, Handler
@@ -65,6 +66,7 @@ TIERS: Final = {
     "user": "pods run in namespaces of their own (user, mount, UTS, IPC, PID)",
     "none": "pods are plain processes: this machine does not let its user make namespaces",
 }
+REFRESH: Final = timedelta(seconds=60)
 STARTING_AT_ONCE: Final = 16
 LONGEST_HOOK: Final = timedelta(minutes=5)
 LEAST_GRACE: Final = timedelta(seconds=2)
@@ -104,7 +106,7 @@ class ProcessRuntime:
         self._tasks: set[asyncio.Task[None]] = set()
         self._turns = asyncio.Semaphore(STARTING_AT_ONCE)
         self._is_closed = False
-        self._timing: asyncio.Task[None] | None = None
+        self._background: set[asyncio.Task[None]] = set()
         self._timers = Timers(clock)
         self._names = Names(self._timers, self._service_names)
         self._network: Network = HostNetwork()
@@ -133,7 +135,7 @@ class ProcessRuntime:
             "agent.volcano.sh/limits": limits,
         }
         log.info("%s; %s; %s", TIERS[self._supervisor.tier], why, limits)
-        self._timing = self._go(self._timers.run())
+        self._background = {self._go(self._timers.run()), self._go(self._refresh_volumes())}
         await self._open_api_server()
 
     async def close(self) -> None:
@@ -270,6 +272,20 @@ class ProcessRuntime:
         if kept is not None and kept.has_turn:
             kept.has_turn = False
             self._turns.release()
+
+    async def _refresh_volumes(self) -> None:
+        """What ConfigMaps and Secrets hold now reaches running pods sooner or later, as a kubelet does it."""
+        while True:
+            await self._clock.sleep(REFRESH)
+            for kept in list(self._pods.values()):
+                if any(is_made_of_files(volume) for volume in kept.pod.spec.volumes):
+                    with contextlib.suppress(Missing, ApiError, OSError):
+                        fresh = await self._volumes.references(
+                            kept.pod, address=kept.address, host_address=self._settings.host_address
+                        )
+                        if fresh != kept.references:
+                            kept.references = fresh
+                            await self._volumes.make(kept.pod, fresh)
 
     def _probe_resumed(self, pod: AgentPod) -> None:
         """Containers that ran before the agent started are asked from here on."""

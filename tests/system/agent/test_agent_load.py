@@ -45,7 +45,7 @@ async def test_many_short_pods_leave_nothing_behind(machine):
     for pod in found["items"]:
         await machine.client.delete(PODS, Key("default", pod["metadata"]["name"]))
     async with asyncio.timeout(60):
-        while machine.agent.pods or machine.runtime._tasks - {machine.runtime._timing}:
+        while machine.agent.pods or machine.runtime._tasks - machine.runtime._background:
             await asyncio.sleep(0.05)
     assert descriptors(supervisor) <= before[0] and descriptors(os.getpid()) <= before[1] + 2
     children = f"/proc/{supervisor}/task/{supervisor}/children"

@@ -385,7 +385,8 @@ def test_a_container_that_ended_meanwhile_is_reported():
     pod = Driven(a_pod(status=running_status()), found)
 
     assert phase_of(pod.record) == "Failed"
-    assert pod.record.containers[0].ended is not None and pod.record.containers[0].ended.exit_code == 4
+    told = pod.record.containers[0].ended
+    assert told is not None and (told.exit_code, told.reason) == (4, "Error")
 
 
 def test_a_container_nobody_can_find_is_lost():
