@@ -16,6 +16,7 @@ from volcano.api import core, scheduling, topology
 from volcano.api.meta import Key, ObjectMeta, Resource
 from volcano.api.scheduling import PodGroup, PodGroupSpec, PodGroupStatus
 from volcano.machinery.world import Change, Mirror
+from volcano.scheduler.cache.composition import Composition, keep
 from volcano.scheduler.cache.followed import (
     CLUSTER_WIDE,
     FOLLOWED,
@@ -33,11 +34,9 @@ from volcano.scheduler.core.snapshot import (
     put_group,
     put_node,
     put_nodes,
-    put_queue,
     put_task,
 )
 from volcano.scheduler.model import Shard, Status, Task, Usage
-from volcano.scheduler.model.hypernodes import domains_from
 from volcano.scheduler.model.read import task_from_pod
 
 log = logging.getLogger(__name__)
@@ -80,10 +79,7 @@ class Cache:
         self._usage: dict[str, Usage] = {}
         self._uids: dict[Key, str] = {}
         self._numa: dict[str, Any] = {}
-        self._hypernodes: dict[str, topology.HyperNode] = {}
-        self._shards: dict[str, topology.NodeShard] = {}
-        self._queues: dict[str, scheduling.Queue] = {}
-        self._stale: set[str] = set()  # what has to be put together anew: domains, queues, shard, priorities
+        self._composition = Composition(self.settings.sharding_mode, self.settings.shard_name)
 
     def _empty(self) -> Snapshot:
         chosen = self.settings
@@ -134,7 +130,7 @@ class Cache:
 
     @property
     def hypernodes(self) -> Iterable[topology.HyperNode]:
-        return self._hypernodes.values()
+        return self._composition.hypernodes
 
     def begin_anew(self, mirror: Mirror, kinds: Iterable[type[Resource]] = FOLLOWED) -> None:
         """Forget the snapshot and take everything in again; after a failure that may have left it half changed."""
@@ -189,7 +185,11 @@ class Cache:
             except Exception as error:  # whatever is wrong with one object, the others must not suffer
                 log.warning("%s is set aside: %s: %s", label, type(error).__name__, error)
                 snapshot.set_aside[label] = f"{type(error).__name__}: {error}"
-        self._put_together(batch)
+        self._composition.put_together(snapshot)
+        for name, usage in batch.usage.items():
+            row = snapshot.table.index.get(name)
+            if row is not None:
+                snapshot.table.nodes[row].usage = usage
         self._spare_shapes()
         return snapshot
 
@@ -200,23 +200,16 @@ class Cache:
             self._take_node(key.name, resource)
         elif kind is scheduling.PodGroup:
             self._take_group(key, resource)
-        elif kind is scheduling.Queue:
-            _keep(self._queues, key.name, resource)
-            self._stale.add("queues")
-        elif kind is topology.HyperNode:
-            _keep(self._hypernodes, key.name, resource)
-            self._stale.add("domains")
-        elif kind is topology.NodeShard:
-            _keep(self._shards, key.name, resource)
-            self._stale.add("shard")
+        elif self._composition.concerns(kind):
+            self._composition.keep(kind, key.name, resource)
         elif kind is topology.Numatopology:
-            _keep(self._numa, key.name, resource.spec if resource is not None else None)
+            keep(self._numa, key.name, resource.spec if resource is not None else None)
             self._set_numa(key.name)
         else:
             held = getattr(self.snapshot.surroundings, SURROUNDING[kind])
-            _keep(held, key.name if kind in CLUSTER_WIDE else key, resource)
+            keep(held, key.name if kind in CLUSTER_WIDE else key, resource)
             if kind is core.PriorityClass:
-                self._stale.add("priorities")
+                self._composition.priorities_changed()
 
     # -- pods
     def _take_pod(self, key: Key, pod: core.Pod | None, batch: Batch) -> None:
@@ -285,7 +278,7 @@ class Cache:
             put_node(self.snapshot, node)
             self._set_numa(name)
         if node is None or labels != node.labels:
-            self._stale.add("domains")
+            self._composition.nodes_changed()
 
     def _take_all_nodes(self, batch: Batch) -> None:
         """The first ones at once: one by one each would make the table a little wider."""
@@ -295,7 +288,7 @@ class Cache:
             if node.name in self.snapshot.table.index:
                 del batch.objects[core.Node, node.key]
                 self._set_numa(node.name)
-        self._stale.add("domains")
+        self._composition.nodes_changed()
 
     def _is_chosen(self, node: core.Node) -> bool:
         wanted = self.settings.node_selector
@@ -316,56 +309,6 @@ class Cache:
         else:
             put_group(self.snapshot, group)
 
-    # -- what several objects make up together
-    def _put_together(self, batch: Batch) -> None:
-        snapshot = self.snapshot
-        if "queues" in self._stale:
-            self._settle_queues()
-        if "domains" in self._stale:
-            labels = {node.name: node.labels for node in snapshot.table.nodes} if self._hypernodes else {}
-            snapshot.domains = domains_from(self._hypernodes.values(), labels)
-        if "shard" in self._stale:
-            snapshot.surroundings.shard = self._shard()
-        if "priorities" in self._stale:
-            for job in snapshot.jobs.values():
-                if job.group is not None:
-                    job.priority = snapshot.surroundings.priority_of(job.group.spec.priority_class_name)
-                    job.version += 1
-        for name, usage in batch.usage.items():
-            row = snapshot.table.index.get(name)
-            if row is not None:
-                snapshot.table.nodes[row].usage = usage
-        self._stale.clear()
-
-    def _settle_queues(self) -> None:
-        """All queues but those whose line of parents goes round in a circle."""
-        snapshot = self.snapshot
-        snapshot.queues = {}
-        for name, queue in self._queues.items():
-            if self._goes_round(name):
-                snapshot.set_aside[f"Queue/{name}"] = "its parents go round in a circle"
-            else:
-                snapshot.set_aside.pop(f"Queue/{name}", None)
-                put_queue(snapshot, queue)
-
-    def _goes_round(self, name: str) -> bool:
-        seen: set[str] = set()
-        while name and name != "root":
-            if name in seen:
-                return True
-            seen.add(name)
-            queue = self._queues.get(name)
-            name = queue.spec.parent if queue is not None else ""
-        return False
-
-    def _shard(self) -> Shard:
-        mode, name = self.settings.sharding_mode, self.settings.shard_name
-        own = self._shards.get(name)
-        if mode == "none" or own is None:
-            return self.snapshot.surroundings.shard
-        others = (shard.status.nodes_in_use for other, shard in self._shards.items() if other != name)
-        return Shard(mode, name, frozenset(own.spec.nodes_desired).difference(*others))
-
     def _spare_shapes(self) -> None:
         """Forget shapes nobody has any more, now and then."""
         shapes, tasks = self.snapshot.shapes, self.snapshot.tasks
@@ -382,10 +325,3 @@ def is_adopted(job_id: str) -> bool:
 
 def _uid(pod: core.Pod) -> str:
     return pod.uid or f"{pod.namespace or 'default'}-{pod.name}"
-
-
-def _keep(held: dict[Any, Any], key: Any, value: Any) -> None:
-    if value is None:
-        held.pop(key, None)
-    else:
-        held[key] = value

@@ -1,0 +1,96 @@
+"""What several objects make up together: the tree of queues, hypernodes over nodes, shards, priorities.
+
+Put together anew only when one of the objects changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from volcano.api import core, scheduling, topology
+from volcano.api.meta import Resource
+from volcano.scheduler.core.snapshot import Snapshot, put_queue
+from volcano.scheduler.model import Shard
+from volcano.scheduler.model.hypernodes import domains_from
+
+
+class Composition:
+    def __init__(self, sharding_mode: str, shard_name: str) -> None:
+        self._mode, self._name = sharding_mode, shard_name
+        self._kept: dict[type[Resource], dict[str, Any]] = {
+            scheduling.Queue: {},
+            topology.HyperNode: {},
+            topology.NodeShard: {},
+        }
+        self._stale: set[type[Resource]] = set()
+
+    @property
+    def hypernodes(self) -> Iterable[topology.HyperNode]:
+        return self._kept[topology.HyperNode].values()
+
+    def concerns(self, kind: type[Resource]) -> bool:
+        return kind in self._kept
+
+    def keep(self, kind: type[Resource], name: str, resource: Resource | None) -> None:
+        """A part that changed; None when it is gone."""
+        keep(self._kept[kind], name, resource)
+        self._stale.add(kind)
+
+    def nodes_changed(self) -> None:
+        """Nodes came, went or have other labels: hypernodes may hold others now."""
+        self._stale.add(topology.HyperNode)
+
+    def priorities_changed(self) -> None:
+        self._stale.add(core.PriorityClass)
+
+    def put_together(self, snapshot: Snapshot) -> None:
+        if scheduling.Queue in self._stale:
+            self._settle_queues(snapshot)
+        if topology.HyperNode in self._stale:
+            hypernodes = self._kept[topology.HyperNode]
+            labels = {node.name: node.labels for node in snapshot.table.nodes} if hypernodes else {}
+            snapshot.domains = domains_from(hypernodes.values(), labels)
+        if topology.NodeShard in self._stale:
+            snapshot.surroundings.shard = self._shard(snapshot)
+        if core.PriorityClass in self._stale:
+            for job in snapshot.jobs.values():
+                if job.group is not None:
+                    job.priority = snapshot.surroundings.priority_of(job.group.spec.priority_class_name)
+                    job.version += 1
+        self._stale.clear()
+
+    def _settle_queues(self, snapshot: Snapshot) -> None:
+        """All queues but those whose line of parents goes round in a circle."""
+        snapshot.queues = {}
+        for name, queue in self._kept[scheduling.Queue].items():
+            if self._goes_round(name):
+                snapshot.set_aside[f"Queue/{name}"] = "its parents go round in a circle"
+            else:
+                snapshot.set_aside.pop(f"Queue/{name}", None)
+                put_queue(snapshot, queue)
+
+    def _goes_round(self, name: str) -> bool:
+        seen: set[str] = set()
+        while name and name != "root":
+            if name in seen:
+                return True
+            seen.add(name)
+            queue = self._kept[scheduling.Queue].get(name)
+            name = queue.spec.parent if queue is not None else ""
+        return False
+
+    def _shard(self, snapshot: Snapshot) -> Shard:
+        shards = self._kept[topology.NodeShard]
+        own = shards.get(self._name)
+        if self._mode == "none" or own is None:
+            return snapshot.surroundings.shard
+        others = (shard.status.nodes_in_use for other, shard in shards.items() if other != self._name)
+        return Shard(self._mode, self._name, frozenset(own.spec.nodes_desired).difference(*others))
+
+
+def keep(held: dict[Any, Any], key: Any, value: Any) -> None:
+    if value is None:
+        held.pop(key, None)
+    else:
+        held[key] = value
