@@ -39,7 +39,7 @@ class VolcanoProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.app_state = {**self.app_state, "certificate": _subject(transport)}
+        self.app_state = {**self.app_state, "certificate": _subject(transport), "abort": transport.abort}
         self._header_bytes = 0
         self._header_deadline = self.loop.call_later(HEADER_SECONDS, transport.close)
 
@@ -107,10 +107,11 @@ class AsgiApp:
             response.headers["connection"] = "close"
         else:
             response = await self._server.handle(request)
+        abort = scope.get("state", {}).get("abort", _nothing)
         if response.stream is not None:
-            await _send_stream(response, receive, send)
+            await _send_stream(response, receive, send, abort)
         else:
-            await _send_whole(response, send)
+            await _send_whole(response, send, abort)
 
     async def _request(self, scope: Scope, receive: Receive) -> Request:
         request = request_from(scope)
@@ -203,7 +204,11 @@ def _head(response: Response, length: int | None) -> MutableMapping[str, Any]:
     return {"type": "http.response.start", "status": response.status, "headers": headers}
 
 
-async def _send_whole(response: Response, send: Send) -> None:
+def _nothing() -> None:
+    """Where there is no connection to cut."""
+
+
+async def _send_whole(response: Response, send: Send, abort: Callable[[], None]) -> None:
     body = response.body
     await send(_head(response, len(body)))
     if len(body) <= _PIECE:
@@ -215,12 +220,12 @@ async def _send_whole(response: Response, send: Send) -> None:
                 more = start + _PIECE < len(body)
                 await send({"type": "http.response.body", "body": body[start : start + _PIECE], "more_body": more})
     except TimeoutError:
-        return  # uvicorn closes a connection whose response was not completed
+        abort()  # closing would wait for what the client does not take
 
 
-async def _send_stream(response: Response, receive: Receive, send: Send) -> None:
+async def _send_stream(response: Response, receive: Receive, send: Send, abort: Callable[[], None]) -> None:
     """Pass chunks on until the stream ends, the client leaves, or it takes nothing for too long."""
-    sending = asyncio.ensure_future(_pump(response, send))
+    sending = asyncio.ensure_future(_pump(response, send, abort))
     leaving = asyncio.ensure_future(_until_left(receive))
     try:
         await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -230,7 +235,7 @@ async def _send_stream(response: Response, receive: Receive, send: Send) -> None
         await asyncio.gather(sending, leaving, return_exceptions=True)
 
 
-async def _pump(response: Response, send: Send) -> None:
+async def _pump(response: Response, send: Send, abort: Callable[[], None]) -> None:
     stream = response.stream
     assert stream is not None
     try:
@@ -240,7 +245,7 @@ async def _pump(response: Response, send: Send) -> None:
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
     except TimeoutError:
-        return
+        abort()
     finally:
         close = getattr(stream, "aclose", None)
         if close is not None:

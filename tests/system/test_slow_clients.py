@@ -1,0 +1,81 @@
+"""Clients that take nothing, send nothing, or send it slowly: they are cut off and delay nobody."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.contract.bodies import a_config
+from tests.running_server import Client, Running, running_server
+from volcano.apiserver import asgi
+
+CONFIGS = "/api/v1/namespaces/default/configmaps"
+
+
+@pytest.fixture
+def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+    monkeypatch.setattr(asgi, "STUCK_SECONDS", 1.0)
+    monkeypatch.setattr(asgi, "BODY_SECONDS", 1.0)
+    monkeypatch.setattr(asgi, "HEADER_SECONDS", 1.0)
+    with running_server() as running:
+        yield running
+
+
+def connected(api: Client) -> socket.socket:
+    raw = socket.create_connection((api.server.hostname, api.server.port), timeout=20)
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    return api.context.wrap_socket(raw, server_hostname=api.server.hostname)
+
+
+def test_a_watcher_that_reads_nothing_is_cut_off_and_the_others_see_everything(running: Running):
+    api = Client(running.kubeconfig)
+    hub = running.server.backend.hub
+    with connected(api) as stuck, api.watching(CONFIGS) as events:
+        stuck.sendall(f"GET {CONFIGS}?watch=true HTTP/1.1\r\nhost: x\r\n\r\n".encode())
+        api.create(CONFIGS, a_config("c"))
+        for number in range(80):
+            api.merge(f"{CONFIGS}/c", {"data": {"number": str(number), "bulk": "x" * 200_000}})
+            while next(events)["object"].get("data", {}).get("number") != str(number):
+                pass
+        deadline = time.monotonic() + 20
+        while hub.watchers > 1:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+        api.create(CONFIGS, a_config("after"))
+        assert next(events)["object"]["metadata"]["name"] == "after"
+
+
+def test_a_body_that_never_comes_is_given_up(running: Running):
+    api = Client(running.kubeconfig)
+    with connected(api) as slow:
+        slow.sendall(f"POST {CONFIGS} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{{".encode())
+
+        answer = slow.recv(1000)
+
+    assert b" 504 " in answer
+
+
+def test_headers_that_never_end_are_given_up(running: Running):
+    api = Client(running.kubeconfig)
+    with connected(api) as slow:
+        slow.sendall(b"GET /version HTTP/1.1\r\nhost: x\r\n")
+
+        assert slow.recv(1000) == b""
+
+
+def test_a_client_that_leaves_is_forgotten(running: Running):
+    api = Client(running.kubeconfig)
+    with api.watching(CONFIGS):
+        deadline = time.monotonic() + 20
+        while running.server.backend.hub.watchers != 1:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+    deadline = time.monotonic() + 20
+    while running.server.backend.hub.watchers:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
