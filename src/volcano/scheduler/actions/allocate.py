@@ -24,7 +24,7 @@ class Allocation:
         self._jobs: dict[str, Heap[Job]] = {}
         self._worksheets: dict[str, Worksheet] = {}
         self._contests = Contests(session)
-        for job in session.jobs.values():
+        for job in session.waiting:
             if self._may_be_placed(job):
                 self._collect(job)
 

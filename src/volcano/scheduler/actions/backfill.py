@@ -17,7 +17,7 @@ from volcano.scheduler.solve.worksheet import TaskLine
 
 def backfill(session: Session) -> None:
     queues: dict[str, list[tuple[Job, list[Task]]]] = {}
-    for job in session.jobs.values():
+    for job in session.waiting:
         if not job.is_pending and session.ask.job_valid(job) is None:
             tasks = _tasks_without_requests(session, job)
             if tasks:

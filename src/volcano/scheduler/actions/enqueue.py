@@ -12,7 +12,7 @@ def enqueue(session: Session) -> None:
     ask = session.ask
     queues = Heap[Queue](ask.queue_before)
     waiting: dict[str, Heap[Job]] = {}
-    for job in session.jobs.values():
+    for job in session.waiting:
         if job.queue not in waiting:
             waiting[job.queue] = Heap(ask.job_before)
             queues.push(session.queues[job.queue])

@@ -15,7 +15,7 @@ from volcano.scheduler.solve.worksheet import TaskLine
 
 def preempt(session: Session) -> None:
     queues: dict[str, list[Job]] = {}
-    for job in session.jobs.values():
+    for job in session.waiting:
         if _may_preempt(session, job):
             queues.setdefault(job.queue, []).append(job)
     candidates = Candidates(session, "preempt")

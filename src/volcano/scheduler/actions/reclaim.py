@@ -19,7 +19,7 @@ RECLAIM = "reclaim"
 def reclaim(session: Session) -> None:
     order = Heap[Queue](session.ask.queue_before)
     starving: dict[str, Heap[Job]] = {}
-    for job in session.jobs.values():
+    for job in session.waiting:
         if job.is_pending or session.ask.job_valid(job) is not None:
             continue
         if job.queue not in starving:

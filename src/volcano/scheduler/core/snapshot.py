@@ -15,9 +15,20 @@ from volcano.api.core import Pod
 from volcano.api.quantity import QuantityError
 from volcano.api.scheduling import PodGroup
 from volcano.api.scheduling import Queue as ApiQueue
+from volcano.scheduler.core.ledger import Ledger
 from volcano.scheduler.core.node_table import NodeTable
 from volcano.scheduler.model import Domains, Job, Node, Queue, Surroundings, Task
 from volcano.scheduler.model.read import Shapes, job_from, node_from, place_in_sub_job, queue_from, task_from_pod
+
+
+@dataclass(slots=True, frozen=True)
+class Settled:
+    """What the last cycle said of a job that waits for nothing; it holds while the job is the same."""
+
+    job: Job
+    version: int
+    status: object
+    counts: dict[str, int]
 
 
 @dataclass(slots=True)
@@ -32,6 +43,8 @@ class Snapshot:
     tasks: dict[str, Task] = field(default_factory=dict)  # every known task by uid, also those without a job
     shapes: Shapes = field(default_factory=Shapes)
     set_aside: dict[str, str] = field(default_factory=dict)  # kind/namespace/name → why it could not be read
+    ledger: Ledger = field(default_factory=Ledger)
+    settled: dict[str, Settled] = field(default_factory=dict)  # jobs nothing is to be decided about, until they change
     homeless: dict[str, dict[str, Task]] = field(default_factory=dict)  # tasks on nodes not yet known
     default_queue: str = "default"
     admits_by_gate: bool = False  # feature SchedulingGatesQueueAdmission

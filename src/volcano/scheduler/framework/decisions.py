@@ -11,6 +11,7 @@ from volcano.api.why import GANG, WAIT, Why
 from volcano.scheduler.framework.reasons import job_reason, task_reason
 from volcano.scheduler.framework.record import Bind, Eviction, Note, VolumeChoice
 from volcano.scheduler.framework.session import Session
+from volcano.scheduler.framework.settling import held_by_queues, settle
 from volcano.scheduler.model import Job, Resources, Status
 from volcano.scheduler.model.status import COMPLETED, SCHEDULED
 
@@ -61,15 +62,19 @@ class Decisions:
 def decisions_from(session: Session, dropped: Mapping[str, str]) -> Decisions:
     record = session.record
     _explain_waiting(session)
-    groups = {job.id: _group_status(session, job) for job in session.jobs.values()}
+    unsettled = session.unsettled
+    groups: dict[str, GroupStatus] = {job.id: _group_status(session, job) for job in unsettled}
+    counts = {job.id: _status_counts(job) for job in unsettled}
+    for id, known in session.snapshot.settled.items():
+        if id not in groups and id in session.jobs and isinstance(known.status, GroupStatus):
+            groups[id], counts[id] = known.status, known.counts
+    settle(session, groups, counts)
     return Decisions(
         binds=tuple(record.binds.values()),
         evictions=tuple(record.evictions.values()),
-        pipelined={
-            task.key: task.node for job in session.jobs.values() for task in job.by_status[Status.PIPELINED].values()
-        },
+        pipelined={task.key: task.node for job in unsettled for task in job.by_status[Status.PIPELINED].values()},
         groups=groups,
-        status_counts={job.id: _status_counts(job) for job in session.jobs.values()},
+        status_counts=counts,
         why=dict(record.why),
         pods=_pod_notices(session),
         notes=(*record.notes, *_group_notes(session, groups)),
@@ -120,7 +125,7 @@ def _phase(job: Job, *, is_unschedulable: bool) -> str:
 
 def _group_notes(session: Session, groups: Mapping[str, GroupStatus]) -> list[Note]:
     notes = []
-    for job in session.jobs.values():
+    for job in session.unsettled:
         if groups[job.id].phase in ("Unknown", "Pending", "Inqueue"):
             counted = f"{len(job.by_status[Status.PENDING])}/{len(job.tasks)}"
             message = f"{counted} tasks in gang unschedulable: {job_reason(session, job)}"
@@ -133,7 +138,7 @@ def _group_notes(session: Session, groups: Mapping[str, GroupStatus]) -> list[No
 # -- pods -----------------------------------------------------------------------------------------------------------
 def _pod_notices(session: Session) -> tuple[PodNotice, ...]:
     notices = []
-    for job in session.jobs.values():
+    for job in session.unsettled:
         for status in (Status.ALLOCATED, Status.PENDING, Status.PIPELINED):
             for task in job.by_status[status].values():
                 if task.is_gated:
@@ -148,9 +153,9 @@ def _pod_notices(session: Session) -> tuple[PodNotice, ...]:
 def queue_allocated(session: Session) -> dict[str, Resources]:
     """What each queue holds; with a queue `root`, ancestors count their descendants' too."""
     sums = {name: Resources() for name in session.queues}
-    for job in session.jobs.values():
-        for name in _line(session, job.queue):
-            sums[name].add(job.allocated)
+    for queue, held in held_by_queues(session).items():
+        for name in _line(session, queue):
+            sums[name].add(held)
     return sums
 
 
@@ -170,7 +175,7 @@ def _line(session: Session, name: str) -> list[str]:
 def _explain_waiting(session: Session) -> None:
     """Jobs that got what they need have no reason to wait; those with promises wait for these."""
     why = session.record.why
-    for job in session.jobs.values():
+    for job in session.unsettled:
         waiting, promised = job.by_status[Status.PENDING], job.by_status[Status.PIPELINED]
         if job.is_pending and job.id in why:
             continue  # not let into its queue, so it may have no pods yet: what refused it is the reason

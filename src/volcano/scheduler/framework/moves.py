@@ -74,6 +74,11 @@ class Moves:
         self._phases.setdefault(job.id, (job, job.phase))
         job.phase = phase
 
+    @property
+    def touched_jobs(self) -> set[str]:
+        """Jobs of which this session changed anything."""
+        return {origin.task.job_id for origin in self._origins.values()} | self._phases.keys()
+
     def restore(self) -> None:
         """Put every task and phase back as it was when the session opened; plugins are not told."""
         for origin in self._origins.values():

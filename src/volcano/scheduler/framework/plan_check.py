@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from volcano.scheduler.core.node_table import Column
 from volcano.scheduler.framework.session import Session
+from volcano.scheduler.framework.settling import held_by_queues
 from volcano.scheduler.model import CPU, EPSILON, MEMORY, Node, Queue, Resources, Status, Task
 from volcano.scheduler.model.status import READY
 
@@ -68,14 +69,11 @@ def _check_queues(session: Session, dropped: dict[str, str]) -> None:
     """With a plugin that bounds queues, no queue goes beyond its stated capability through this plan."""
     if not session.ask.methods("allocatable"):
         return
-    held: dict[str, Resources] = {}
-    for job in session.jobs.values():
-        if session.queues[job.queue].capability is not None:
-            held.setdefault(job.queue, Resources()).add(job.allocated)
+    held = held_by_queues(session)
     for bind in session.record.binds.values():
         queue = session.queues[session.jobs[bind.job].queue]
         task = session.snapshot.tasks[bind.uid]
-        if queue.name in held and not task.best_effort and (over := _over(queue, held[queue.name], task)):
+        if queue.capability is not None and not task.best_effort and (over := _over(queue, held[queue.name], task)):
             dropped[bind.task] = f"queue {queue.name} would hold more {over} than its capability"
 
 

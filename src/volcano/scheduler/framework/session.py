@@ -21,6 +21,7 @@ from volcano.scheduler.model import (
     Job,
     Queue,
     Resources,
+    Status,
     StoppedWatch,
     Stopwatch,
     SubJob,
@@ -47,6 +48,8 @@ class Session:
     ask: Questions = field(init=False)
     nodes: NodeAnswers = field(init=False)
     moves: Moves = field(init=False)
+    open_versions: dict[str, int] = field(init=False)  # of the jobs that are not settled, as the session opened
+    waiting: list[Job] = field(init=False)  # jobs with something to place, or to let in
     in_shard: Mask | None = field(init=False, default=None)  # with soft sharding: who is preferred
     topologies: list[tuple[Job | SubJob, Topology | None]] = field(init=False, default_factory=list)
 
@@ -58,6 +61,14 @@ class Session:
         self.queues = snapshot.queues
         self.domains = with_root(snapshot.domains, snapshot.table.index)
         self.record = Record()
+        snapshot.ledger.update(self.jobs)
+        settled = snapshot.settled
+        self.open_versions = {
+            id: job.version
+            for id, job in self.jobs.items()
+            if (known := settled.get(id)) is None or known.job is not job or known.version != job.version
+        }
+        self.waiting = [self.jobs[id] for id in self.open_versions if not _wants_nothing(self.jobs[id])]
         sums = self.table.allocatable.sum(axis=1)
         self.total = Resources({name: float(sums[at]) for name, at in self.table.resources.items() if sums[at] > 0.0})
 
@@ -79,6 +90,12 @@ class Session:
     def admits_by_gate(self) -> bool:
         return self.snapshot.admits_by_gate
 
+    @property
+    def unsettled(self) -> list[Job]:
+        """Jobs about which there is something to say; of the others, what the last cycle said holds."""
+        ids = self.open_versions.keys() | (self.moves.touched_jobs & self.jobs.keys())
+        return [self.jobs[id] for id in sorted(ids)]
+
     def job_of(self, task: Task) -> Job | None:
         return self.jobs.get(task.job_id)
 
@@ -96,3 +113,7 @@ class Session:
         for owner, topology in reversed(self.topologies):
             owner.topology = topology
         self.topologies.clear()
+
+
+def _wants_nothing(job: Job) -> bool:
+    return not (job.by_status[Status.PENDING] or job.by_status[Status.PIPELINED] or job.is_pending)

@@ -13,7 +13,7 @@ from volcano.scheduler.model.status import ALLOCATED
 
 
 def settle_topology(session: Session) -> None:
-    for job in session.jobs.values():
+    for job in session.waiting:
         if not job.needs_topology:
             continue
         _set(session, job, _settled(session, job.topology, top=_root_tier(session)))

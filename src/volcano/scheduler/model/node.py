@@ -43,7 +43,7 @@ class Node:
 
     @property
     def tasks_in_order(self) -> list[Task]:
-        """The least important first, the later before the earlier: the order in which victims are offered to plugins."""
+        """The least important first, the later before the earlier: so victims are offered to plugins."""
         latest_first = sorted(self.tasks.values(), key=_seniority, reverse=True)
         return sorted(latest_first, key=lambda task: task.priority)
 

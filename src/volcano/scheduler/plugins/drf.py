@@ -28,7 +28,7 @@ class Drf(Plugin):
             self._tree.update()
 
     def close(self, session: Session) -> None:
-        for job in session.jobs.values():
+        for job in session.unsettled:
             session.record.gauge("job_share", self._share(job), job.namespace, job.name)
 
     def _share(self, job: Job) -> float:

@@ -81,7 +81,7 @@ class Gang(Plugin):
     # -- what to tell --------------------------------------------------------------------------------------------------
     def close(self, session: Session) -> None:
         unready_jobs = 0
-        for job in session.jobs.values():
+        for job in session.unsettled:
             if not job.tasks:
                 continue
             if job.is_ready:

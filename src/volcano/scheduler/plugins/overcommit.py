@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from volcano.api.why import ENQUEUE, Why
-from volcano.scheduler.core.shares import still_missing
 from volcano.scheduler.framework.answers import Vote
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.record import Note
@@ -24,8 +23,8 @@ class Overcommit(Plugin):
         used = session.table.used.sum(axis=1)
         self._room.subtract(Resources({name: float(used[place]) for name, place in session.table.resources.items()}))
         self._inqueue = Resources()
-        for job in session.jobs.values():
-            self._inqueue.add(_spoken_for(job))
+        for sums in session.snapshot.ledger.queues.values():
+            self._inqueue.add(sums.minimum)
 
     def job_enqueueable(self, job: Job) -> Vote:
         if job.min_resources is None:
@@ -41,15 +40,3 @@ class Overcommit(Plugin):
     def job_enqueued(self, job: Job) -> None:
         if job.min_resources is not None:
             self._inqueue.add(job.without_gated(job.min_resources))
-
-
-def _spoken_for(job: Job) -> Resources:
-    """Of a job in the queue its whole minimum; of one running at its minimum what that still lacks."""
-    if job.min_resources is None:
-        return Resources()
-    if job.phase == "Inqueue":
-        return job.without_gated(job.min_resources)
-    least = job.group.spec.min_member if job.group else 0
-    if job.phase == "Running" and job.allocated_count >= least:
-        return job.without_gated(still_missing(job))
-    return Resources()

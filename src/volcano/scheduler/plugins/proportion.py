@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from volcano.api.why import ENQUEUE, QUEUE, Why
-from volcano.scheduler.core.shares import QueueShare, account_for, enter, summed
+from volcano.scheduler.core.queue_shares import QueueShare, account_for, summed
 from volcano.scheduler.framework.answers import Vote
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.record import Note
@@ -19,12 +19,12 @@ class Proportion(Plugin):
 
     def open(self, session: Session) -> None:
         super().open(session)
-        self._shares: dict[str, QueueShare] = {}
-        for job in session.jobs.values():
-            share = self._shares.get(job.queue)
-            if share is None:
-                share = self._shares[job.queue] = account_for(session.queues[job.queue])
-            enter(share, job)
+        ledger = session.snapshot.ledger.queues
+        self._shares = {
+            name: account_for(queue, ledger[name])
+            for name, queue in session.queues.items()
+            if name in ledger and ledger[name].jobs
+        }
         self._bound()
         pour(session.total, list(self._shares.values()))
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from volcano.scheduler.core.shares import QueueShare, account_for, enter
+from volcano.scheduler.core.ledger import Sums
+from volcano.scheduler.core.queue_shares import QueueShare, account_for
 from volcano.scheduler.framework.session import Session
-from volcano.scheduler.model import CPU, MEMORY, Job, Resources
+from volcano.scheduler.model import CPU, MEMORY, Resources
 from volcano.scheduler.model.resources import GREATEST, GREATEST_SCALAR, dominant_share
 
 ROOT_QUEUE: Final = "root"
@@ -44,7 +45,7 @@ class Account(QueueShare):
 
 
 def _account(session: Session, name: str) -> Account:
-    plain = account_for(session.queues[name])
+    plain = account_for(session.queues[name], Sums())
     account = Account(plain.queue, plain.guarantee, plain.capability)
     account.deserved = (plain.queue.deserved or Resources()).copy()
     account.open_tree()
@@ -54,10 +55,10 @@ def _account(session: Session, name: str) -> Account:
 def flat_accounts(session: Session) -> dict[str, Account]:
     """Queues that have jobs, side by side."""
     accounts: dict[str, Account] = {}
-    for job in session.jobs.values():
-        if job.queue not in accounts:
-            accounts[job.queue] = _account(session, job.queue)
-        enter(accounts[job.queue], job)
+    for name, sums in session.snapshot.ledger.queues.items():
+        if sums.jobs and name in session.queues:
+            accounts[name] = _account(session, name)
+            accounts[name].enter(sums)
     guaranteed = Resources()
     for queue in session.queues.values():
         guaranteed.add(queue.guarantee or Resources())
@@ -81,8 +82,9 @@ def tree_accounts(session: Session) -> dict[str, Account] | None:
     for account in kept.values():
         if account.ancestors:
             account.ancestors[-1].children.append(account)
-    for job in session.jobs.values():
-        _enter_line(kept, job)
+    for name, sums in session.snapshot.ledger.queues.items():
+        for member in kept[name].line if name in kept else ():
+            member.enter(sums)
     root = kept[ROOT_QUEUE]
     _open_root(session, root)
     _bound_children(root, is_root=True)
@@ -103,12 +105,6 @@ def _descend(session: Session, accounts: dict[str, Account], account: Account) -
         seen.add(name)
         account.ancestors.insert(0, accounts[name])
     return True
-
-
-def _enter_line(accounts: dict[str, Account], job: Job) -> None:
-    account = accounts.get(job.queue)
-    for member in account.line if account else ():
-        enter(member, job)
 
 
 def _open_root(session: Session, root: Account) -> None:

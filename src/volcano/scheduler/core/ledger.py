@@ -1,0 +1,82 @@
+"""Ledger: what the jobs of each queue hold and wait for, summed, and kept between cycles.
+
+Only jobs that changed are counted anew. Amounts are whole numbers, so adding and withdrawing leaves no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from volcano.scheduler.core.shares import elastic, inqueue_minimum, spoken_for
+from volcano.scheduler.model import Job, Resources, Status
+
+
+@dataclass(slots=True)
+class Sums:
+    """Of one job, or of all jobs of a queue."""
+
+    jobs: int = 0
+    allocated: Resources = field(default_factory=Resources)
+    request: Resources = field(default_factory=Resources)
+    inqueue: Resources = field(default_factory=Resources)  # what jobs let in still wait for
+    elastic: Resources = field(default_factory=Resources)  # what jobs hold beyond their minimum
+    minimum: Resources = field(default_factory=Resources)  # the minimums of jobs let in, as overcommit counts them
+
+    def add(self, other: Sums) -> None:
+        self.jobs += other.jobs
+        self.allocated.add(other.allocated)
+        self.request.add(other.request)
+        self.inqueue.add(other.inqueue)
+        self.elastic.add(other.elastic)
+        self.minimum.add(other.minimum)
+
+    def withdraw(self, other: Sums) -> None:
+        self.jobs -= other.jobs
+        self.allocated.withdraw(other.allocated)
+        self.request.withdraw(other.request)
+        self.inqueue.withdraw(other.inqueue)
+        self.elastic.withdraw(other.elastic)
+        self.minimum.withdraw(other.minimum)
+
+
+@dataclass(slots=True)
+class Entry:
+    job: Job
+    version: int
+    phase: str
+    queue: str
+    sums: Sums
+
+
+class Ledger:
+    def __init__(self) -> None:
+        self._entries: dict[str, Entry] = {}
+        self.queues: dict[str, Sums] = {}
+
+    def allocated_of(self, job: str) -> Resources:
+        """What a job held when it was last counted."""
+        return self._entries[job].sums.allocated
+
+    def update(self, jobs: Mapping[str, Job]) -> None:
+        """Take in whatever changed since the last time."""
+        entries = self._entries
+        for id, job in jobs.items():
+            entry = entries.get(id)
+            if entry is not None:
+                if entry.job is job and entry.version == job.version and entry.phase == job.phase:
+                    continue
+                self.queues[entry.queue].withdraw(entry.sums)
+            entries[id] = entry = Entry(job, job.version, job.phase, job.queue, sums_of(job))
+            self.queues.setdefault(job.queue, Sums()).add(entry.sums)
+        if len(entries) > len(jobs):
+            for id in [id for id in entries if id not in jobs]:
+                entry = entries.pop(id)
+                self.queues[entry.queue].withdraw(entry.sums)
+
+
+def sums_of(job: Job) -> Sums:
+    request = job.allocated.copy()
+    for task in job.by_status[Status.PENDING].values():
+        request.add(task.request)
+    return Sums(1, job.allocated.copy(), request, spoken_for(job), elastic(job), inqueue_minimum(job))

@@ -1,0 +1,76 @@
+"""QueueShare: one queue's account during a session. What it deserves and may have is the plugins' business."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from volcano.scheduler.core.ledger import Sums
+from volcano.scheduler.model import CPU, MEMORY, PODS, Queue, Resources, Task
+from volcano.scheduler.model.resources import GREATEST, dominant_share
+
+
+@dataclass(slots=True, eq=False)
+class QueueShare:
+    """One queue's account during a session. `allocated` follows placements; `inqueue` is spoken for but not placed."""
+
+    queue: Queue
+    guarantee: Resources
+    capability: Resources | None = None
+    real_capability: Resources = field(default_factory=Resources)
+    deserved: Resources = field(default_factory=Resources)
+    allocated: Resources = field(default_factory=Resources)
+    request: Resources = field(default_factory=Resources)
+    inqueue: Resources = field(default_factory=Resources)
+    elastic: Resources = field(default_factory=Resources)
+    share: float = 0.0
+
+    @property
+    def name(self) -> str:
+        return self.queue.name
+
+    def would_exceed(self, request: Resources, limit: Resources) -> bool:
+        """Whether a requested dimension would go strictly beyond the limit; `pods` never counts."""
+        held, bounds = self.allocated.amounts, limit.amounts
+        for name, asked in request.amounts.items():
+            if asked > 0.0 and name != PODS and held.get(name, 0.0) + asked > bounds.get(name, 0.0):
+                return True
+        return False
+
+    def wanted_with(self, asked: Resources) -> Resources:
+        """What the queue would stand for if a job asking this much entered."""
+        return (asked + self.allocated).add(self.inqueue).subtract(self.elastic)
+
+    def enter(self, sums: Sums) -> None:
+        """Count the jobs of a queue as the session opens."""
+        self.allocated.add(sums.allocated)
+        self.request.add(sums.request)
+        self.inqueue.add(sums.inqueue)
+        self.elastic.add(sums.elastic)
+
+    def refresh_share(self) -> None:
+        self.share = dominant_share(self.allocated, self.deserved)
+
+
+def account_for(queue: Queue, sums: Sums) -> QueueShare:
+    account = QueueShare(queue, queue.guarantee or Resources(), stated_capability(queue))
+    account.enter(sums)
+    return account
+
+
+def stated_capability(queue: Queue) -> Resources | None:
+    """A stated capability bounds cpu and memory only where it speaks of them."""
+    if queue.capability is None:
+        return None
+    capability = queue.capability.copy()
+    for name in (CPU, MEMORY):
+        if capability[name] <= 0.0:
+            capability.amounts[name] = GREATEST
+    return capability
+
+
+def summed(tasks: Iterable[Task]) -> Resources:
+    total = Resources()
+    for task in tasks:
+        total.add(task.request)
+    return total
