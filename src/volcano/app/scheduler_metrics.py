@@ -45,11 +45,14 @@ class SchedulerMetrics(Metrics):
             self.set("e2e_job_scheduling_duration", waited, *labels)
             self.set("e2e_job_scheduling_start_time", job.created.timestamp(), *labels)
             self.set("e2e_job_scheduling_last_time", now.timestamp(), *labels)
-            self._jobs.add(job.id)
-        gone = {job for job in self._jobs if job not in snapshot.jobs}
+            task = snapshot.tasks.get(bind.uid)
+            if task is not None:
+                since = (now - task.created).total_seconds() * THOUSAND
+                self.observe("task_scheduling_latency_milliseconds", since, "Assumed")
+        gone = self._jobs - snapshot.jobs.keys()
         if gone:
-            self._jobs -= gone
             self.forget_jobs([(job.partition("/")[0], job.partition("/")[2]) for job in gone])
+        self._jobs = set(snapshot.jobs)
 
     def bound(self, pod: Pod, now: datetime, spent: float) -> None:
         self.observe("scheduling_stage_duration_milliseconds", spent * THOUSAND, "Bind")
