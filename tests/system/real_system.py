@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.running_server import Client
+from volcano.agent.network import BridgedNetwork
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -124,6 +125,8 @@ class Up:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(supervisor, signal.SIGTERM)  # its pods and their networks end with it
         wait_until(lambda: not self.supervisors, "the supervisor ended")
+        if os.geteuid() == 0:
+            BridgedNetwork(self.data / "agent").close()  # one that was killed could not
 
 
 @contextlib.contextmanager
