@@ -23,6 +23,12 @@ from volcano.apiserver.certificates import Authority, kubeconfig
 BUILD = Path(__file__).resolve().parents[2] / "tools" / "kubernetes" / "build.py"
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager")
 PATIENCE = 90.0
+AUDIT_POLICY = """\
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+rules: [{level: Metadata}]
+"""
 
 
 def binaries() -> Path | None:
@@ -45,8 +51,9 @@ def free_port() -> int:
 class ControlPlane:
     """Everything is in one folder and ends with the block."""
 
-    def __init__(self, folder: Path, programs: Path) -> None:
-        self.folder, self._programs = folder, programs
+    def __init__(self, folder: Path, programs: Path, *, audits: bool = False, more: dict[str, list[str]] | None = None) -> None:
+        """`audits` keeps a line about every request in audit.log; `more` are further flags, by program."""
+        self.folder, self._programs, self._audits, self._more = folder, programs, audits, more or {}
         self.kubeconfig = folder / "kubeconfig"
         self.port, self._etcd_port, self._peer_port = free_port(), free_port(), free_port()
         self.url = f"https://127.0.0.1:{self.port}"
@@ -71,10 +78,14 @@ class ControlPlane:
         for name in reversed(list(self._running)):
             self.stop(name)
 
+    @property
+    def audit_log(self) -> Path:
+        return self.folder / "audit.log"
+
     def start(self, name: str) -> None:
         log = (self.folder / f"{name}.log").open("ab")
         self._running[name] = subprocess.Popen(
-            [str(self._programs / name), *self._words(name)], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+            [str(self._programs / name), *self._words(name), *self._more.get(name, [])], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
             start_new_session=True,
         )  # fmt: skip
 
@@ -105,6 +116,7 @@ class ControlPlane:
             serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
         )
         (self.folder / "sa.key").write_bytes(pem)
+        (self.folder / "audit.yaml").write_text(AUDIT_POLICY)
         admin = self.authority.client_pair("kubernetes-admin", ("system:masters",), now, file_name="admin")
         self.kubeconfig.write_bytes(kubeconfig(self.url, self.authority.pair.certificate, admin, user="admin"))
         self.kubeconfig.chmod(0o600)
@@ -129,6 +141,7 @@ class ControlPlane:
                 "--kubelet-preferred-address-types=InternalIP",
                 f"--kubelet-client-certificate={folder / 'pki' / 'admin.crt'}",
                 f"--kubelet-client-key={folder / 'pki' / 'admin.key'}",
+                *([f"--audit-policy-file={folder / 'audit.yaml'}", f"--audit-log-path={self.audit_log}"] if self._audits else []),
             ]  # fmt: skip
         return [
             f"--kubeconfig={self.kubeconfig}", f"--service-account-private-key-file={folder / 'sa.key'}",

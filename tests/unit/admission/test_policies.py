@@ -103,7 +103,9 @@ def test_versions_are_those_that_kubernetes_serves():
     versions = {manifest["kind"]: manifest["apiVersion"] for manifest in MANIFESTS}
 
     assert versions["ValidatingAdmissionPolicy"] == "admissionregistration.k8s.io/v1"
-    assert versions["MutatingAdmissionPolicy"] == "admissionregistration.k8s.io/v1beta1"
+    assert versions["MutatingAdmissionPolicy"] == "admissionregistration.k8s.io/v1"
+    older = {manifest["kind"]: manifest["apiVersion"] for manifest in policy_manifests("v1beta1")}
+    assert older["MutatingAdmissionPolicy"] == older["MutatingAdmissionPolicyBinding"] == "admissionregistration.k8s.io/v1beta1"
 
 
 def test_they_are_printed_as_yaml():

@@ -60,7 +60,7 @@ CONTROLLERS: Final[Rules] = (
     ("", "events", "create patch"),
     ("", "nodes", FOLLOW),
     ("", "persistentvolumeclaims", f"{FOLLOW} create"),
-    ("", "services", "create delete"),
+    ("", "services", f"{FOLLOW} create delete"),
     ("", "configmaps", f"{FOLLOW} create patch delete"),
     ("", "secrets", "get create delete"),
     ("apps", "replicasets statefulsets", FOLLOW),
