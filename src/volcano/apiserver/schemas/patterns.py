@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from math import isinf
 from typing import Final
 
 from volcano.apiserver.schemas.linear_patterns import Automaton, TooComplex, risk_of
@@ -37,18 +38,19 @@ def is_foreign(pattern: str) -> bool:
 class Pattern:
     """A compiled pattern, searched anywhere in a text as Go's MatchString does."""
 
-    __slots__ = ("_automaton", "_engine", "_risk")
+    __slots__ = ("_automaton", "_engine", "_longest")
 
     def __init__(self, translated: str) -> None:
         self._engine = re.compile(translated, re.ASCII)
-        self._risk = risk_of(translated)
+        risk = risk_of(translated)
+        self._longest = LONGEST if risk <= 1 else 0 if isinf(risk) else min(LONGEST, int(MOST_STEPS ** (1 / risk)))
         try:
-            self._automaton = Automaton(translated) if self._risk > 1 else None
+            self._automaton = Automaton(translated) if risk > 1 else None
         except TooComplex:
             self._automaton = None
 
     def matches(self, text: str) -> bool:
-        if self._is_quick(text):
+        if len(text) <= self._longest:
             return self._engine.search(text) is not None
         if self._automaton is None or len(text) * self._automaton.size > MOST_MOVES:
             return False
@@ -56,13 +58,9 @@ class Pattern:
 
     def found(self, text: str) -> list[str]:
         """All matches; ValueError where looking for them could take long."""
-        if not self._is_quick(text):
+        if len(text) > self._longest:
             raise ValueError("the pattern takes too long on this text")
         return [match[0] for match in self._engine.finditer(text)]
-
-    def _is_quick(self, text: str) -> bool:
-        length = len(text)
-        return length <= LONGEST and (self._risk <= 1 or (self._risk < 20 and length**self._risk <= MOST_STEPS))
 
 
 @lru_cache(maxsize=4096)

@@ -89,34 +89,50 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 SAME: Final = Comparison({}, {}, {})
-_ADDED: Final = Comparison(MEMBER, {}, {})
 _MODIFIED: Final = Comparison({}, MEMBER, {})
-_REMOVED: Final = Comparison({}, {}, MEMBER)
 
 
 def compare(old: Any, new: Any, node: TypeNode, depth: int = 0) -> Comparison:
     """From the old value to the new one; either may be ABSENT."""
     if depth > MAX_DEPTH:
         raise TypedError(f"nested deeper than {MAX_DEPTH} levels")
-    if old is not ABSENT and new is not ABSENT and old == new:
+    if old is ABSENT:
+        return Comparison(every_path(new, node, depth), {}, {})
+    if new is ABSENT:
+        return Comparison({}, {}, every_path(old, node, depth))
+    if old == new:
         return SAME
-    shapes = {shape_of(value, node) for value in (old, new) if value is not ABSENT and value is not None}
+    if node.shape == SCALAR and not isinstance(old, dict) and not isinstance(new, dict):
+        return _MODIFIED
+    shapes = {shape_of(value, node) for value in (old, new) if value is not None}
     if len(shapes) > 1:
         return _compare_unlike(old, new, node, depth)
-    shape = shapes.pop() if shapes else shape_of(new if old is ABSENT else old, node)
-    known = new if old is ABSENT or old is None else old
-    if shape == SCALAR or _is_whole(known, node, shape) or not (_content(old) or _content(new)):
-        return _ADDED if old is ABSENT else _REMOVED if new is ABSENT else _MODIFIED
+    shape = shapes.pop()
+    if shape == SCALAR or _is_whole(old if new is None else new, node, shape) or not (_content(old) or _content(new)):
+        return _MODIFIED
     if shape == MAP:
         parts = _compare_maps(_as_map(old), _as_map(new), node, depth)
     else:
         parts = _compare_lists(_as_list(old), _as_list(new), node, depth)
-    added, modified, removed = parts
-    if old is ABSENT:
-        added[SELF] = {}
-    elif new is ABSENT:
-        removed[SELF] = {}
-    return Comparison(added, modified, removed)
+    return Comparison(*parts)
+
+
+def every_path(value: Any, node: TypeNode, depth: int = 0) -> Tree:
+    """The paths of a value and of all in it: what comes and goes with it."""
+    if depth > MAX_DEPTH:
+        raise TypedError(f"nested deeper than {MAX_DEPTH} levels")
+    if not value or not isinstance(value, dict | list) or _is_whole(value, node, shape_of(value, node)):
+        return MEMBER
+    tree: Tree = {}
+    if isinstance(value, dict):
+        for name, item in value.items():
+            tree[f"f:{name}"] = every_path(item, node.child(name), depth + 1)
+    else:
+        inner = node.item
+        for key, items in _by_element(value, node).items():
+            tree[key] = every_path(items[0], inner, depth + 1) if len(items) == 1 else MEMBER
+    tree[SELF] = {}
+    return tree
 
 
 def _compare_unlike(old: Any, new: Any, node: TypeNode, depth: int) -> Comparison:
