@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -49,11 +50,17 @@ def usage() -> dict[str, float]:
     return {"cpu": used.ru_utime + used.ru_stime, "mib": used.ru_maxrss / 1024}
 
 
-async def measure(folder: Path, pods: int) -> None:
+def cpu_of(process: int) -> float:
+    """Seconds of CPU a process has used so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def measure(folder: Path, pods: int, server: int) -> None:
     endpoint = endpoint_from([folder / "kubeconfig"])
     connector = aiohttp.TCPConnector(limit=0, ssl=client_context(endpoint))
     async with aiohttp.ClientSession(endpoint.server, connector=connector) as session:
-        await creates(session, pods)
+        await creates(session, pods, server)
         await lists(session, pods)
         await watches(session)
     await asyncio.sleep(1.5)
@@ -61,7 +68,7 @@ async def measure(folder: Path, pods: int) -> None:
     print(f"the server used {used['cpu']:.1f} s of CPU and at most {used['mib']:.0f} MiB")
 
 
-async def creates(session: aiohttp.ClientSession, pods: int) -> None:
+async def creates(session: aiohttp.ClientSession, pods: int, server: int) -> None:
     numbers = iter(range(pods))
     bodies = [a_pod(number) for number in range(pods)]
 
@@ -71,9 +78,11 @@ async def creates(session: aiohttp.ClientSession, pods: int) -> None:
                 assert answer.status == 201, await answer.text()
                 await answer.read()
 
-    started = time.perf_counter()
+    started, busy = time.perf_counter(), cpu_of(server)
     await asyncio.gather(*(client() for _ in range(CLIENTS)))
-    print(f"{pods} durable creates over HTTPS from {CLIENTS} clients: {pods / (time.perf_counter() - started):,.0f}/s")
+    took, cpu = time.perf_counter() - started, cpu_of(server) - busy
+    print(f"{pods} durable creates over HTTPS from {CLIENTS} clients: {pods / took:,.0f}/s", end="; ")
+    print(f"the server used {cpu / pods * 1e6:.0f} µs of CPU each")
 
 
 async def lists(session: aiohttp.ClientSession, pods: int) -> None:
@@ -138,7 +147,7 @@ def main() -> None:
             assert server.stdout is not None
             assert server.stdout.readline().strip() == "ready"
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(measure(Path(folder), pods))
+                runner.run(measure(Path(folder), pods, server.pid))
         finally:
             server.kill()
             server.wait()
