@@ -170,6 +170,20 @@ def test_a_group_that_is_being_written_waits_and_one_that_is_no_object_is_never_
     assert (busy.groups, virtual.groups) == ({}, {})
 
 
+def test_words_that_had_to_wait_are_said_when_it_is_time():
+    said = {"type": "Unschedulable", "status": "True", "reason": "r", "message": "2 of 3", "transitionID": "1"}
+    shown = snapshot(status={"phase": "Inqueue", "conditions": [said]})
+    committer = Committer()
+    changed = PodGroupCondition(type="Unschedulable", status="True", reason="r", message="1 of 3")
+    decisions = waiting(conditions=[changed])
+    committer.commitment(waiting(running=1), shown, NOW)
+
+    early = committer.commitment(decisions, shown, LATER).groups
+    late = committer.commitment(decisions, shown, MUCH_LATER).groups
+
+    assert (len(early), len(late)) == (0, 1)
+
+
 # -- pods -------------------------------------------------------------------------------------------------------------
 def notice(message: str = "m", reason: str = "Unschedulable", node: str = "") -> Decisions:
     return Decisions(pods=(PodNotice("ns/p", "u", reason, message, node),))

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from volcano.api import core
 from volcano.api.meta import JSON
-from volcano.api.scheduling import WHY_ANNOTATION
-from volcano.api.why import Why, decode_why
+from volcano.api.scheduling import WHY_ANNOTATION, PodGroup
+from volcano.api.why import decode_why
 from volcano.machinery.plan import Bind, Delete, Patch, Plan, Record, Step, ref
 from volcano.scheduler.commit.groups import group_body, is_news
 from volcano.scheduler.commit.queues import queue_steps
@@ -71,6 +71,7 @@ class Committer:
     def __init__(self, scheduler_name: str = "volcano") -> None:
         self._scheduler_name = scheduler_name
         self._groups: dict[str, datetime] = {}
+        self._agreed: dict[str, tuple[PodGroup, GroupStatus]] = {}  # what was compared last and found equal
         self._pods: dict[str, Told] = {}
         self._notes: dict[tuple[str, str], Told] = {}
 
@@ -86,13 +87,7 @@ class Committer:
         """`in_flight`: jobs whose PodGroup is just being written; `is_virtual`: jobs without one."""
         binds = tuple(self._binds(decisions, snapshot))
         evictions = tuple(self._evictions(decisions, snapshot, now))
-        groups = {
-            job: patch
-            for job, status in decisions.groups.items()
-            if job not in in_flight
-            and job not in is_virtual
-            and (patch := self._group(snapshot, job, status, decisions.why.get(job), now)) is not None
-        }
+        groups = dict(self._group_patches(decisions, snapshot, now, skipped=in_flight | is_virtual))
         pods = list(self._notices(decisions, snapshot, now))
         records = [*self._notes_to_record(decisions, snapshot, now, is_virtual), *(r for _, r in pods if r is not None)]
         self._forget(snapshot)
@@ -146,23 +141,30 @@ class Committer:
             yield Evicting(task.pod, eviction.uid, tuple(steps))
 
     # -- PodGroups -----------------------------------------------------------------------------------------------
-    def _group(
-        self, snapshot: Snapshot, job_id: str, status: GroupStatus, why: Why | None, now: datetime
-    ) -> Patch | None:
-        job = snapshot.jobs.get(job_id)
-        if job is None or job.group is None:
-            return None
-        group = job.group
-        before = decode_why(group.annotations[WHY_ANNOTATION]) if WHY_ANNOTATION in group.annotations else None
-        body = group_body(group, status, before, why, now)
-        if body is None:
-            return None
-        if not is_news(group, status, before, why):
-            last = self._groups.get(job_id)
-            if last is not None and now - last < QUIET_TIME:
-                return None
-        self._groups[job_id] = now
-        return Patch(ref(group), body)
+    def _group_patches(
+        self, decisions: Decisions, snapshot: Snapshot, now: datetime, *, skipped: frozenset[str]
+    ) -> Iterator[tuple[str, Patch]]:
+        for job_id, status in decisions.groups.items():
+            job = snapshot.jobs.get(job_id)
+            if job is None or job.group is None or job_id in skipped:
+                continue
+            group, why = job.group, decisions.why.get(job_id)
+            agreed = self._agreed.get(job_id)
+            if why is None and agreed is not None and agreed[0] is group and agreed[1] is status:
+                continue
+            before = decode_why(group.annotations[WHY_ANNOTATION]) if WHY_ANNOTATION in group.annotations else None
+            body = group_body(group, status, before, why, now)
+            if body is None:
+                if why is None:
+                    self._agreed[job_id] = (group, status)
+            elif is_news(group, status, before, why) or self._is_time(job_id, now):
+                self._groups[job_id] = now
+                yield job_id, Patch(ref(group), body)
+
+    def _is_time(self, job_id: str, now: datetime) -> bool:
+        """Whether other numbers and words may be said again."""
+        last = self._groups.get(job_id)
+        return last is None or now - last >= QUIET_TIME
 
     # -- pods ----------------------------------------------------------------------------------------------------
     def _notices(
@@ -219,6 +221,7 @@ class Committer:
         """What is gone needs no memory."""
         if len(self._pods) > 2 * len(snapshot.tasks) + 64:
             self._pods = {uid: told for uid, told in self._pods.items() if uid in snapshot.tasks}
-        if len(self._groups) + len(self._notes) > 4 * len(snapshot.jobs) + 64:
+        if len(self._groups) + len(self._notes) + len(self._agreed) > 5 * len(snapshot.jobs) + 64:
             self._groups = {job: at for job, at in self._groups.items() if job in snapshot.jobs}
+            self._agreed = {job: pair for job, pair in self._agreed.items() if job in snapshot.jobs}
             self._notes = {place: told for place, told in self._notes.items() if place[0] in snapshot.jobs}
