@@ -11,7 +11,7 @@ from typing import Final
 
 from volcano.api.scheduling import PodGroup
 from volcano.scheduler.model.resources import Resources
-from volcano.scheduler.model.status import ALLOCATED, IS_ALLOCATED, IS_HELD, VALID, Status
+from volcano.scheduler.model.status import ALLOCATED, IS_ALLOCATED, IS_HELD, IS_READY, VALID, Status
 from volcano.scheduler.model.task import DAWN, Task
 
 
@@ -31,31 +31,30 @@ class Topology:
 class Counts:
     """Tasks by status, for a job, a role or a sub-job; best-effort ones that still wait are counted apart."""
 
-    __slots__ = ("by_status", "pending_best_effort")
+    __slots__ = ("by_status", "pending_best_effort", "ready")
 
     def __init__(self) -> None:
         self.by_status = [0] * len(Status)
         self.pending_best_effort = 0
+        self.ready = 0  # allocated, binding, bound, running or succeeded
 
     def change(self, task: Task, status: Status, by: int) -> None:
         self.by_status[status] += by
+        if IS_READY[status]:
+            self.ready += by
         if status == Status.PENDING and task.best_effort:
             self.pending_best_effort += by
 
     def shift(self, task: Task, before: Status, after: Status) -> None:
         self.by_status[before] -= 1
         self.by_status[after] += 1
+        self.ready += IS_READY[after] - IS_READY[before]
         if task.best_effort:
             self.pending_best_effort += (after == Status.PENDING) - (before == Status.PENDING)
 
     def of(self, statuses: tuple[Status, ...]) -> int:
         counts = self.by_status
         return sum([counts[status] for status in statuses])
-
-    @property
-    def ready(self) -> int:
-        counts = self.by_status
-        return counts[1] + counts[3] + counts[4] + counts[5] + counts[7]  # READY, spelt out: asked for every placement
 
     @property
     def waiting(self) -> int:

@@ -32,6 +32,7 @@ SCHEDULED: Final = (Status.BOUND, Status.RUNNING, Status.SUCCEEDED, Status.FAILE
 COMPLETED: Final = (Status.SUCCEEDED, Status.FAILED)
 IS_ALLOCATED: Final = tuple(status in ALLOCATED for status in Status)
 IS_HELD: Final = tuple(status in (*ALLOCATED, Status.PIPELINED) for status in Status)
+IS_READY: Final = tuple(status in READY for status in Status)
 IS_TERMINATED: Final = tuple(status in COMPLETED for status in Status)
 
 
