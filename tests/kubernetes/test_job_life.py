@@ -142,6 +142,7 @@ async def test_a_plain_pod_gets_a_podgroup_and_runs(system: RealSystem):
     await system.apply(pod)
     await system.until(lambda: (found := system.get(Pod, "plain")) and found.status.phase == "Running")
 
+    await system.until(lambda: system.mirror.all(PodGroup))
     (group,) = system.mirror.all(PodGroup)
     assert group.name == f"podgroup-{system.get(Pod, 'plain').uid}"
 

@@ -122,7 +122,9 @@ async def _run(agents: Sequence[Agent], *, keep_pods: bool) -> None:
     try:
         await asyncio.gather(*(_ready_or_failed(agent, task) for agent, task in zip(agents, running, strict=True)))
         click.echo("the nodes are ready")
-        await asyncio.gather(*running)
+        done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
     finally:
         if not keep_pods:
             with contextlib.suppress(TimeoutError):
