@@ -44,8 +44,9 @@ def run(order: Order, *, holder: int, standard: list[int], terminal: bool, secon
 def _join(holder: int) -> None:
     """The namespaces of the holder; its command's PID namespace is that of its children."""
     inside = (descendants(holder) or [holder])[0]
+    # The user namespace comes last: joining the others takes rights that are left behind with ours.
     kinds = (("ipc", linux.NEWIPC), ("uts", linux.NEWUTS), ("net", linux.NEWNET), ("pid", linux.NEWPID),
-             ("mnt", linux.NEWNS))  # fmt: skip
+             ("mnt", linux.NEWNS), ("user", linux.NEWUSER))  # fmt: skip
     opened = []
     for name, kind in kinds:
         theirs = os.stat(f"/proc/{inside}/ns/{name}")
@@ -54,6 +55,9 @@ def _join(holder: int) -> None:
             opened.append((os.open(f"/proc/{inside}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC), kind))
     root = os.open(f"/proc/{inside}/root", os.O_PATH | os.O_CLOEXEC)
     for descriptor, kind in opened:
+        if kind == linux.NEWUSER:
+            os.fchdir(root)
+            os.chroot(".")
         linux.setns(descriptor, kind)
     if any(kind == linux.NEWNS for _, kind in opened):
         os.fchdir(root)

@@ -19,10 +19,11 @@ PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signa
 NOT_STARTED = 128
 
 
-def hold(order: Order, *, answer: int, life: int, namespaces: dict[str, int]) -> None:
+def hold(order: Order, *, answer: int, life: int, go: int, namespaces: dict[str, int]) -> None:
     """Run the container and exit as it does. Failures before its command runs are written to `answer`.
 
-    `life` is the reading end of a pipe whose other end only the supervisor has: its end is ours too.
+    `life` is the reading end of a pipe whose other end only the supervisor has: its end is ours too. `go` is one
+    that the supervisor writes to once it has mapped the users of our namespace.
     """
     code = NOT_STARTED
     try:
@@ -40,6 +41,8 @@ def hold(order: Order, *, answer: int, life: int, namespaces: dict[str, int]) ->
             sandbox.make_view(order)
         if not order["own_processes"]:
             linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
+        if order["own_user"]:
+            sandbox.enter_users(order, answer, go)
         linux.prctl(linux.PR_SET_DUMPABLE, 0)
         out, err, child = _launch(order, answer, cgroups)
         os.close(answer)

@@ -43,6 +43,7 @@ class Isolation(msgspec.Struct, frozen=True):
 
     mounts: bool = True
     processes: bool = True
+    users: bool = False
     home: str = "/root"
     path: str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -82,6 +83,7 @@ def order_for(
         "mounts": mounts_of(pod, container, known, place) if isolation.mounts else _unmountable(container),
         "isolated": isolation.mounts,
         "own_processes": isolation.processes and not pod.spec.host_pid,
+        "own_user": isolation.users and not pod.spec.host_network and not security.privileged,
         "limits": {"nofile": [OPEN_FILES, OPEN_FILES], "core": [0, UNLIMITED]},
         "cgroups": list(cgroups),
         "uid": user,

@@ -62,7 +62,7 @@ from volcano.machinery.clock import Clock
 log = logging.getLogger(__name__)
 API_NAMES: Final = "kubernetes.default.svc.cluster.local kubernetes.default.svc kubernetes.default kubernetes"
 TIERS: Final = {
-    "root": "pods run in namespaces of their own (mount, UTS, IPC, PID)",
+    "root": "pods run in namespaces of their own (mount, UTS, IPC, PID, and user where they have their own network)",
     "user": "pods run in namespaces of their own (user, mount, UTS, IPC, PID)",
     "none": "pods are plain processes: this machine does not let its user make namespaces",
 }
@@ -459,7 +459,9 @@ class ProcessRuntime:
 
     def _isolation(self) -> Isolation:
         isolated = self._supervisor.tier != "none"
-        return Isolation(isolated, isolated, home=os.path.expanduser("~"))
+        # On the machine's own network a user namespace would take the right to low ports away.
+        users = self._supervisor.tier == "root" and self._network.name == "isolated"
+        return Isolation(isolated, isolated, users, home=os.path.expanduser("~"))
 
     # -- ending -----------------------------------------------------------------------------------------------
     def _stop(self, pod: AgentPod, name: str, attempt: int, grace: timedelta) -> None:

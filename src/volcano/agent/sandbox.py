@@ -5,6 +5,7 @@ What to make is in the order that the agent sent (supervisor_protocol); nothing 
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import stat
@@ -12,6 +13,8 @@ import stat
 from volcano.agent import linux
 from volcano.agent.supervisor_protocol import Mount, Order
 
+MAP_USERS = b"\0"
+"""What a holder says, and is answered, when its new user namespace wants its users mapped."""
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 LINKS = {
     "fd": "/proc/self/fd",
@@ -227,6 +230,16 @@ def make_devices(directory: str) -> None:
     for name in ("pts", "shm", "mqueue"):
         os.mkdir(f"{directory}/{name}")
     os.close(os.open(f"{directory}/termination-log", os.O_CREAT | os.O_WRONLY, 0o666))
+
+
+def enter_users(order: Order, answer: int, go: int) -> None:
+    """A user namespace with the same users: the rights it gives end at its border. Only the supervisor can map it."""
+    for name, (soft, hard) in order["limits"].items():
+        _limit(getattr(resource, f"RLIMIT_{name.upper()}"), soft, hard)
+    linux.unshare(linux.NEWUSER)
+    os.write(answer, MAP_USERS)
+    if os.read(go, 1) != MAP_USERS:
+        raise OSError(errno.EPERM, "the users of the container's namespace could not be mapped")
 
 
 def become(order: Order) -> None:

@@ -60,6 +60,7 @@ class Supervisor:
         self._execs: dict[int, tuple[Connection, int]] = {}
         self._answers: dict[int, tuple[Connection, int, str]] = {}  # pipe → who asked to start what
         self._pods: dict[str, dict[str, int]] = {}  # pod → descriptors of its namespaces
+        self._go: dict[int, tuple[int, int]] = {}  # pipe of a start → its holder, and where it waits
         self._addresses: dict[str, str] = {}
         self._life, self._life_end = os.pipe()
         self._is_ending = False
@@ -215,19 +216,23 @@ class Supervisor:
             self._send(connection, encode({"number": number, "record": known}))
             return
         answer, end = os.pipe()
+        go, go_end = os.pipe()
         try:
-            pid = self._fork(order, end)
+            pid = self._fork(order, end, go)
         except OSError:
             os.close(answer)
+            os.close(go_end)
             raise
         finally:
             os.close(end)
+            os.close(go)
         self._live[pid] = container
         self._journal.started(_record(container, pid))
         self._answers[answer] = (connection, number, container)
+        self._go[answer] = (pid, go_end)
         self._selector.register(answer, selectors.EVENT_READ, self._started)
 
-    def _fork(self, order: Order, answer: int) -> int:
+    def _fork(self, order: Order, answer: int, go: int) -> int:
         if not order["own_processes"]:
             pid = os.fork()
         elif self.tier == "user":
@@ -241,13 +246,21 @@ class Supervisor:
                     linux.setns(self._namespaces["pid"], linux.NEWPID)
         if pid == 0:
             os.close(self._life_end)
-            container_shim.hold(order, answer=answer, life=self._life, namespaces=self._pods.get(order["pod"], {}))
+            container_shim.hold(
+                order, answer=answer, life=self._life, go=go, namespaces=self._pods.get(order["pod"], {})
+            )
         return pid
 
     def _started(self, key: selectors.SelectorKey, _mask: int) -> None:
         """The command runs (the pipe just closed), or could not be started (it says why)."""
         trouble = os.read(key.fd, 4096)
+        if trouble.startswith(sandbox.MAP_USERS):
+            self._map_users(*self._go[key.fd])
+            trouble = trouble[1:]
+            if not trouble:
+                return
         connection, number, container = self._answers.pop(key.fd)
+        os.close(self._go.pop(key.fd)[1])
         self._selector.unregister(key.fd)
         os.close(key.fd)
         if connection.socket.fileno() < 0:
@@ -257,6 +270,19 @@ class Supervisor:
             self._send(connection, encode({"number": number, "error": trouble.decode(errors="replace")}))
             return
         self._send(connection, encode({"number": number, "record": self._journal.records.get(container)}))
+
+    def _map_users(self, pid: int, go: int) -> None:
+        """Everyone keeps their number in the holder's new user namespace."""
+        try:
+            for name in ("uid_map", "gid_map"):
+                with open(f"/proc/{pid}/{name}", "w") as file:
+                    file.write("0 0 4294967295")
+            os.write(go, sandbox.MAP_USERS)
+        except OSError:
+            try:
+                os.write(go, b"x")
+            except OSError:
+                pass  # it has ended already
 
     def _signal(self, container: str, number: int) -> bool:
         for pid, live in self._live.items():
@@ -316,6 +342,8 @@ class Supervisor:
             kernel.add_pair(wire["device"], "eth0", peer_namespace=namespace, master=wire["bridge"], mtu=wire["mtu"])
         linux.setns(namespace, linux.NEWNET)
         try:
+            with open("/proc/sys/net/ipv4/ip_unprivileged_port_start", "w") as file:
+                file.write("0")  # root of the pod's own user namespace has no say over this network otherwise
             with Netlink() as kernel:
                 kernel.set_up("lo")
                 kernel.add_address("eth0", wire["address"], wire["prefix"])

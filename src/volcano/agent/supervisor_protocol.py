@@ -51,6 +51,7 @@ class Order(TypedDict):
     mounts: list[Mount]
     isolated: bool  # mounts and hostname of its own
     own_processes: bool  # a PID namespace of its own
+    own_user: bool  # a user namespace of its own, with the same users in it
     limits: dict[str, list[int]]  # rlimits: name → soft, hard
     cgroups: list[str]  # files to write the process's number to
     uid: int | None

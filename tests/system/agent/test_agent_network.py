@@ -110,3 +110,20 @@ async def test_nothing_of_the_network_stays_behind(machine):
 
     assert not os.path.exists(f"/sys/class/net/{bridge}")
     await machine.start()
+
+
+async def test_a_pod_has_its_own_user_namespace_and_further_commands_join_it(machine):
+    await machine.create(a_pod("apart", "sh", "-c", "readlink /proc/self/ns/user; chown 1234 /tmp; sleep 1000"))
+    await machine.until_phase("apart", "Running")
+    known = machine.agent.find("default", "apart")
+    said, nothing = os.memfd_create("said"), os.open(os.devnull, os.O_RDWR)
+
+    command = ["sh", "-c", "readlink /proc/self/ns/user; id -u; hostname"]
+    code = await machine.runtime.execute(known.pod, "main", 0, command, standard=[nothing, said, said], terminal=False)
+
+    namespace, user, host = os.pread(said, 1000, 0).decode().split()
+    assert (code, user, host) == (0, "0", "apart")
+    assert namespace != os.readlink("/proc/self/ns/user")
+    assert (await machine.output("apart")).split()[0] == namespace
+    for descriptor in (said, nothing):
+        os.close(descriptor)
