@@ -6,7 +6,7 @@ Everything goes through the front door as system:admin, and what is already ther
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -63,12 +63,21 @@ async def ensure(handle: Handler, path: str, obj: JSON, *, replaces_spec: bool =
     if found.status != 200:
         raise _error(found.status, found.body)
     current = msgspec.json.decode(found.body)
-    if replaces_spec and current.get("spec") != obj.get("spec"):
+    if replaces_spec and not _has(current.get("spec"), obj.get("spec")):
         current["spec"] = obj["spec"]
         put = Request("PUT", f"{path}/{name}", headers=headers, body=msgspec.json.encode(current), user=ADMIN)
         answer = await handle(put)
         if answer.status != 200:
             raise _error(answer.status, answer.body)
+
+
+def _has(found: Any, wanted: Any) -> bool:
+    """Whether everything wanted is there; the server fills in more."""
+    if isinstance(wanted, dict):
+        return isinstance(found, dict) and all(_has(found.get(key), value) for key, value in wanted.items())
+    if isinstance(wanted, list):
+        return isinstance(found, list) and len(found) == len(wanted) and all(map(_has, found, wanted))
+    return bool(found == wanted)
 
 
 def _error(status: int, body: bytes) -> ApiError:

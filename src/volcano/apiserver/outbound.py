@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Final
-
-import aiohttp
+from typing import TYPE_CHECKING, Any, Final
 
 from volcano.api.errors import ServiceUnavailable
 from volcano.machinery.transport import Response
+
+if TYPE_CHECKING:
+    import aiohttp
 
 CONNECT_SECONDS: Final = 10.0
 LARGEST_REPLY: Final = 64 * 2**20
@@ -42,6 +43,8 @@ class Outbound:
         streams: bool = False,
     ) -> Response:
         """Ask and pass the answer on, as a stream if wanted. What cannot be reached is ServiceUnavailable."""
+        import aiohttp  # only who asks others pays for it
+
         passed = {name: value for name, value in (headers or {}).items() if name.lower() not in _HOP_BY_HOP}
         timeout = aiohttp.ClientTimeout(total=None if streams else seconds, sock_connect=CONNECT_SECONDS)
         try:
@@ -73,6 +76,8 @@ class Outbound:
             await self._session.close()
 
     def _opened(self) -> aiohttp.ClientSession:
+        import aiohttp
+
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=256, limit_per_host=64)
             self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
@@ -91,6 +96,8 @@ async def _bounded(answer: aiohttp.ClientResponse) -> bytes:
 
 
 async def _chunks(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    import aiohttp
+
     try:
         async for chunk in answer.content.iter_any():
             yield chunk
