@@ -1,0 +1,42 @@
+"""The experiments in examples/: gang against deadlock, fair share by weight."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from datetime import timedelta
+from types import ModuleType
+
+import pytest
+
+from tests.system.real_system import EXAMPLES
+
+pytestmark = pytest.mark.slow
+
+
+def example(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 5])
+def test_with_gang_all_jobs_finish_one_after_the_other(jobs):
+    outcome = example("gang_against_deadlock").experiment(jobs, gang=True)
+
+    assert (outcome.finished, outcome.stuck_pods) == (jobs, 0)
+    assert jobs * timedelta(minutes=5) <= outcome.took < jobs * timedelta(minutes=6)
+
+
+@pytest.mark.parametrize("jobs", [2, 5])
+def test_without_gang_they_hold_what_the_others_wait_for(jobs):
+    outcome = example("gang_against_deadlock").experiment(jobs, gang=False)
+
+    assert (outcome.finished, outcome.stuck_pods) == (0, 9)
+
+
+def test_without_gang_a_job_that_is_alone_finishes():
+    assert example("gang_against_deadlock").experiment(1, gang=False).finished == 1
