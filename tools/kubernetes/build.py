@@ -31,7 +31,7 @@ def main() -> int:
     target = folder()
     missing = [name for name in (*PROGRAMS, "etcd") if not (target / name).is_file()]
     if missing and shutil.which("go") is None:
-        print("Go is needed to build a real kube-apiserver, and it is not installed (https://go.dev/dl)", file=sys.stderr)
+        say("Go is needed to build a real kube-apiserver, and it is not installed (https://go.dev/dl)")
         return 1
     target.mkdir(parents=True, exist_ok=True)
     if "etcd" in missing:
@@ -78,7 +78,8 @@ def go_mod(work: Path) -> str:
     version = re.search(r"^go (\S+)", own, re.M)
     replaced = "\n".join(f"\t{module} => {module} {STAGING}" for module in staging)
     go_version = version.group(1) if version else "1.24"
-    return f"module volcano.local/kubernetes\n\ngo {go_version}\n\nrequire k8s.io/kubernetes {KUBERNETES}\n\nreplace (\n{replaced}\n)\n"
+    required = f"require k8s.io/kubernetes {KUBERNETES}"
+    return f"module volcano.local/kubernetes\n\ngo {go_version}\n\n{required}\n\nreplace (\n{replaced}\n)\n"
 
 
 def scratch_module(work: Path) -> Path:
@@ -88,7 +89,8 @@ def scratch_module(work: Path) -> Path:
 
 def install(work: Path, target: Path, programs: dict[str, str]) -> None:
     """Built beside and moved into place, so that a build cut short leaves nothing that looks finished."""
-    version = f"-X k8s.io/component-base/version.gitVersion={KUBERNETES} -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36"
+    place, minor = "k8s.io/component-base/version", KUBERNETES.split(".")[1]
+    version = f"-X {place}.gitVersion={KUBERNETES} -X {place}.gitMajor=1 -X {place}.gitMinor={minor}"
     for name, package in programs.items():
         fresh = target / f".{name}.{os.getpid()}"
         go("build", "-trimpath", "-ldflags", f"-s -w {version}", "-o", str(fresh), package, cwd=work)
