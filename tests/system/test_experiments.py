@@ -40,3 +40,14 @@ def test_without_gang_they_hold_what_the_others_wait_for(jobs):
 
 def test_without_gang_a_job_that_is_alone_finishes():
     assert example("gang_against_deadlock").experiment(1, gang=False).finished == 1
+
+
+def test_what_a_queue_borrowed_is_reclaimed_until_shares_are_as_weights():
+    shares = example("fair_share").experiment()
+
+    alone, both, after = (number for number, share in enumerate(shares) if share.event)
+    capacity = 32
+    assert [list(share.cpus.values()) for share in shares[alone + 1 : both]] == [[capacity, 0]] * (both - alone - 1)
+    assert list(shares[after].cpus.values()) == [24, 8]
+    assert list(shares[-1].cpus.values()) == [0, capacity]
+    assert all(sum(share.cpus.values()) <= capacity for share in shares)
