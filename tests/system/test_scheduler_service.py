@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import random
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 
 from volcano.api import core, scheduling, topology
 from volcano.api.meta import Key
+from volcano.api.quantity import parse_quantity
 from volcano.api.scheme import resource_type
 from volcano.apiserver.app import ApiServer
 from volcano.apiserver.ids import SeededIds
@@ -576,3 +579,39 @@ tiers:
         await world.until(lambda: _counts(world, 1))
 
         assert (await world.get_pod("p")).spec.scheduling_gates == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_writes_fail_everything_is_placed_in_the_end_and_no_node_is_overcommitted(seed: int):
+    @story()
+    async def _(world: World) -> None:
+        chance = random.Random(seed)
+        world.failing = lambda request: request.method in ("POST", "PATCH") and chance.random() < 0.3
+        for number in range(3):
+            await world.node(f"n{number}", cpu="4")
+        for number in range(5):
+            await world.gang(f"g{number}", 2, cpu=chance.choice(["500m", "1", "1500m"]))
+            await world.clock.sleep(timedelta(milliseconds=chance.randrange(400)))
+            await _no_node_is_overcommitted(world)
+        await world.clock.sleep(timedelta(seconds=5))
+        await world.client.delete(PODS, Key("default", "g0-t-0"), {"gracePeriodSeconds": 0})
+        world.failing = lambda _request: False
+
+        await world.until(lambda: _counts(world, 9), within=timedelta(minutes=2))
+        await _no_node_is_overcommitted(world)
+        await world.until(lambda: _all_running(world, [f"g{number}" for number in range(1, 5)]))
+        held = world.service.cache.refresh(world.service.cache.take(), world.clock.now(), "look").table.idle
+        assert (held >= 0).all()
+
+
+async def _no_node_is_overcommitted(world: World) -> None:
+    used: Counter[str] = Counter()
+    for pod in (await world.client.list(core.Pod)).items:
+        if pod.spec.node_name:
+            asked = pod.spec.containers[0].resources.requests or {}
+            used[pod.spec.node_name] += parse_quantity(asked["cpu"]).milli
+    assert all(amount <= 4000 for amount in used.values()), used
+
+
+async def _all_running(world: World, groups: list[str]) -> bool:
+    return all([await _phase(world, group, "Running") for group in groups])
