@@ -1,7 +1,7 @@
 """Validation of built-in kinds in Kubernetes' words: field paths and messages as its API server writes them.
 
-Pods and pod templates are checked by api.pod_validation, CRDs by schemas.crd_validation; the rest is here, a function
-per kind in one table. Metadata is checked by names.
+Pods and pod templates are checked by api.pod_validation, CRDs by schemas.crd_validation, services, roles and webhooks
+by modules of their own; the rest is here, a function per kind in one table. Metadata is checked by names.
 """
 
 from __future__ import annotations
@@ -16,18 +16,17 @@ from volcano.api.fields import Field
 from volcano.api.meta import JSON
 from volcano.api.names import (
     config_key_problems,
-    dns_label_problems,
     percent_problems,
-    port_name_problems,
     qualified_name_problems,
 )
 from volcano.api.pod_validation import validate_pod_annotations, validate_pod_template
 from volcano.api.pod_validation.labels import check_label_selector
 from volcano.api.quantity import QuantityError, parse_quantity
 from volcano.api.scheme import ResourceType
-from volcano.apiserver.names import label_errors
 from volcano.apiserver.pod_shapes import pod_shape, shape_errors
+from volcano.apiserver.rbac_validation import role_binding_errors, role_errors
 from volcano.apiserver.schemas.crd_validation import validate_crd, validate_crd_update
+from volcano.apiserver.service_validation import service_errors
 from volcano.apiserver.webhook_validation import webhook_configuration_errors
 
 Validate = Callable[[JSON, JSON | None], list[FieldError]]
@@ -227,63 +226,6 @@ def _node(obj: JSON, old: JSON | None) -> list[FieldError]:
     return errors
 
 
-_SERVICE_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
-_PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
-
-
-def _service(obj: JSON, old: JSON | None) -> list[FieldError]:
-    spec = obj.get("spec") or {}
-    errors: list[FieldError] = []
-    kind = spec.get("type") or "ClusterIP"
-    if kind not in _SERVICE_TYPES:
-        errors.append(says.not_supported("spec.type", kind, _SERVICE_TYPES))
-    ports = spec.get("ports") or []
-    if not isinstance(ports, list):
-        return [says.type_invalid("spec.ports", ports, "must be a list")]
-    if not ports and kind != "ExternalName" and spec.get("clusterIP") != "None":
-        errors.append(says.required("spec.ports"))
-    if kind == "ExternalName" and not spec.get("externalName"):
-        errors.append(says.required("spec.externalName"))
-    names: set[str] = set()
-    for number, port in enumerate(ports):
-        errors += _service_port(port, f"spec.ports[{number}]", needs_name=len(ports) > 1, names=names)
-    selector = spec.get("selector")
-    if isinstance(selector, dict) and all(isinstance(v, str) for v in selector.values()):
-        errors += label_errors("spec.selector", selector)
-    elif selector is not None:
-        errors.append(says.type_invalid("spec.selector", selector, "must be a map of strings"))
-    before = (old or {}).get("spec") or {}
-    was_assigned = bool(before.get("clusterIP")) and before.get("type", "ClusterIP") != "ExternalName"
-    if was_assigned and kind != "ExternalName" and spec.get("clusterIP") != before["clusterIP"]:
-        errors.append(says.invalid("spec.clusterIP", spec.get("clusterIP"), _IMMUTABLE))
-    return errors
-
-
-def _service_port(port: Any, path: str, *, needs_name: bool, names: set[str]) -> list[FieldError]:
-    if not isinstance(port, dict):
-        return [says.type_invalid(path, port, "must be an object")]
-    errors: list[FieldError] = []
-    number, name = port.get("port") or 0, port.get("name") or ""
-    if not name and needs_name:
-        errors.append(says.required(f"{path}.name"))
-    elif name:
-        errors += [says.invalid(f"{path}.name", name, p) for p in dns_label_problems(str(name))]
-        if name in names:
-            errors.append(says.duplicate(f"{path}.name", name))
-        names.add(name)
-    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= 65535:
-        errors.append(says.invalid(f"{path}.port", number, "must be between 1 and 65535, inclusive"))
-    protocol = port.get("protocol") or "TCP"
-    if protocol not in _PROTOCOLS:
-        errors.append(says.not_supported(f"{path}.protocol", protocol, _PROTOCOLS))
-    target = port.get("targetPort") or number
-    if isinstance(target, int) and not isinstance(target, bool) and not 1 <= target <= 65535:
-        errors.append(says.invalid(f"{path}.targetPort", target, "must be between 1 and 65535, inclusive"))
-    elif isinstance(target, str):
-        errors += [says.invalid(f"{path}.targetPort", target, p) for p in port_name_problems(target)]
-    return errors
-
-
 def _priority_class(obj: JSON, old: JSON | None) -> list[FieldError]:
     errors: list[FieldError] = []
     name, value = obj["metadata"].get("name") or "", obj.get("value")
@@ -367,61 +309,6 @@ def _budget(obj: JSON, old: JSON | None) -> list[FieldError]:
     return errors + selector_errors("spec.selector", spec.get("selector") or {})
 
 
-def _binding_of_roles(obj: JSON, old: JSON | None) -> list[FieldError]:
-    errors: list[FieldError] = []
-    reference = obj.get("roleRef")
-    if not isinstance(reference, dict):
-        return [says.required("roleRef")]
-    if reference.get("apiGroup") not in ("rbac.authorization.k8s.io", None, ""):
-        errors.append(says.not_supported("roleRef.apiGroup", reference["apiGroup"], ("rbac.authorization.k8s.io",)))
-    if reference.get("kind") not in ("Role", "ClusterRole"):
-        errors.append(says.not_supported("roleRef.kind", reference.get("kind") or "", ("Role", "ClusterRole")))
-    if not reference.get("name"):
-        errors.append(says.required("roleRef.name"))
-    for number, subject in enumerate(obj.get("subjects") or []):
-        path = f"subjects[{number}]"
-        if not isinstance(subject, dict) or not subject.get("name"):
-            errors.append(says.required(f"{path}.name"))
-        elif subject.get("kind") not in ("User", "Group", "ServiceAccount"):
-            kinds = ("ServiceAccount", "User", "Group")
-            errors.append(says.not_supported(f"{path}.kind", subject.get("kind"), kinds))
-    if old is not None and old.get("roleRef") != reference:
-        errors.append(says.invalid("roleRef", reference, "cannot change roleRef"))
-    return errors
-
-
-def _role(obj: JSON, old: JSON | None) -> list[FieldError]:
-    errors: list[FieldError] = []
-    rules = obj.get("rules") or []
-    if isinstance(obj.get("aggregationRule"), dict) and not obj["aggregationRule"].get("clusterRoleSelectors"):
-        why = "at least one clusterRoleSelector required if aggregationRule is non-nil"
-        errors.append(says.required("aggregationRule.clusterRoleSelectors", why))
-    if not isinstance(rules, list):
-        return [says.type_invalid("rules", rules, "must be a list")]
-    for number, rule in enumerate(rules):
-        path = f"rules[{number}]"
-        if not isinstance(rule, dict):
-            errors.append(says.type_invalid(path, rule, "must be an object"))
-            continue
-        if not rule.get("verbs"):
-            errors.append(says.required(f"{path}.verbs", "verbs must contain at least one value"))
-        if rule.get("nonResourceURLs"):
-            if obj["kind"] == "Role":
-                errors.append(
-                    says.invalid(
-                        f"{path}.nonResourceURLs",
-                        rule["nonResourceURLs"],
-                        "namespaced rules cannot apply to non-resource URLs",
-                    )
-                )
-            continue
-        if not rule.get("apiGroups"):
-            errors.append(says.required(f"{path}.apiGroups", "resource rules must supply at least one api group"))
-        if not rule.get("resources"):
-            errors.append(says.required(f"{path}.resources", "resource rules must supply at least one resource"))
-    return errors
-
-
 def _crd(obj: JSON, old: JSON | None) -> list[FieldError]:
     return list(validate_crd(obj) if old is None else [*validate_crd(obj), *validate_crd_update(obj, old)])
 
@@ -429,7 +316,7 @@ def _crd(obj: JSON, old: JSON | None) -> list[FieldError]:
 _VALIDATORS: Final[Mapping[str, Validate]] = {
     "pods": _pod,
     "nodes": _node,
-    "services": _service,
+    "services": service_errors,
     "configmaps": _config("data", "binaryData"),
     "secrets": _secret,
     "resourcequotas": _quota,
@@ -443,10 +330,10 @@ _VALIDATORS: Final[Mapping[str, Validate]] = {
     "cronjobs.batch": _templated(("spec", "jobTemplate", "spec", "template")),
     "poddisruptionbudgets.policy": _budget,
     "priorityclasses.scheduling.k8s.io": _priority_class,
-    "roles.rbac.authorization.k8s.io": _role,
-    "clusterroles.rbac.authorization.k8s.io": _role,
-    "rolebindings.rbac.authorization.k8s.io": _binding_of_roles,
-    "clusterrolebindings.rbac.authorization.k8s.io": _binding_of_roles,
+    "roles.rbac.authorization.k8s.io": role_errors,
+    "clusterroles.rbac.authorization.k8s.io": role_errors,
+    "rolebindings.rbac.authorization.k8s.io": role_binding_errors,
+    "clusterrolebindings.rbac.authorization.k8s.io": role_binding_errors,
     "customresourcedefinitions.apiextensions.k8s.io": _crd,
     "mutatingwebhookconfigurations.admissionregistration.k8s.io": webhook_configuration_errors,
     "validatingwebhookconfigurations.admissionregistration.k8s.io": webhook_configuration_errors,
