@@ -152,6 +152,8 @@ async def test_pods_of_kubernetes_own_workloads_are_gangs_too(system: RealSystem
     labels = {"app": "w"}
     pod = {"metadata": {"labels": labels}, "spec": {"schedulerName": "volcano", "containers": [{"name": "c", "image": "i"}]}}
     spec = {"selector": {"matchLabels": labels}, "replicas": 2, "template": pod}
+    if kind == "StatefulSet":
+        spec |= {"podManagementPolicy": "Parallel", "serviceName": "w"}
     if kind == "Job":
         pod["spec"]["restartPolicy"] = "Never"
         spec = {"parallelism": 2, "completions": 2, "template": pod}

@@ -86,10 +86,10 @@ def refusals(plane: ControlPlane) -> set[tuple[str, ...]]:
     found = set()
     for line in plane.audit_log.read_text().splitlines():
         entry = json.loads(line)
-        user, code = entry["user"]["username"], entry.get("responseStatus", {}).get("code")
-        where = entry.get("objectRef", {})
+        user, where = entry["user"]["username"], entry.get("objectRef", {})
+        forbidden = entry.get("annotations", {}).get("authorization.k8s.io/decision") == "forbid"
         # What the tests here do on purpose comes from Python's own client
-        if code == 403 and user.startswith(ACCOUNT) and entry.get("userAgent", "").startswith("vc-"):
+        if forbidden and user.startswith(ACCOUNT) and entry.get("userAgent", "").startswith("vc-"):
             found.add((user, entry["verb"], where.get("apiGroup", ""), where.get("resource", ""), where.get("subresource", "")))
     return found
 

@@ -28,8 +28,8 @@ WHOLE: Final = re.compile(r"(?<=: )__VALUES\.([A-Za-z.]+)__$", re.M)
 MUTATING: Final = re.compile(r"^(apiVersion: )admissionregistration\.k8s\.io/v1\n(kind: Mutating.*)$", re.M)
 VERSION: Final = (
     r"\1admissionregistration.k8s.io/"
-    r'{{ if .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" }}v1{{ else }}'
-    r"v1beta1{{ end }}\n\2"
+    r'{{ if semverCompare ">=1.36-0" .Capabilities.KubeVersion.Version }}v1{{ else }}v1beta1{{ end }}'
+    r"\n\2"
 )
 
 

@@ -240,4 +240,6 @@ def webhooks(values: Values) -> Iterator[JSON]:
         for entry in body["webhooks"]:
             del entry["clientConfig"]["caBundle"]
             entry["failurePolicy"] = values("admission.failurePolicy")
+            for expression in entry.get("namespaceSelector", {}).get("matchExpressions", ()):
+                expression["values"] = ["kube-system", values.namespace]
         yield {"apiVersion": row.api_version, "kind": row.kind, **body}
