@@ -12,7 +12,6 @@ import hashlib
 import logging
 import math
 import os
-import shutil
 import signal
 from collections.abc import Coroutine, Set
 from datetime import UTC, datetime, timedelta
@@ -27,7 +26,8 @@ from volcano.agent.forwarder import Forwarder
 from volcano.agent.images import CommandLine, NoImage, command_line
 from volcano.agent.names import Names
 from volcano.agent.network import HostNetwork, Network, NetworkUnavailable, choose_network
-from volcano.agent.orders import TERMINATION_LOG, Isolation, Place, container_id, order_for, sub_path_of
+from volcano.agent.orders import Isolation, container_id, order_for
+from volcano.agent.places import Places
 from volcano.agent.pod_events import (
     KILLED,
     Assigned,
@@ -53,7 +53,7 @@ from volcano.agent.supervisor_client import SupervisorClient, SupervisorError
 from volcano.agent.supervisor_protocol import Order, Record
 from volcano.agent.timers import Timers
 from volcano.agent.volume_files import is_made_of_files
-from volcano.agent.volumes import Volumes, memory_folder
+from volcano.agent.volumes import Volumes
 from volcano.api.errors import ApiError
 from volcano.api.kubelet import AgentContainer, AgentPod, Handler
 from volcano.machinery.client import Client
@@ -70,8 +70,6 @@ REFRESH: Final = timedelta(seconds=60)
 STARTING_AT_ONCE: Final = 16
 LONGEST_HOOK: Final = timedelta(minutes=5)
 LEAST_GRACE: Final = timedelta(seconds=2)
-LONGEST_MESSAGE: Final = 4096
-"""Of a termination message; a longer file's end counts."""
 
 
 class SandboxedPod:
@@ -94,6 +92,7 @@ class ProcessRuntime:
     def __init__(self, client: Client, clock: Clock, settings: ProcessSettings) -> None:
         self._clock, self._settings = clock, settings
         self._volumes = Volumes(client, settings.pods)
+        self._places = Places(settings)
         self._supervisor = SupervisorClient(
             settings.supervisor, clock, on_exit=self._exited, on_lost=self._supervisor_lost
         )
@@ -120,9 +119,7 @@ class ProcessRuntime:
     # -- the runtime's contract -------------------------------------------------------------------------------
     async def open(self, report: Report) -> None:
         self._report = report
-        for folder in (self._settings.directory, self._settings.pods, self._settings.logs):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (self._settings.directory / "resolv.conf").write_bytes(resolver_file())
+        self._places.open()
         await self._connect()
         network, why = choose_network(self._settings.pod_network, self._settings.directory, tier=self._supervisor.tier)
         self._network = network
@@ -177,7 +174,7 @@ class ProcessRuntime:
 
     # -- for the kubelet's endpoint ---------------------------------------------------------------------------
     def log_file(self, pod: AgentPod, container: str, attempt: int) -> Path:
-        return self._log_folder(pod, container) / f"{attempt}.log"
+        return self._places.log_file(pod, container, attempt)
 
     async def execute(
         self,
@@ -420,42 +417,11 @@ class ProcessRuntime:
             attempt,
             line=line,
             references=kept.references,
-            place=self._place(pod, container, attempt, kept),
+            place=self._places.make(pod, container, attempt, volumes=kept.volumes, variables=self._variables),
             isolation=self._isolation(),
             variables=self._variables,
             cgroups=self._cgroups.make(container_id(pod.uid, name, attempt), container.resources),
         )
-
-    def _place(self, pod: AgentPod, container: AgentContainer, attempt: int, kept: SandboxedPod) -> Place:
-        """The container's folders, made. Few of them: each costs more than starting a process."""
-        folder = self._settings.pods / pod.uid
-        own = folder / f"{container.name}.{attempt}"
-        logs = self._log_folder(pod, container.name)
-        memory = memory_folder(pod.uid)
-        for each in (folder, own, logs.parent, logs, memory):
-            each.mkdir(exist_ok=True)
-        for each in (own / "tmp", memory / "shm"):
-            each.mkdir(exist_ok=True)
-            each.chmod(0o1777)
-        (own / TERMINATION_LOG).touch(0o666)
-        (own / TERMINATION_LOG).chmod(0o666)
-        for mount in container.volume_mounts:
-            part = sub_path_of(mount, self._variables)
-            if part and mount.name in kept.volumes:
-                _make_inside(Path(kept.volumes[mount.name]), part)
-        return Place(
-            pod=folder,
-            container=own,
-            logs=logs,
-            devices=self._settings.supervisor / "dev",
-            shared_memory=memory / "shm",
-            resolver=self._settings.directory / "resolv.conf",
-            hidden=(self._settings.directory, *self._settings.hidden),
-            volumes=kept.volumes,
-        )
-
-    def _log_folder(self, pod: AgentPod, container: str) -> Path:
-        return self._settings.logs / f"{pod.namespace}_{pod.name}_{pod.uid}" / container
 
     def _isolation(self) -> Isolation:
         isolated = self._supervisor.tier != "none"
@@ -531,21 +497,12 @@ class ProcessRuntime:
             record = {**record, "oom_killed": self._cgroups.was_out_of_memory(identity)}
             self._records[identity] = record
         self._cgroups.remove(identity)
-        message = self._termination_message(kept.pod, name, int(attempt), record) if kept is not None else ""
+        message = ""
+        if kept is not None:
+            message = self._places.last_words(kept.pod, name, int(attempt), failed=bool(record["exit_code"]))
         found = _found(record).ended
         assert found is not None, "an exit has an exit code"
         self._report(uid, Exited(name, int(attempt), msgspec.structs.replace(found, message=found.message or message)))
-
-    def _termination_message(self, pod: AgentPod, name: str, attempt: int, record: Record) -> str:
-        container = pod.container(name)
-        if container is None:
-            return ""
-        file = self._settings.pods / pod.uid / f"{name}.{attempt}" / TERMINATION_LOG
-        message = _tail(file)
-        if not message and container.termination_message_policy == "FallbackToLogsOnError" and record["exit_code"]:
-            lines = _tail(self._log_folder(pod, name) / f"{attempt}.log").splitlines()
-            message = "\n".join(line.split(" ", 3)[-1] for line in lines)[-LONGEST_MESSAGE // 2 :]
-        return message
 
     async def _clean(self, uid: str) -> None:
         """The pod has ended: everything but its logs and its exit records goes."""
@@ -558,7 +515,7 @@ class ProcessRuntime:
             with contextlib.suppress(SupervisorError):
                 await self._supervisor.ask("close_pod", pod=uid)
         self._network.addresses.give_back(uid)
-        await self._clock.run(lambda: self._remove_folders(uid))
+        await self._clock.run(lambda: self._places.remove(uid))
 
     async def _forget(self, uid: str) -> None:
         mine = [identity for identity in self._records if identity.startswith(f"{uid}/")]
@@ -570,12 +527,7 @@ class ProcessRuntime:
         await self._clean(uid)
         if mine:
             await self._supervisor.ask("forget", containers=mine)
-        for folder in self._settings.logs.glob(f"*_{uid}"):
-            shutil.rmtree(folder, ignore_errors=True)
-
-    def _remove_folders(self, uid: str) -> None:
-        self._volumes.take_down(uid)
-        shutil.rmtree(self._settings.pods / uid, ignore_errors=True)
+        await self._clock.run(lambda: self._places.remove_logs(uid))
 
     # -- the supervisor ---------------------------------------------------------------------------------------
     async def _connect(self) -> None:
@@ -618,40 +570,5 @@ def _moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def _tail(path: Path) -> str:
-    """The end of a file that a container may have written; never more than a message."""
-    try:
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            file.seek(max(0, size - LONGEST_MESSAGE))
-            return file.read(LONGEST_MESSAGE).decode(errors="replace")
-    except OSError:
-        return ""
-
-
-def resolver_file() -> bytes:
-    """The machine's; where that names only a resolver on loopback, which pods cannot reach, what it asks in turn."""
-    for path in (Path("/etc/resolv.conf"), Path("/run/systemd/resolve/resolv.conf")):
-        try:
-            text = path.read_bytes()[:65536]
-        except OSError:
-            continue
-        if b"nameserver 127." not in text:
-            return text
-    return b""
-
-
 def _is_live(record: Record) -> bool:
     return record["exit_code"] is None and not record["is_lost"]
-
-
-def _make_inside(folder: Path, part: str) -> None:
-    """A subPath that does not exist yet is a folder; links on the way are not followed out of the volume."""
-    path = folder
-    for name in part.split("/"):
-        path = path / name
-        if path.is_symlink():
-            raise Missing(f"subPath {part!r} goes through a link")
-        if not path.exists():
-            path.mkdir()
-            path.chmod(0o777)

@@ -57,6 +57,7 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
         self._connections: dict[int, Connection] = {}
         self._live: dict[int, str] = {}  # holder's pid → container
+        self._plain: set[int] = set()  # holders without a PID namespace
         self._execs: dict[int, tuple[Connection, int]] = {}
         self._answers: dict[int, tuple[Connection, int, str]] = {}  # pipe → who asked to start what
         self._pods: dict[str, dict[str, int]] = {}  # pod → descriptors of its namespaces
@@ -227,6 +228,8 @@ class Supervisor:
             os.close(end)
             os.close(go)
         self._live[pid] = container
+        if not order["own_processes"]:
+            self._plain.add(pid)
         self._journal.started(_record(container, pid))
         self._answers[answer] = (connection, number, container)
         self._go[answer] = (pid, go_end)
@@ -288,6 +291,11 @@ class Supervisor:
         for pid, live in self._live.items():
             if live == container:
                 try:
+                    if number == signal.SIGKILL and pid in self._plain:
+                        # Its holder cannot take them with it: they go first, and it follows.
+                        for below in container_shim.descendants(pid):
+                            os.kill(below, number)
+                        return True
                     os.kill(pid, number)
                 except ProcessLookupError:
                     return False
@@ -378,6 +386,7 @@ class Supervisor:
                 if connection.socket.fileno() >= 0:
                     self._send(connection, encode({"number": number, "exit_code": code}))
                 continue
+            self._plain.discard(pid)
             container = self._live.pop(pid, "")
             record = self._journal.records.get(container)
             if record is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -47,11 +46,6 @@ class Volumes:
             return {}
         tokens = await self._tokens(pod)
         return {volume.name: await self._make(pod, volume, references, tokens) for volume in pod.spec.volumes}
-
-    def take_down(self, uid: str) -> None:
-        """Remove what is the pod's own; folders of the machine and of claims stay."""
-        shutil.rmtree(self._pods / uid / "volumes", ignore_errors=True)
-        shutil.rmtree(memory_folder(uid), ignore_errors=True)
 
     async def _make(
         self, pod: AgentPod, volume: AgentVolume, references: References, tokens: Mapping[str, bytes]

@@ -1,5 +1,4 @@
-# ruff: noqa: ASYNC240
-"""Many short pods through one agent: none lost, nothing left behind. Figures are benchmarks/agent_pods.py's."""
+# ruff: noqa: ASYNC110, ASYNC230
 
 from __future__ import annotations
 

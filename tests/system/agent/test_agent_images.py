@@ -1,0 +1,116 @@
+# ruff: noqa: ASYNC110, ASYNC220
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.system.agent.kit import PODS, Machine, a_pod
+from volcano.agent import linux
+from volcano.agent.images import Image
+from volcano.api.meta import Key
+
+can_isolate = os.geteuid() == 0 or linux.is_available(linux.NEWUSER | linux.NEWNS | linux.NEWPID)
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> tuple[Image, ...]:
+    return (
+        Image(match="greeter", command=("sh", "-c", "echo $GREETING $0"), args=("you",), env={"GREETING": "hello"}),
+        Image(match="tiny*", root=str(tmp_path / "tiny"), working_dir="/work"),
+    )
+
+
+async def test_an_image_may_stand_for_a_command(machine):
+    pod = a_pod("greeter", container={"image": "docker.io/library/greeter:1.0"})
+    del pod["spec"]["containers"][0]["command"]
+    await machine.create(pod)
+
+    await machine.until_phase("greeter", "Succeeded")
+
+    assert await machine.output("greeter") == "hello you"
+
+
+@pytest.mark.skipif(not can_isolate or shutil.which("ldd") is None, reason="needs namespaces and ldd")
+async def test_an_image_may_stand_for_a_root_folder_that_stays_as_it_is(machine, tmp_path):
+    root = tmp_path / "tiny"
+    _make_root(root, "sh", "ls", "cat", "touch", "mkdir")
+    script = "pwd; ls /; cat /etc/hostname; mkdir -p /data/new && touch /data/new/file /work/file; ls /volume"
+    container = {"image": "tiny:latest", "volumeMounts": [{"name": "v", "mountPath": "/volume"}]}
+    volumes = [{"name": "v", "downwardAPI": {"items": [{"path": "n", "fieldRef": {"fieldPath": "metadata.name"}}]}}]
+    await machine.create(a_pod("inside", "sh", "-c", script, container=container, volumes=volumes))
+
+    await machine.until_phase("inside", "Succeeded")
+
+    where, *entries = (await machine.output("inside")).split()
+    assert where == "/work" and "home" not in entries and "volume" in entries
+    assert entries[-2:] == ["inside", "n"]
+    assert not (root / "data").exists() and not (root / "work" / "file").exists()
+
+
+def _make_root(root: Path, *programs: str) -> None:
+    for folder in ("bin", "etc", "proc", "sys", "dev", "tmp", "work"):
+        (root / folder).mkdir(parents=True)
+    for program in programs:
+        path = shutil.which(program)
+        assert path is not None
+        shutil.copy(path, root / "bin" / program)
+        told = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout
+        for word in told.split():
+            if word.startswith("/"):
+                (root / Path(word).relative_to("/")).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(word, root / Path(word).relative_to("/"))
+
+
+@pytest.fixture
+async def bare_machine(tmp_path: Path) -> AsyncIterator[Machine]:
+    """Its supervisor finds that it may make no namespaces."""
+    directory = tmp_path / "agent" / "supervisor"
+    start = "import sys, volcano.agent.supervisor as s; s._tier = lambda: 'none'; s.main(sys.argv[1])"
+    supervisor = subprocess.Popen([sys.executable, "-c", start, str(directory)])
+    async with asyncio.timeout(20):
+        while not (directory / "supervisor.sock").exists():
+            await asyncio.sleep(0.01)
+    given = Machine(tmp_path, "auto", ())
+    await given.server.start()
+    await given.start()
+    yield given
+    await given.stop()
+    supervisor.wait(20)
+
+
+async def test_without_namespaces_pods_are_plain_processes_that_still_end_whole(bare_machine, tmp_path):
+    machine, beat = bare_machine, tmp_path / "beat"
+    assert machine.runtime._supervisor.tier == "none"
+    script = f"trap '' TERM; setsid sh -c 'while true; do date > {beat}; sleep 0.05; done' & echo up; sleep 1000"
+    await machine.create(a_pod("plain", "sh", "-c", script))
+    await machine.until_phase("plain", "Running")
+    async with asyncio.timeout(20):
+        while not beat.exists():
+            await asyncio.sleep(0.01)
+
+    await machine.client.delete(PODS, Key("default", "plain"), {"gracePeriodSeconds": 1})
+
+    await machine.until_gone("plain")
+    beat.unlink()
+    await asyncio.sleep(0.3)
+    assert not beat.exists()
+
+
+async def test_without_namespaces_volumes_are_refused_with_a_reason(bare_machine):
+    container = {"volumeMounts": [{"name": "v", "mountPath": "/data"}]}
+    pod = a_pod("hopeful", "true", container=container, volumes=[{"name": "v", "emptyDir": {}}])
+    await bare_machine.create(pod, a_pod("modest", "sh", "-c", "exit 3"))
+
+    await bare_machine.until_phase("modest", "Failed")
+    found = await bare_machine.until(
+        "hopeful", lambda pod: "mount namespaces" in str(pod["status"].get("containerStatuses"))
+    )
+    assert found["status"]["phase"] == "Pending"
