@@ -21,6 +21,7 @@ from typing import Any, Final
 import msgspec
 
 from volcano.agent.cgroups import Cgroups
+from volcano.agent.container_care import ContainerCare
 from volcano.agent.environment import Missing, References
 from volcano.agent.forwarder import Forwarder
 from volcano.agent.images import CommandLine, NoImage, command_line
@@ -46,7 +47,6 @@ from volcano.agent.pod_events import (
     Unstarted,
 )
 from volcano.agent.pod_lifecycle import LOST, LOST_MESSAGE
-from volcano.agent.probes import Prober, ask
 from volcano.agent.process_settings import ProcessSettings
 from volcano.agent.runtime import Report
 from volcano.agent.supervisor_client import SupervisorClient, SupervisorError
@@ -93,6 +93,7 @@ class ProcessRuntime:
         self._clock, self._settings = clock, settings
         self._volumes = Volumes(client, settings.pods)
         self._places = Places(settings)
+        self._care = ContainerCare(clock, self.execute, lambda uid, event: self._report(uid, event))
         self._supervisor = SupervisorClient(
             settings.supervisor, clock, on_exit=self._exited, on_lost=self._supervisor_lost
         )
@@ -358,53 +359,16 @@ class ProcessRuntime:
 
     def _probe(self, pod: AgentPod, container: AgentContainer, attempt: int) -> None:
         kept, uid = self._pods.get(pod.uid), pod.uid
-        if kept is None:
-            return
-
-        async def execute(argv: list[str], patience: timedelta) -> tuple[int, str]:
-            return await self._execute_quietly(pod, container.name, attempt, argv, patience)
-
-        prober = Prober(
-            self._clock,
-            container,
-            attempt,
-            address=kept.address,
-            execute=execute,
-            report=lambda event: self._report(uid, event),
-        )
-        if prober.is_needed:
-            self._probing[container_id(uid, container.name, attempt)] = self._go(prober.run())
+        work = self._care.watching(pod, container, attempt, kept.address if kept is not None else "")
+        if work is not None:
+            self._probing[container_id(uid, container.name, attempt)] = self._go(work)
 
     async def _ask(
         self, pod: AgentPod, container: AgentContainer, attempt: int, hook: Handler, patience: timedelta
     ) -> tuple[bool, str]:
-        if hook.sleep is not None:
-            await self._clock.sleep(min(patience, timedelta(seconds=int(hook.sleep.get("seconds", 0)))))
-            return True, ""
         kept = self._pods.get(pod.uid)
-
-        async def execute(argv: list[str], patience: timedelta) -> tuple[int, str]:
-            return await self._execute_quietly(pod, container.name, attempt, argv, patience)
-
         address = kept.address if kept is not None else ""
-        return await ask(hook, container, address=address, execute=execute, patience=patience)
-
-    async def _execute_quietly(
-        self, pod: AgentPod, container: str, attempt: int, argv: list[str], patience: timedelta
-    ) -> tuple[int, str]:
-        """A command of a probe or a hook: its exit code, and the first of what it says."""
-        nothing = os.open(os.devnull, os.O_RDWR)
-        said = os.memfd_create("said")
-        try:
-            code = await self.execute(
-                pod, container, attempt, argv, standard=[nothing, said, said], terminal=False, patience=patience
-            )
-            return code, os.pread(said, 1024, 0).decode(errors="replace").strip()
-        except SupervisorError as error:
-            return 1, str(error)
-        finally:
-            os.close(nothing)
-            os.close(said)
+        return await self._care.run_hook(pod, container, attempt, hook, address=address, patience=patience)
 
     def _order(self, pod: AgentPod, name: str, attempt: int, line: CommandLine) -> Order:
         container, kept = pod.container(name), self._pods.get(pod.uid)
