@@ -146,6 +146,18 @@ class Components:
         path.chmod(0o600)
         return path
 
+    def administrator(self, server: str) -> Path:
+        """A token that may do anything: client certificates do not pass a proxy."""
+        name, group = "tests-administrator", "rbac.authorization.k8s.io"
+        self.api.create(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts", {"metadata": {"name": name}})
+        binding = {
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}],
+        }
+        self.api.create(f"/apis/{group}/v1/clusterrolebindings", binding)
+        return self.account(name, server=server)
+
     # -- the components of an installation ------------------------------------------------------------------------
     def scheduler(self, *more: str, account: str = "volcano-scheduler", elects: bool = False, server: str = "") -> Process:
         kubeconfig = self.account(account, server=server)
@@ -170,9 +182,9 @@ class Components:
             for n in range(count)
         ]
         file.write_text(yaml.safe_dump_all(shapes))
-        kubeconfig = self.plane.kubeconfig
+        kubeconfig = self.administrator(server) if server else self.plane.kubeconfig
         words = ["--kubeconfig", str(kubeconfig), "--data-dir", str(self.folder / f"agent-{prefix}"), "--nodes-file", str(file)]
-        process = self.start("agent", *words, *(["--master", server] if server else []), name=f"agent-{prefix}")
+        process = self.start("agent", *words, name=f"agent-{prefix}")
         process.wait_for_word("the nodes are ready")
         return process
 

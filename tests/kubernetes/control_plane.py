@@ -51,9 +51,10 @@ def free_port() -> int:
 class ControlPlane:
     """Everything is in one folder and ends with the block."""
 
-    def __init__(self, folder: Path, programs: Path, *, audits: bool = False, more: dict[str, list[str]] | None = None) -> None:
-        """`audits` keeps a line about every request in audit.log; `more` are further flags, by program."""
+    def __init__(self, folder: Path, programs: Path, *, audits: bool = False, controls: bool = True, more: dict[str, list[str]] | None = None) -> None:
+        """`audits` keeps a line about every request in audit.log; `controls` starts the controllers; `more` are flags."""
         self.folder, self._programs, self._audits, self._more = folder, programs, audits, more or {}
+        self._controls = controls
         self.kubeconfig = folder / "kubeconfig"
         self.port, self._etcd_port, self._peer_port = free_port(), free_port(), free_port()
         self.url = f"https://127.0.0.1:{self.port}"
@@ -68,7 +69,8 @@ class ControlPlane:
             self.start("etcd")
             self.start("kube-apiserver")
             self._wait_ready()
-            self.start("kube-controller-manager")
+            if self._controls:
+                self.start("kube-controller-manager")
         except BaseException:
             self.__exit__()
             raise
