@@ -113,6 +113,28 @@ async def test_a_validating_webhook_refuses_with_its_message(place: Place):
     assert (await place.send("GET", f"{CONFIGS}/c")).status == 404
 
 
+@pytest.mark.parametrize(
+    ("said", "status", "reason", "message"),
+    [
+        (None, 400, "", "without explanation"),
+        ({"message": "no"}, 400, "", ": no"),
+        ({"reason": "Forbidden"}, 400, "Forbidden", ": Forbidden"),
+        ({"message": "no", "code": 200, "status": "Success"}, 400, "", ": no"),
+        ({"message": "no", "code": 403, "reason": "Forbidden"}, 403, "Forbidden", ": no"),
+    ],
+)
+async def test_a_refusal_without_a_code_is_a_bad_request(place: Place, said, status: int, reason: str, message: str):
+    place.answers["v"] = lambda _: {"allowed": False, **({"status": said} if said else {})}
+    await place.register("Validating", "v", place.webhook("v"))
+
+    answer = await place.send("POST", CONFIGS, a_config("c"))
+    body = msgspec.json.decode(answer.body)
+
+    assert (answer.status, body["code"], body["status"]) == (status, status, "Failure")
+    assert body["message"].startswith('admission webhook "v.example.com" denied the request') and body["message"].endswith(message)
+    assert not reason or body["reason"] == reason
+
+
 async def test_mutation_comes_in_name_order_and_before_validation(place: Place):
     for name in ("b", "a"):
         place.answers[name] = lambda request: patch({"op": "add", "path": "/data/last", "value": str(len(place.asked))})
@@ -170,14 +192,14 @@ async def test_selectors_rules_and_conditions_say_what_a_webhook_is_about(place:
         )
     ):
         await place.register("Validating", f"v{number}", place.webhook("v", **fields))
-    labelled = a_config("c")
+    labelled = a_config("c", a="1")
     labelled["metadata"]["labels"] = {"checked": "yes"}
 
-    assert (await place.send("POST", CONFIGS, labelled)).status == 403
-    assert (await place.send("POST", CONFIGS.replace("default", "kube-system"), a_config("c"))).status == 403
-    assert (await place.send("POST", CONFIGS, a_config("c", a="bad"))).status == 403
+    assert (await place.send("POST", CONFIGS, labelled)).status == 400
+    assert (await place.send("POST", CONFIGS.replace("default", "kube-system"), a_config("c", a="1"))).status == 400
+    assert (await place.send("POST", CONFIGS, a_config("c", a="bad"))).status == 400
     assert (await place.send("POST", CONFIGS, a_config("c", a="good"))).status == 201
-    assert (await place.send("DELETE", f"{CONFIGS}/c")).status == 403
+    assert (await place.send("DELETE", f"{CONFIGS}/c")).status == 400
 
 
 @pytest.mark.parametrize(

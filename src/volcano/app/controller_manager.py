@@ -1,30 +1,34 @@
-"""`volcano controller-manager`: which controllers exist, which are on, and the process that runs them."""
+"""`volcano controller-manager`: which controllers exist, which are on, and the process that runs them.
+
+What they are told (flags, feature gates) is in controller_settings.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import click
 
+from volcano import __version__
 from volcano.app.component import (
     common_options,
     connected,
     election_options,
     lead_or_just_work,
-    parse_feature_gates,
     run_component,
     tls_context,
 )
 from volcano.app.controller_metrics import ControllerMetrics
+from volcano.app.controller_settings import ControllerSettings, controller_options, settings_from, workers_from
 from volcano.app.endpoints import health_route, metrics_route, serving
 from volcano.app.probing import ask
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock, SystemClock
 from volcano.machinery.controller import Controller
-from volcano.machinery.runner import Runner
+from volcano.machinery.runner import WORKERS, Runner
 
 DEFAULT_CONTROLLERS: Final = "*,-sharding-controller"
 NAMES: Final = (
@@ -39,6 +43,8 @@ NAMES: Final = (
     "colocation-config-controller",
     "sharding-controller",
 )
+GATED: Final = {"job-controller": "VolcanoJobSupport", "cronjob-controller": "CronVolcanoJobSupport"}
+"""Controllers that a feature gate turns off as a whole."""
 
 
 def is_enabled(name: str, chosen: Iterable[str]) -> bool:
@@ -64,20 +70,16 @@ def parse_controllers(text: str) -> list[str]:
 
 
 def make_controllers(
-    chosen: Iterable[str] = tuple(DEFAULT_CONTROLLERS.split(",")),
-    *,
-    scheduler_names: tuple[str, ...] = ("volcano",),
-    inherit_owner_annotations: bool = True,
+    chosen: Iterable[str] = tuple(DEFAULT_CONTROLLERS.split(",")), *, settings: ControllerSettings | None = None
 ) -> list[Controller]:
     """The controllers of a Volcano installation that are on."""
-    chosen = list(chosen)
-    makers = _makers(scheduler_names, inherit_owner_annotations)
-    return [controller for name, make in makers.items() if is_enabled(name, chosen) for controller in make()]
+    chosen, settings = list(chosen), settings or ControllerSettings()
+    gated_off = {name for name, gate in GATED.items() if not settings.has(gate)}
+    makers = _makers(settings)
+    return [make() for name, make in makers.items() if is_enabled(name, chosen) and name not in gated_off]
 
 
-def _makers(
-    scheduler_names: tuple[str, ...], inherit_owner_annotations: bool
-) -> dict[str, Callable[[], list[Controller]]]:
+def _makers(settings: ControllerSettings) -> dict[str, Callable[[], Controller]]:
     from volcano.controllers.colocation import ColocationController
     from volcano.controllers.cronjob import CronJobController
     from volcano.controllers.garbage import GarbageController
@@ -86,28 +88,49 @@ def _makers(
     from volcano.controllers.jobflow import JobFlowController, JobTemplateController
     from volcano.controllers.podgroup import PodGroupController
     from volcano.controllers.queue import QueueController
-    from volcano.controllers.sharding import ShardingController
 
+    commands = settings.has("QueueCommandSync")
     return {
-        "job-controller": lambda: [JobController()],
-        "queue-controller": lambda: [QueueController()],
-        "pg-controller": lambda: [
-            PodGroupController(scheduler_names=scheduler_names, inherit_owner_annotations=inherit_owner_annotations)
-        ],
-        "gc-controller": lambda: [GarbageController()],
-        "jobflow-controller": lambda: [JobFlowController()],
-        "jobtemplate-controller": lambda: [JobTemplateController()],
-        "cronjob-controller": lambda: [CronJobController()],
-        "hyperNode-controller": lambda: [HyperNodeController()],
-        "colocation-config-controller": lambda: [ColocationController()],
-        "sharding-controller": lambda: [ShardingController()],
+        "job-controller": lambda: JobController(
+            max_requeue=settings.max_requeue, commands=commands, priority_classes=settings.has("PriorityClass")
+        ),
+        "queue-controller": lambda: QueueController(max_requeue=settings.max_requeue, commands=commands),
+        "pg-controller": lambda: PodGroupController(
+            scheduler_names=settings.scheduler_names,
+            inherit_owner_annotations=settings.inherit_owner_annotations,
+            workload_support=settings.has("WorkLoadSupport"),
+        ),
+        "gc-controller": GarbageController,
+        "jobflow-controller": JobFlowController,
+        "jobtemplate-controller": JobTemplateController,
+        "cronjob-controller": lambda: CronJobController(local_zone=settings.local_zone),
+        "hyperNode-controller": lambda: HyperNodeController(config_map=settings.controller_configmap),
+        "colocation-config-controller": ColocationController,
+        "sharding-controller": lambda: _sharding(settings),
     }
 
 
+def _sharding(settings: ControllerSettings) -> Controller:
+    from volcano.controllers.sharding import ShardingController
+    from volcano.controllers.sharding.settings import from_flags
+
+    shares = from_flags(
+        settings.scheduler_configs, period=settings.shard_sync_period, follows_nodes=settings.follows_nodes
+    )
+    return ShardingController(settings=shares, config_map=settings.sharding_configmap)
+
+
 async def run_controllers(
-    client: Client, clock: Clock, controllers: list[Controller], metrics: ControllerMetrics | None = None
+    client: Client,
+    clock: Clock,
+    controllers: list[Controller],
+    *,
+    workers: Mapping[str, int] | None = None,
+    metrics: ControllerMetrics | None = None,
 ) -> None:
-    runner = Runner(client, clock, controllers, component="vc-controller-manager", probe=ask)
+    runner = Runner(
+        client, clock, controllers, component="vc-controller-manager", workers=workers or WORKERS, probe=ask
+    )
     async with asyncio.TaskGroup() as group:
         group.create_task(runner.run())
         await runner.synced()
@@ -117,18 +140,12 @@ async def run_controllers(
 
 @click.command()
 @common_options("vc-controller-manager")
-@click.option("--kube-api-qps", type=float, default=50.0, hidden=True)
-@click.option("--kube-api-burst", type=int, default=100, hidden=True)
-@click.option("--scheduler-name", "scheduler_names", multiple=True, default=("volcano",), show_default=True)
-@click.option("--max-requeue-num", type=int, default=15, hidden=True)
-@click.option("--worker-threads", type=int, default=3, hidden=True)
-@click.option("--worker-threads-for-queue", type=int, default=5, hidden=True)
-@click.option("--worker-threads-for-podgroup", type=int, default=5, hidden=True)
-@click.option("--worker-threads-for-gc", type=int, default=1, hidden=True)
-@click.option("--worker-threads-for-cronjob", type=int, default=3, hidden=True)
+@click.option("--kube-api-qps", type=float, default=50.0, help="Accepted; the API server's own flow control decides.")
+@click.option("--kube-api-burst", type=int, default=100, help="Accepted; the API server's own flow control decides.")
 @click.option("--listen-address", default=":8081", show_default=True, help="Where /metrics is served.")
-@click.option("--inherit-owner-annotations", type=bool, default=True, is_flag=False, flag_value=True)
 @click.option("--controllers", default=DEFAULT_CONTROLLERS, show_default=True, help="Which controllers run.")
+@controller_options
+@click.version_option(__version__, prog_name="vc-controller-manager")
 def controller_manager_command(**flags: Any) -> None:
     """Run Volcano's controllers against any Kubernetes API server.
 
@@ -136,13 +153,10 @@ def controller_manager_command(**flags: Any) -> None:
     Example:
       volcano controller-manager --kubeconfig ~/.kube/config --leader-elect=false
     """
-    chosen = parse_controllers(flags["controllers"])
-    parse_feature_gates(flags["feature_gates"])
-    controllers = make_controllers(
-        chosen,
-        scheduler_names=tuple(flags["scheduler_names"]),
-        inherit_owner_annotations=flags["inherit_owner_annotations"],
-    )
+    try:
+        controllers = make_controllers(parse_controllers(flags["controllers"]), settings=settings_from(flags))
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--scheduler-configs") from error
     run_component(lambda: _main(flags, controllers), verbosity=flags["verbosity"])
 
 
@@ -159,5 +173,6 @@ async def _main(flags: dict[str, Any], controllers: list[Controller]) -> None:
         client = await stack.enter_async_context(
             connected(flags["kubeconfig"], flags["master"], clock=clock, agent="vc-controller-manager")
         )
-        work = lambda: run_controllers(client, clock, controllers, metrics)  # noqa: E731
+        workers = workers_from(flags)
+        work = lambda: run_controllers(client, clock, controllers, workers=workers, metrics=metrics)  # noqa: E731
         await lead_or_just_work(client, clock, election_options(flags), work)

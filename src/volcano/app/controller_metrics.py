@@ -9,11 +9,12 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram
 
-from volcano.api.batch import Job, Phase
+from volcano.api.batch import Job
 from volcano.api.core import Pod
 from volcano.api.meta import Key
 from volcano.api.scheduling import Queue
 from volcano.api.sources import JobFlowSource
+from volcano.controllers.job.measures import creation_latency, ended
 from volcano.machinery.metrics import SUBSYSTEM, exponential
 from volcano.machinery.world import Change, Mirror
 
@@ -63,16 +64,15 @@ class ControllerMetrics:
                 gauge.remove(change.old.name)
 
     def _job(self, change: Change[Job]) -> None:
-        old, new = change.old, change.new
+        new = change.new
         if new is None:
             for gauge, labels in self._counted.pop(change.object.key, ()):
                 gauge.remove(*labels)
             return
-        phase = new.status.state.phase
-        if old is None or old.status.state.phase == phase or phase not in (Phase.COMPLETED, Phase.FAILED):
+        end = ended(change)
+        if end is None:
             return
-        gauge = self._completed if phase == Phase.COMPLETED else self._failed
-        labels = (str(new.key), new.spec.queue)
+        gauge, labels = self._completed if end.completed else self._failed, (end.job, end.queue)
         gauge.labels(*labels).inc()
         self._counted.setdefault(new.key, set()).add((gauge, labels))
 
@@ -93,6 +93,6 @@ class ControllerMetrics:
         job = mirror.get(Job, Key(pod.namespace, owner.name)) if owner is not None and owner.kind == "Job" else None
         if job is None or owner is None or job.uid != owner.uid:
             return
-        begun, made = job.metadata.creation_timestamp, pod.metadata.creation_timestamp
-        if begun is not None and made is not None:
-            self._latency.observe(max(0.0, (made - begun).total_seconds() * 1000))
+        latency = creation_latency(job, change)
+        if latency is not None:
+            self._latency.observe(latency.total_seconds() * 1000)

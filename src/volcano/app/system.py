@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from datetime import tzinfo
 from typing import Final
 
 import msgspec
@@ -19,6 +20,12 @@ from volcano.api.scheme import resource_type
 from volcano.apiserver.app import ApiServer
 from volcano.app.cluster_controllers import make_cluster_controllers
 from volcano.app.controller_manager import make_controllers
+from volcano.app.controller_metrics import ControllerMetrics
+from volcano.app.controller_settings import ControllerSettings
+from volcano.app.controllers_proxy import NAME as CONTROLLERS_SERVICE
+from volcano.app.controllers_proxy import NAMESPACE as CONTROLLERS_NAMESPACE
+from volcano.app.controllers_proxy import controllers_handler, ensure_controllers_service
+from volcano.app.local_zone import local_zone
 from volcano.app.probing import ask
 from volcano.app.scheduler_proxy import NAME as SCHEDULER_SERVICE
 from volcano.app.scheduler_proxy import NAMESPACE as SCHEDULER_NAMESPACE
@@ -61,6 +68,7 @@ class SystemSettings(msgspec.Struct, frozen=True):
     adopt_plain_pods: bool = True
     root_certificate: str = ""  # by which pods know the API server
     workers: int = 8
+    local_zone: tzinfo | None = None  # of CronJobs that name none; this process's
 
 
 class System:
@@ -79,7 +87,7 @@ class System:
         self.controllers = Runner(
             self.client("vc-controller-manager"),
             clock,
-            make_controllers(scheduler_names=self._settings.scheduler_names),
+            make_controllers(settings=self._controller_settings()),
             component="vc-controller-manager",
             workers=self._settings.workers,
             probe=ask,
@@ -93,6 +101,7 @@ class System:
         )
         self.scheduler = SchedulerService(self.client("vc-scheduler"), clock, self._scheduler_settings())
         self.agents = [make(self.client(f"volcano-agent-{number}")) for number, make in enumerate(agents)]
+        self.metrics = ControllerMetrics()
         self._ready = asyncio.Event()
 
     def client(self, component: str) -> Client:
@@ -111,7 +120,10 @@ class System:
         bootstrap = self.client("volcano-bootstrap")
         await ensure_configuration(bootstrap)
         await ensure_service(bootstrap)
-        self.server.backend.local_services[SCHEDULER_NAMESPACE, SCHEDULER_SERVICE] = scheduler_handler(self.scheduler)
+        await ensure_controllers_service(bootstrap)
+        local = self.server.backend.local_services
+        local[SCHEDULER_NAMESPACE, SCHEDULER_SERVICE] = scheduler_handler(self.scheduler)
+        local[CONTROLLERS_NAMESPACE, CONTROLLERS_SERVICE] = controllers_handler(self.metrics.registry)
         async with asyncio.TaskGroup() as group:
             group.create_task(self.controllers.run())
             group.create_task(self.cluster.run())
@@ -119,11 +131,16 @@ class System:
             for agent in self.agents:
                 group.create_task(agent.run())
             await self.controllers.synced()
+            self.metrics.follow(self.controllers.mirror)
             await self.cluster.synced()
             await self.scheduler.ready()
             for agent in self.agents:
                 await agent.ready()
             self._ready.set()
+
+    def _controller_settings(self) -> ControllerSettings:
+        zone = self._settings.local_zone or local_zone()
+        return ControllerSettings(scheduler_names=self._settings.scheduler_names, local_zone=zone)
 
     def _scheduler_settings(self) -> SchedulerSettings:
         chosen = self._settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
@@ -29,7 +29,7 @@ LOUD_AFTER: Final = timedelta(seconds=1)  # a failure that keeps coming back is 
 
 
 class Runner:
-    """Some controllers on one Mirror, with one client."""
+    """Some controllers on one Mirror, with one client. `workers` is how many objects each works on at a time."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Runner:
         controllers: Iterable[Controller],
         *,
         component: str = "volcano-controllers",
-        workers: int = WORKERS,
+        workers: int | Mapping[str, int] = WORKERS,
         probe: Any = None,
     ) -> None:
         self._client, self._clock = client, clock
@@ -75,7 +75,7 @@ class Runner:
                 await everything.synced()
             for controller in self._controllers:
                 self._subscribe(controller)
-                for _ in range(self._workers):
+                for _ in range(self._workers_of(controller)):
                     group.create_task(self._work(controller))
             self._synced.set()
 
@@ -89,6 +89,10 @@ class Runner:
                 if reader not in readers:
                     readers.append(reader)
         return kinds
+
+    def _workers_of(self, controller: Controller) -> int:
+        workers = self._workers
+        return workers if isinstance(workers, int) else workers.get(controller.name, WORKERS)
 
     def _follows_every_kind(self) -> bool:
         return any(PartialObject in (*each.wakes_on, *each.reads) for each in self._controllers)

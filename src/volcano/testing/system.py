@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from datetime import UTC
 from typing import Any
 
 from volcano.agent.agent import Agent
@@ -51,6 +52,7 @@ async def virtual_system(
     server = ApiServer(store, clock=clock, ids=SeededIds(seed), admission=VolcanoAdmission(store))
     await server.start()
     shapes = node_settings or simulated_nodes(nodes, capacity=capacity)
+    settings = settings or SystemSettings(local_zone=UTC)  # stories are the same wherever they are told
     system = System(
         server, clock, settings=settings, agents=[lambda client: Agent(client, clock, shapes, SimulatedRuntime(clock))]
     )

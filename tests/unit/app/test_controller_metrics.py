@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from tests.system.stories import a_job as a_story_job
+from tests.system.stories import a_task
+
 from volcano.api.batch import Job
 from volcano.api.core import Pod
 from volcano.api.flow import JobFlow
@@ -11,6 +14,7 @@ from volcano.api.scheduling import PodGroup, Queue
 from volcano.app.controller_metrics import ControllerMetrics
 from volcano.controllers.queue import QueueController
 from volcano.testing.pure_world import START, PureWorld
+from volcano.testing.system import on_virtual_time
 
 
 def a_job(phase: str = "Running") -> dict:
@@ -84,3 +88,18 @@ def test_how_long_after_its_job_a_pod_was_made():
     name = "controller_job_to_pod_creation_latency_milliseconds"
     assert value(metrics, f"{name}_count") == 1
     assert value(metrics, f"{name}_sum") == 2000
+
+
+def test_the_embedded_system_tells_its_metrics_through_the_service_proxy():
+    @on_virtual_time
+    async def story(system):
+        from volcano.machinery.transport import Request
+
+        await system.apply(a_story_job("gang", a_task(replicas=2, lasts="10s")))
+        await system.until(lambda: system.phase("gang") == "Completed")
+        path = "/api/v1/namespaces/volcano-system/services/volcano-controllers-service:8081/proxy"
+        page = (await system.client.raw(Request("GET", f"{path}/metrics"))).body.decode()
+
+        assert 'volcano_job_completed_phase_count{job_name="default/gang",queue_name="default"} 1.0' in page
+        assert "volcano_controller_job_to_pod_creation_latency_milliseconds_count" in page
+        assert 'volcano_queue_pod_group_running_count{queue_name="default"}' in page

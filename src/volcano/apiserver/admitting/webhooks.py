@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from volcano.api.errors import ApiError, BadRequest, Forbidden, InternalError, ServiceUnavailable, error_from
+from volcano.api.errors import ApiError, BadRequest, InternalError, ServiceUnavailable, error_from
 from volcano.api.meta import JSON
 from volcano.api.selectors import SelectorError, selector_from
 from volcano.apiserver.admission_hook import DELETE, Attributes
@@ -263,7 +263,5 @@ def _refusal(webhook: JSON, answer: JSON) -> ApiError:
     text += f": {message}" if message else " without explanation"
     code = status.get("code")
     if not isinstance(code, int) or not 400 <= code < 600:
-        code = 403
-    if code == 403:
-        return Forbidden(text)
+        code = 400  # as Kubernetes does: a refusal without a code is the request's fault
     return error_from(code, {**status, "kind": "Status", "message": text})

@@ -63,18 +63,20 @@ class JobController(Controller):
     name: ClassVar = "job"
     indexes: ClassVar[Mapping[type[Resource], Mapping[str, IndexRule]]] = {Command: {TARGET_INDEX: targets_of}}
 
-    def __init__(self, *, max_requeue: int = 15, commands: bool = True) -> None:
+    def __init__(self, *, max_requeue: int = 15, commands: bool = True, priority_classes: bool = True) -> None:
         self._limit = max_requeue
         self._patience = FIRST_DELAY * ((1 << min(max_requeue, 40)) - 1) if max_requeue >= 0 else None
         self._obeys = commands
+        self._classes: tuple[type[Resource], ...] = (PriorityClass,) if priority_classes else ()
 
     @property
     def wakes_on(self) -> Mapping[type[Resource], Waker]:
-        return {Job: job_changes, Pod: pod_changes, PodGroup: group_changes, Command: command_changes}
+        wakers: dict[type[Resource], Waker] = {Job: job_changes, Pod: pod_changes, PodGroup: group_changes}
+        return {**wakers, Command: command_changes} if self._obeys else wakers
 
     @property
     def reads(self) -> tuple[type[Resource], ...]:
-        return (Queue, PriorityClass, PersistentVolumeClaim, Service)
+        return (Queue, *self._classes, PersistentVolumeClaim, Service)
 
     def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
         job = world.get(Job, key)

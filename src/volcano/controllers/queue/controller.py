@@ -44,12 +44,14 @@ class QueueController(Controller):
 
     name: ClassVar = "queue"
 
-    def __init__(self, *, max_requeue: int = 15) -> None:
+    def __init__(self, *, max_requeue: int = 15, commands: bool = True) -> None:
         self._max_requeue = max_requeue
+        self._obeys = commands
 
     @property
     def wakes_on(self) -> Mapping[type[Resource], Waker]:
-        return {Queue: self_key, PodGroup: by(_queue_of), Command: _commands}
+        wakers: dict[type[Resource], Waker] = {Queue: self_key, PodGroup: by(_queue_of)}
+        return {**wakers, Command: _commands} if self._obeys else wakers
 
     def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
         requests = [cause for cause in causes if isinstance(cause, Request)]
