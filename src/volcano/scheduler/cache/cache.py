@@ -174,7 +174,7 @@ class Cache:
         """The snapshot with the batch in it."""
         snapshot = self.snapshot
         snapshot.now, snapshot.uid = now, uid
-        if not len(snapshot.table):
+        if not len(snapshot.table) and not snapshot.tasks:
             self._take_all_nodes(batch)
         for (kind, key), resource in batch.objects.items():
             label = f"{kind.__name__}/{key}"
@@ -315,7 +315,7 @@ class Cache:
         if len(shapes.by_key) > SHAPES_TO_SPARE + 2 * len(tasks):
             live = {task.shape for task in tasks.values()}
             shapes.by_key = {key: shape for key, shape in shapes.by_key.items() if shape in live}
-            shapes.notable = [shape for shape in shapes.notable if shape in live]
+            shapes.sociable = [shape for shape in shapes.sociable if shape in live]
 
 
 def is_adopted(job_id: str) -> bool:

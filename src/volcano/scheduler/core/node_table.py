@@ -64,6 +64,7 @@ class NodeTable:
             self._know(node.capacity)
         self._shape_columns()
         self.notable: dict[Shape, dict[str, Task]] = {}  # present tasks whose presence matters to others
+        self.sociable: dict[Shape, dict[str, Task]] = {}  # of these, the ones with pod (anti-)affinity
         self._pods: PodCounts | None = None
         self.track_presence = True
         self._changed: list[int] = []
@@ -234,14 +235,11 @@ class NodeTable:
             self._pods_present[:, row] -= task.shape.presence
 
     def _notice(self, row: int, task: Task, sign: float) -> None:
-        if task.shape.notable:
-            if sign > 0.0:
-                self.notable.setdefault(task.shape, {})[task.uid] = task
-            else:
-                alike = self.notable.get(task.shape, {})
-                alike.pop(task.uid, None)
-                if not alike:
-                    self.notable.pop(task.shape, None)
+        shape = task.shape
+        if shape.notable:
+            _note(self.notable, task, comes=sign > 0.0)
+        if shape.sociable:
+            _note(self.sociable, task, comes=sign > 0.0)
         if self._pods is not None:
             self._pods.change(row, task, sign > 0.0)
 
@@ -274,3 +272,13 @@ class NodeTable:
     def forget_changes(self) -> None:
         """Start counting anew; marks taken before are void. Done when a session opens."""
         self._changed.clear()
+
+
+def _note(noted: dict[Shape, dict[str, Task]], task: Task, *, comes: bool) -> None:
+    if comes:
+        noted.setdefault(task.shape, {})[task.uid] = task
+        return
+    alike = noted.get(task.shape, {})
+    alike.pop(task.uid, None)
+    if not alike:
+        noted.pop(task.shape, None)

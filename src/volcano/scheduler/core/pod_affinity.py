@@ -111,7 +111,7 @@ class Neighbourhood:
     # -- parts ---------------------------------------------------------------------------------------------------
     def _existing(self, task: Task, among: Mask | None) -> Iterable[tuple[Term, Rows]]:
         """Terms of present pods that mean this one, with the rows of those pods."""
-        for shape, tasks in self._table.notable.items():
+        for shape, tasks in self._table.sociable.items():
             if not self._stated(self.book.of_shape(shape)):
                 continue
             if self.book.quotes(shape):

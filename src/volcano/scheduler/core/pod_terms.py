@@ -105,9 +105,9 @@ def pod_terms(pod: Pod) -> PodTerms:
 
 
 def rows_with(table: NodeTable, concerns: Callable[[Shape], bool]) -> Mask:
-    """Nodes that have a notable pod of such a shape now."""
+    """Nodes that have a pod of such a shape, with affinity, now."""
     mask = table.no_rows()
-    for shape, tasks in table.notable.items():
+    for shape, tasks in table.sociable.items():
         if concerns(shape):
             for task in tasks.values():
                 mask[table.index[task.node]] = True

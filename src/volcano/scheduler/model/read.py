@@ -39,7 +39,7 @@ class Shapes:
     """Interns shapes; one belongs to each cache (or to one build)."""
 
     by_key: dict[bytes, Shape] = field(default_factory=dict)
-    notable: list[Shape] = field(default_factory=list)
+    sociable: list[Shape] = field(default_factory=list)
     number: int = 0
 
     def of(self, pod: Pod) -> Shape:
@@ -47,17 +47,21 @@ class Shapes:
         shape = self.by_key.get(key)
         if shape is None:
             amounts = (request_of(pod), *assumed_request_of(pod))
-            shape = self.by_key[key] = Shape(self.number, *amounts, pod, _is_notable(pod))
+            sociable = _is_sociable(pod)
+            shape = self.by_key[key] = Shape(self.number, *amounts, pod, sociable, sociable or _is_notable(pod))
             self.number += 1
-            if shape.notable:
-                self.notable.append(shape)
+            if sociable:
+                self.sociable.append(shape)
         return shape
+
+
+def _is_sociable(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    return affinity is not None and bool(affinity.pod_affinity or affinity.pod_anti_affinity)
 
 
 def _is_notable(pod: Pod) -> bool:
     spec = pod.spec
-    if spec.affinity is not None and (spec.affinity.pod_affinity or spec.affinity.pod_anti_affinity):
-        return True
     if any(port.host_port for container in (*spec.containers, *spec.init_containers) for port in container.ports):
         return True
     return any(volume.persistent_volume_claim or volume.ephemeral or volume.csi for volume in spec.volumes)

@@ -35,6 +35,7 @@ class Shape:
     assumed_cpu: float  # with Kubernetes' defaults for containers that state nothing
     assumed_memory: float
     pod: Pod  # any one of them, for whoever reads the spec
+    sociable: bool = False  # has pod (anti-)affinity
     notable: bool = False  # has pod (anti-)affinity, host ports or volumes: its presence matters to others
     presence: npt.NDArray[np.float64] = field(init=False)  # what one such pod adds to a node, as Kubernetes counts
 

@@ -68,7 +68,7 @@ class NodeOrder(Plugin):
         self._neighbours = Neighbourhood(
             session.table,
             self._around.namespaces,
-            session.snapshot.shapes.notable,
+            session.snapshot.shapes.sociable,
             stated=_preferences,
             frozen=_any_terms,
         )

@@ -87,7 +87,7 @@ class Predicates(Plugin):
         self._neighbours = Neighbourhood(
             table,
             around.namespaces,
-            session.snapshot.shapes.notable,
+            session.snapshot.shapes.sociable,
             stated=_required_anti_affinity,
             frozen=_required_anti_affinity,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from volcano.api.core import Pod
 from volcano.scheduler.core.node_table import Mask, NodeTable
@@ -16,13 +17,18 @@ class VolumeLimits:
 
     def __init__(self, table: NodeTable, around: Surroundings) -> None:
         self._table, self._around = table, around
-        self._limits: dict[str, dict[int, int]] = {}  # driver → row → most
-        for name, stated in around.csi_nodes.items():
-            row = table.index.get(name)
+
+    @cached_property
+    def _limits(self) -> dict[str, dict[int, int]]:
+        """Driver → row → the most volumes it may have there; read when first asked for."""
+        limits: dict[str, dict[int, int]] = {}
+        for name, stated in self._around.csi_nodes.items():
+            row = self._table.index.get(name)
             for driver in stated.spec.drivers if row is not None else ():
                 most = (driver.allocatable or {}).get("count")
                 if isinstance(most, int) and row is not None:
-                    self._limits.setdefault(driver.name, {})[row] = most
+                    limits.setdefault(driver.name, {})[row] = most
+        return limits
 
     def exceeded(self, task: Task, nodes: NodeView) -> Mask:
         wanted: dict[str, set[str]] = {}
