@@ -120,6 +120,7 @@ def service_account_key(directory: Path) -> bytes:
     from cryptography.hazmat.primitives.asymmetric import ec
 
     path = directory / "service-accounts.key"
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not path.exists():
         write_private(path, _key_bytes(ec.generate_private_key(ec.SECP256R1())))
     return path.read_bytes()

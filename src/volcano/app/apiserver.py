@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from volcano.apiserver.app import ApiServer
+from volcano.apiserver.certificates import service_account_key
 from volcano.apiserver.memory_store import MemoryStore
 from volcano.apiserver.serve import serve
 from volcano.app.admission_plug import VolcanoAdmission
@@ -41,7 +42,8 @@ async def _main(flags: dict[str, Any]) -> None:
     with locked(folder):
         store = MemoryStore() if flags["ephemeral"] else open_store(folder / STORE)
         admission = VolcanoAdmission(store) if flags["admission"] else None
-        server = ApiServer(store, clock=clock, admission=admission)
+        signing_key = service_account_key(folder / "pki")
+        server = ApiServer(store, clock=clock, admission=admission, signing_key=signing_key)
         try:
             await server.start()
             async with serve(

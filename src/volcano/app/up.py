@@ -21,7 +21,7 @@ from volcano.agent.process_settings import ProcessSettings
 from volcano.agent.settings import NodeSettings
 from volcano.agent.simulated_runtime import SimulatedRuntime
 from volcano.apiserver.app import ApiServer
-from volcano.apiserver.certificates import Authority, write_private
+from volcano.apiserver.certificates import Authority, service_account_key, write_private
 from volcano.apiserver.memory_store import MemoryStore
 from volcano.apiserver.serve import serve
 from volcano.apiserver.sqlite_store import SqliteStore, UnusableFile
@@ -79,7 +79,8 @@ async def running_system(
     with locked(folder):
         store = MemoryStore() if ephemeral else open_store(folder / STORE)
         admission = VolcanoAdmission(store)
-        server = ApiServer(store, clock=clock, admission=admission)
+        signing_key = service_account_key(folder / "pki")
+        server = ApiServer(store, clock=clock, admission=admission, signing_key=signing_key)
         try:
             await server.start()
             authority = Authority(folder / "pki", clock.now())
