@@ -23,12 +23,12 @@ import msgspec
 from volcano.agent.cgroups import Cgroups
 from volcano.agent.container_care import ContainerCare
 from volcano.agent.environment import Missing, References
-from volcano.agent.forwarder import Forwarder
 from volcano.agent.images import CommandLine, NoImage, command_line
 from volcano.agent.names import Names
-from volcano.agent.network import HostNetwork, Network, NetworkUnavailable, choose_network
+from volcano.agent.network import NetworkUnavailable
 from volcano.agent.orders import Isolation, container_id, order_for
 from volcano.agent.places import Places
+from volcano.agent.pod_connections import PodConnections
 from volcano.agent.pod_events import (
     KILLED,
     Assigned,
@@ -60,7 +60,6 @@ from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 
 log = logging.getLogger(__name__)
-API_NAMES: Final = "kubernetes.default.svc.cluster.local kubernetes.default.svc kubernetes.default kubernetes"
 TIERS: Final = {
     "root": "pods run in namespaces of their own (mount, UTS, IPC, PID, and user where they have their own network)",
     "user": "pods run in namespaces of their own (user, mount, UTS, IPC, PID)",
@@ -108,10 +107,8 @@ class ProcessRuntime:
         self._is_closed = False
         self._background: set[asyncio.Task[None]] = set()
         self._timers = Timers(clock)
-        self._names = Names(self._timers, self._service_names)
-        self._network: Network = HostNetwork()
-        self._forwarder: Forwarder | None = None
-        self._api_address = ""
+        self._connections = PodConnections(settings, self._supervisor)
+        self._names = Names(self._timers, self._connections.service_names)
         self._variables = dict(settings.environment)
         digest = hashlib.sha256(str(settings.directory).encode()).hexdigest()
         self._cgroups = Cgroups(f"volcano-{digest[:8]}")
@@ -122,56 +119,32 @@ class ProcessRuntime:
         self._report = report
         self._places.open()
         await self._connect()
-        network, why = choose_network(self._settings.pod_network, self._settings.directory, tier=self._supervisor.tier)
-        self._network = network
-        for uid, address in self._known_addresses.items():
-            network.addresses.claim(uid, address)
+        network = await self._connections.open(self._known_addresses)
+        self._variables |= self._connections.variables
         limits = self._cgroups.open()
         self.annotations = {
             "agent.volcano.sh/isolation": TIERS[self._supervisor.tier],
-            "agent.volcano.sh/pod-network": f"{network.name}: {why}",
+            "agent.volcano.sh/pod-network": network,
             "agent.volcano.sh/limits": limits,
         }
-        log.info("%s; %s; %s", TIERS[self._supervisor.tier], why, limits)
+        log.info("%s; network %s; %s", TIERS[self._supervisor.tier], network, limits)
         self._background = {self._go(self._timers.run()), self._go(self._refresh_volumes())}
-        await self._open_api_server()
 
     async def close(self) -> None:
         self._is_closed = True
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._forwarder is not None:
-            await self._forwarder.close()
-        if not any(_is_live(record) for record in self._records.values()):
+        is_idle = not any(_is_live(record) for record in self._records.values())
+        if is_idle:
             with contextlib.suppress(SupervisorError):
                 await self._supervisor.ask("end")
-            self._network.close()
             self._cgroups.close()
+        await self._connections.close(take_down=is_idle)
         await self._supervisor.close()
 
     def saw(self, pod: AgentPod, *, is_gone: bool) -> None:
         self._names.saw(pod, is_gone=is_gone)
-
-    async def _open_api_server(self) -> None:
-        """Pods find the API server by its usual name, wherever it is."""
-        found = self._settings.api_server()
-        if found is None:
-            return
-        host, port = found
-        self._api_address = host
-        if host.startswith("127.") and self._network.api_address != host:
-            self._api_address = self._network.api_address
-            self._forwarder = Forwarder((self._api_address, port), found)
-            await self._forwarder.open()
-        self._variables |= {
-            "KUBERNETES_SERVICE_HOST": "kubernetes.default.svc",
-            "KUBERNETES_SERVICE_PORT": str(port),
-            "KUBERNETES_SERVICE_PORT_HTTPS": str(port),
-        }
-
-    def _service_names(self) -> list[tuple[str, str]]:
-        return [(API_NAMES, self._api_address)] if self._api_address else []
 
     # -- for the kubelet's endpoint ---------------------------------------------------------------------------
     def log_file(self, pod: AgentPod, container: str, attempt: int) -> Path:
@@ -244,7 +217,7 @@ class ProcessRuntime:
     async def _prepare(self, pod: AgentPod, kept: SandboxedPod) -> None:
         await self._take_turn(kept)
         try:
-            kept.address = await self._connect_pod(pod)
+            kept.address = await self._connections.connect(pod)
             kept.references = await self._volumes.references(
                 pod, address=kept.address, host_address=self._settings.host_address
             )
@@ -296,17 +269,6 @@ class ProcessRuntime:
                 container = pod.container(name)
                 if container is not None:
                     self._probe(pod, container, int(attempt))
-
-    async def _connect_pod(self, pod: AgentPod) -> str:
-        """The pod's address, with its namespaces made."""
-        if pod.spec.host_network:
-            wire, address = None, self._settings.host_address
-        else:
-            wire, address = self._network.wire(pod.uid), self._network.addresses.take(pod.uid)
-        if self._supervisor.tier != "none":
-            opened = await self._supervisor.ask("open_pod", pod=pod.uid, wire=wire)
-            address = opened["address"] or address
-        return address
 
     def _write_names(self, pod: AgentPod, kept: SandboxedPod) -> None:
         folder = self._settings.pods / pod.uid
@@ -390,7 +352,7 @@ class ProcessRuntime:
     def _isolation(self) -> Isolation:
         isolated = self._supervisor.tier != "none"
         # On the machine's own network a user namespace would take the right to low ports away.
-        users = self._supervisor.tier == "root" and self._network.name == "isolated"
+        users = self._supervisor.tier == "root" and self._connections.is_isolated
         return Isolation(isolated, isolated, users, home=os.path.expanduser("~"))
 
     # -- ending -----------------------------------------------------------------------------------------------
@@ -475,10 +437,7 @@ class ProcessRuntime:
         if kept is not None and kept.preparing is not None:
             await asyncio.wait((kept.preparing,))
             self._end_turn(kept)
-        if self._supervisor.tier != "none":
-            with contextlib.suppress(SupervisorError):
-                await self._supervisor.ask("close_pod", pod=uid)
-        self._network.addresses.give_back(uid)
+        await self._connections.disconnect(uid)
         await self._clock.run(lambda: self._places.remove(uid))
 
     async def _forget(self, uid: str) -> None:

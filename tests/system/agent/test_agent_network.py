@@ -103,7 +103,7 @@ async def test_the_api_server_on_loopback_is_reachable_by_its_usual_name(machine
 async def test_nothing_of_the_network_stays_behind(machine):
     await machine.create(a_pod("brief", "true"))
     await machine.until_phase("brief", "Succeeded")
-    bridge = machine.runtime._network._bridge
+    bridge = machine.runtime._connections._network._bridge
     assert os.path.exists(f"/sys/class/net/{bridge}")
 
     await machine.stop()
