@@ -80,14 +80,18 @@ def installed(plane: ControlPlane, api: Client) -> str:
             install, env={**os.environ, "KUBECONFIG": str(plane.kubeconfig)}, capture_output=True, text=True, timeout=120
         )
         assert done.returncode == 0, done.stderr
-    # The webhooks are switched on by the tests that serve them
+    switch_off_webhooks(api)
+    wait_for(lambda: api.get(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/volcano-scheduler").status == 200)
+    return NAMESPACE
+
+
+def switch_off_webhooks(api: Client) -> None:
+    """They are switched on by the tests that serve them."""
     for kind in ("mutating", "validating"):
         root = f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations"
         for body in api.get(root).body["items"]:
             if body["metadata"]["name"].startswith("volcano-admission-service"):
                 api.delete(f"{root}/{body['metadata']['name']}")
-    wait_for(lambda: api.get(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/volcano-scheduler").status == 200)
-    return NAMESPACE
 
 
 @pytest.fixture(scope="session")

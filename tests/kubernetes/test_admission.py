@@ -81,7 +81,6 @@ def refused(answer: Answer) -> bool:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (job(tasks=[]), "No task specified in job spec"),
         (job(tasks=[TASK, TASK]), "duplicated task name"),
         (job(minAvailable=3), "'minAvailable' should not be greater than total replicas"),
         (job(tasks=[{**TASK, "minAvailable": 2}]), "'minAvailable' is greater than 'replicas'"),

@@ -15,7 +15,7 @@ from tests.system.stories import a_queue
 from volcano.app.deployment.installation import installation
 from volcano.app.deployment.values import Values
 
-from .conftest import CHART
+from .conftest import CHART, switch_off_webhooks
 from .control_plane import ControlPlane
 
 SETTINGS = [
@@ -91,7 +91,8 @@ def test_an_upgrade_keeps_definitions_and_objects(helm: Path, running: Any, inst
     before = api.get(definition).body["metadata"]["uid"]
     zero = [word for name in ("scheduler", "controllers", "admission") for word in ("--set", f"{name}.replicas=0")]
 
-    run(helm, "upgrade", "volcano", str(CHART), "--namespace", installed, "--set", "admission.mode=none", "--set", "logLevel=1", *zero, kubeconfig=plane.kubeconfig)
+    run(helm, "upgrade", "volcano", str(CHART), "--namespace", installed, "--set", "logLevel=1", *zero, kubeconfig=plane.kubeconfig)
+    switch_off_webhooks(api)
 
     assert api.get(definition).body["metadata"]["uid"] == before
     assert api.get(f"{queues}/kept").body["spec"]["weight"] == 7

@@ -19,6 +19,7 @@ from volcano.api.errors import (
     AlreadyExists,
     ApiError,
     Conflict,
+    Invalid,
     NotFound,
     ServiceUnavailable,
     Timeout,
@@ -189,9 +190,9 @@ class Applier:
         except NotFound:
             if not step.gone_ok:
                 raise
-        except Conflict as error:
-            # The name now belongs to another object: the one meant is gone.
-            if not (step.gone_ok and target.uid and "uid" in error.message.lower()):
+        except (Conflict, Invalid) as error:
+            # The name now belongs to another object: the one meant is gone. Custom objects say it by Invalid.
+            if not (step.gone_ok and target.uid and _is_about_uid(error)):
                 raise
 
     async def _delete(self, step: Delete) -> None:
@@ -272,3 +273,8 @@ def _guarded(body: JSON, target: Ref) -> JSON:
     """A merge patch that carries the uid and resource version it was decided on; the server refuses others."""
     guard = _preconditions(target)
     return {**body, "metadata": {**body.get("metadata", {}), **guard}} if guard else body
+
+
+def _is_about_uid(error: ApiError) -> bool:
+    told = ("UID in precondition", "UID in the precondition", "uid mismatch", "metadata.uid: Invalid value")
+    return any(words in error.message for words in told)

@@ -1,0 +1,212 @@
+"""Throughput and API requests per pod on a real kube-apiserver with simulated nodes.
+
+    python benchmarks/kubernetes_throughput.py [--nodes 1000] [--shapes 1000x1,100x10,10x100,1x1000] [--repeat 1]
+
+Each shape is jobs × pods, every job a gang. Pods per second count from the first submit to the last bind; requests
+are the difference of the server's own apiserver_request_total once all jobs run, events and leases apart.
+Needs the programs of `make kubernetes`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.kubernetes.control_plane import ControlPlane, binaries
+from volcano.api.batch import Job
+from volcano.api.core import Namespace, Pod
+from volcano.api.crds import crd_manifests
+from volcano.api.errors import ApiError
+from volcano.api.meta import Key
+from volcano.api.scheduling import Queue
+from volcano.api.scheme import find_resource_type, resource_type
+from volcano.machinery.client import Client
+from volcano.machinery.clock import SystemClock
+from volcano.machinery.http_transport import HttpTransport
+from volcano.machinery.informer import Informer
+from volcano.machinery.kubeconfig import load_endpoint
+from volcano.machinery.transport import Request
+from volcano.machinery.world import Mirror
+
+SUBMITTERS = 32
+LINE = re.compile(r'^apiserver_request_total\{(.*)\} (\S+)$', re.M)
+APART = {"events", "leases", "nodes", "endpointslices", "configmaps", "serviceaccounts", "namespaces"}
+"""Not the jobs' doing: events (counted on their own), heartbeats, and what makes a namespace."""
+
+
+def job(name: str, size: int) -> dict:
+    container = {"name": "c", "image": "any", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}
+    task = {"name": "t", "replicas": size, "template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}
+    spec = {"minAvailable": size, "schedulerName": "volcano", "queue": "default", "tasks": [task]}
+    return {"metadata": {"name": name, "namespace": "bench"}, "spec": spec}
+
+
+async def requests_so_far(client: Client) -> Counter[str]:
+    text = (await client.raw(Request("GET", "/metrics"))).body.decode()
+    found: Counter[str] = Counter()
+    for labels, value in LINE.findall(text):
+        fields = dict(re.findall(r'(\w+)="([^"]*)"', labels))
+        if fields["verb"] in ("WATCH", "LIST", "CONNECT") or not fields["resource"]:
+            continue
+        where = fields["resource"] + (f"/{fields['subresource']}" if fields.get("subresource") else "")
+        found[f"{fields['verb']} {where}"] += int(float(value))
+    return found
+
+
+async def until(condition, *, within: float, why: str) -> None:
+    end = time.monotonic() + within
+    while not condition():
+        if time.monotonic() > end:
+            raise SystemExit(f"not within {within:.0f} s: {why}")
+        await asyncio.sleep(0.01)
+
+
+async def shape(client: Client, mirror: Mirror, jobs: int, size: int) -> tuple[float, Counter[str]]:
+    """Pods per second, and requests by kind."""
+    before = await requests_so_far(client)
+    waiting = iter(range(jobs))
+    begun = time.monotonic()
+
+    async def submit() -> None:
+        for number in waiting:
+            await client.create(resource_type(Job), job(f"j-{number}", size))
+
+    await asyncio.gather(*(submit() for _ in range(min(SUBMITTERS, jobs))))
+    total = jobs * size
+    bound: set[str] = set()
+    last = begun
+
+    def all_bound() -> bool:
+        nonlocal last
+        pods = [pod.name for pod in mirror.all(Pod) if pod.spec.node_name]
+        if len(pods) > len(bound):
+            bound.update(pods)
+            last = time.monotonic()
+        return len(bound) >= total
+
+    await until(all_bound, within=300, why=f"{total} pods are bound")
+    rate = total / (last - begun)
+    await until(
+        lambda: sum(each.status.running == size for each in mirror.all(Job)) == jobs, within=120, why="all jobs run"
+    )
+    await asyncio.sleep(3)
+    asked = await requests_so_far(client) - before
+    jobs_type = resource_type(Job)
+    gone = iter(range(jobs))
+
+    async def delete() -> None:
+        for number in gone:
+            await client.delete(jobs_type, Key("bench", f"j-{number}"), {"propagationPolicy": "Background"})
+
+    await asyncio.gather(*(delete() for _ in range(SUBMITTERS)))
+    await until(lambda: not mirror.all(Job) and not mirror.all(Pod), within=300, why="everything is deleted")
+    return rate, asked
+
+
+@contextlib.contextmanager
+def components(plane: ControlPlane, folder: Path, nodes: int) -> Iterator[None]:
+    kubeconfig = ["--kubeconfig", str(plane.kubeconfig)]
+    commands = [
+        ["agent", *kubeconfig, "--data-dir", str(folder / "agent"), "--simulated-nodes", str(nodes), "--lease-duration", "1200s"],
+        ["scheduler", *kubeconfig, "--leader-elect=false"],
+        ["controller-manager", *kubeconfig, "--leader-elect=false"],
+    ]
+    profile = os.environ.get("VOLCANO_PROFILE", "")
+    running = []
+    try:
+        for words in commands:
+            log = (folder / f"{words[0]}.log").open("wb")
+            start = [sys.executable, "-m", "volcano", *words]
+            if profile == words[0]:
+                start = [sys.executable, "-m", "cProfile", "-o", f"/tmp/{profile}.prof", "-m", "volcano", *words]
+            running.append(subprocess.Popen(start, stdout=log, stderr=log))
+        yield
+    finally:
+        for process in running:
+            process.terminate()
+        for process in running:
+            process.wait()
+        for words in commands:
+            text = (folder / f"{words[0]}.log").read_text().strip().splitlines()
+            troubles = [line for line in text if " W " in line or " E " in line or "Error" in line]
+            if troubles:
+                print(f"{words[0]}: {len(troubles)} complaints, the last: {troubles[-1][:300]}", file=sys.stderr)
+
+
+async def bench(plane: ControlPlane, options: argparse.Namespace) -> None:
+    clock = SystemClock()
+    client = Client(HttpTransport(load_endpoint(plane.kubeconfig), clock), agent="benchmark")
+    definitions = find_resource_type("apiextensions.k8s.io", "CustomResourceDefinition")
+    for body in crd_manifests():
+        await client.create(definitions, body)
+    for name in ("bench", "volcano-system"):
+        await client.create(resource_type(Namespace), {"metadata": {"name": name}})
+    mirror = Mirror(clock.now)
+    with components(plane, plane.folder, options.nodes):
+        await ready(client, options.nodes)
+        informers = [Informer(client, mirror, clock, kind, namespace="bench") for kind in (Pod, Job)]
+        tasks = [asyncio.ensure_future(informer.run()) for informer in informers]
+        for informer in informers:
+            await informer.synced()
+        for _ in range(options.repeat):
+            for text in options.shapes.split(","):
+                jobs, size = map(int, text.split("x"))
+                tell(jobs, size, *await shape(client, mirror, jobs, size), detailed=options.detail)
+        for task in tasks:
+            task.cancel()
+    await client.close()
+
+
+async def ready(client: Client, nodes: int) -> None:
+    nodes_type = find_resource_type("", "Node")
+    end = time.monotonic() + 180
+    while time.monotonic() < end:
+        with contextlib.suppress(ApiError):
+            queue = await client.get(Queue, Key("", "default"))
+            found = await client.list_json(nodes_type, resourceVersion="0")
+            if queue.status.state == "Open" and len(found["items"]) >= nodes:
+                return
+        await asyncio.sleep(0.5)
+    raise SystemExit("the components were not ready within 180 s")
+
+
+def tell(jobs: int, size: int, rate: float, asked: Counter[str], *, detailed: bool) -> None:
+    pods = jobs * size
+    events = sum(count for what, count in asked.items() if what.split()[1] == "events")
+    others = {what: count for what, count in asked.items() if what.split()[1].partition("/")[0] not in APART}
+    print(f"{jobs:>5} x {size:<5} {rate:7.1f} pods/s   {sum(others.values()) / pods:5.2f} requests/pod   {events / pods:5.2f} events/pod", flush=True)
+    if detailed:
+        for what, count in sorted(others.items(), key=lambda item: -item[1]):
+            print(f"              {count / pods:6.3f} {what}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--nodes", type=int, default=1000)
+    parser.add_argument("--shapes", default="1000x1,100x10,10x100,1x1000")
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--detail", action="store_true", help="requests by kind")
+    options = parser.parse_args()
+    programs = binaries()
+    if programs is None:
+        print("the control plane is not built (make kubernetes): skipped")
+        return
+    patient = {"kube-controller-manager": ["--node-monitor-grace-period=3000s"]}
+    with tempfile.TemporaryDirectory() as folder, ControlPlane(Path(folder), programs, more=patient) as plane:
+        asyncio.run(bench(plane, options))
+
+
+if __name__ == "__main__":
+    main()
