@@ -25,6 +25,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.kubernetes.control_plane import ControlPlane, binaries
+
 from volcano.api.batch import Job
 from volcano.api.core import Namespace, Pod
 from volcano.api.crds import crd_manifests
@@ -119,7 +120,7 @@ async def shape(client: Client, mirror: Mirror, jobs: int, size: int) -> tuple[f
 def components(plane: ControlPlane, folder: Path, nodes: int) -> Iterator[None]:
     kubeconfig = ["--kubeconfig", str(plane.kubeconfig)]
     commands = [
-        ["agent", *kubeconfig, "--data-dir", str(folder / "agent"), "--simulated-nodes", str(nodes), "--lease-duration", "1200s"],
+        ["agent", *kubeconfig, f"--data-dir={folder / 'agent'}", f"--simulated-nodes={nodes}", "--lease-duration=1200s"],
         ["scheduler", *kubeconfig, "--leader-elect=false"],
         ["controller-manager", *kubeconfig, "--leader-elect=false"],
     ]
@@ -186,7 +187,8 @@ def tell(jobs: int, size: int, rate: float, asked: Counter[str], *, detailed: bo
     pods = jobs * size
     events = sum(count for what, count in asked.items() if what.split()[1] == "events")
     others = {what: count for what, count in asked.items() if what.split()[1].partition("/")[0] not in APART}
-    print(f"{jobs:>5} x {size:<5} {rate:7.1f} pods/s   {sum(others.values()) / pods:5.2f} requests/pod   {events / pods:5.2f} events/pod", flush=True)
+    figures = f"{rate:7.1f} pods/s   {sum(others.values()) / pods:5.2f} requests/pod   {events / pods:5.2f} events/pod"
+    print(f"{jobs:>5} x {size:<5} {figures}", flush=True)
     if detailed:
         for what, count in sorted(others.items(), key=lambda item: -item[1]):
             print(f"              {count / pods:6.3f} {what}")
