@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Final
 
 from volcano.agent.environment import Missing
 from volcano.agent.orders import TERMINATION_LOG, Place, sub_path_of
 from volcano.agent.process_settings import ProcessSettings
-from volcano.agent.volumes import memory_folder
 from volcano.api.kubelet import AgentContainer, AgentPod
 
 LONGEST_MESSAGE: Final = 4096
@@ -27,6 +26,7 @@ class Places:
     def open(self) -> None:
         for folder in (self._settings.directory, self._settings.pods, self._settings.logs):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._settings.memory.mkdir(mode=0o700, parents=True, exist_ok=True)
         (self._settings.directory / "resolv.conf").write_bytes(resolver_file())
 
     def make(
@@ -42,7 +42,7 @@ class Places:
         folder = self._settings.pods / pod.uid
         own = folder / f"{container.name}.{attempt}"
         logs = self.log_file(pod, container.name, attempt).parent
-        memory = memory_folder(pod.uid)
+        memory = self._settings.memory / pod.uid
         for each in (folder, own, logs.parent, logs, memory):
             each.mkdir(exist_ok=True)
         for each in (own / "tmp", memory / "shm"):
@@ -82,7 +82,16 @@ class Places:
     def remove(self, uid: str) -> None:
         """All but the logs."""
         shutil.rmtree(self._settings.pods / uid, ignore_errors=True)
-        shutil.rmtree(memory_folder(uid), ignore_errors=True)
+        shutil.rmtree(self._settings.memory / uid, ignore_errors=True)
+
+    def strangers(self, uids: Set[str]) -> set[str]:
+        """Pods that something is kept of, other than these."""
+        found = {each.name for folder in (self._settings.pods, self._settings.memory) for each in folder.iterdir()}
+        return found - uids
+
+    def close(self) -> None:
+        """Nothing runs: what is in memory goes."""
+        shutil.rmtree(self._settings.memory, ignore_errors=True)
 
     def remove_logs(self, uid: str) -> None:
         for folder in self._settings.logs.glob(f"*_{uid}"):

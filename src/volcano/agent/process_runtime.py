@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import logging
 import math
 import os
@@ -90,7 +89,7 @@ class ProcessRuntime:
 
     def __init__(self, client: Client, clock: Clock, settings: ProcessSettings) -> None:
         self._clock, self._settings = clock, settings
-        self._volumes = Volumes(client, settings.pods)
+        self._volumes = Volumes(client, settings.pods, settings.memory)
         self._places = Places(settings)
         self._care = ContainerCare(clock, self.execute, lambda uid, event: self._report(uid, event))
         self._supervisor = SupervisorClient(
@@ -110,8 +109,7 @@ class ProcessRuntime:
         self._connections = PodConnections(settings, self._supervisor)
         self._names = Names(self._timers, self._connections.service_names)
         self._variables = dict(settings.environment)
-        digest = hashlib.sha256(str(settings.directory).encode()).hexdigest()
-        self._cgroups = Cgroups(f"volcano-{digest[:8]}")
+        self._cgroups = Cgroups(f"volcano-{settings.digest}")
         self.annotations: dict[str, str] = {}
 
     # -- the runtime's contract -------------------------------------------------------------------------------
@@ -140,6 +138,7 @@ class ProcessRuntime:
             with contextlib.suppress(SupervisorError):
                 await self._supervisor.ask("end")
             self._cgroups.close()
+            self._places.close()
         await self._connections.close(take_down=is_idle)
         await self._supervisor.close()
 
@@ -187,7 +186,7 @@ class ProcessRuntime:
 
     def end_strangers(self, uids: Set[str]) -> None:
         strangers = {record["container"].split("/")[0] for record in self._records.values()} - uids
-        strangers |= {folder.name for folder in self._settings.pods.iterdir()} - uids
+        strangers |= self._places.strangers(uids)
         for uid in strangers:
             self._go(self._forget(uid))
 

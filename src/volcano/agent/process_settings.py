@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +39,16 @@ class ProcessSettings:
     @property
     def pods(self) -> Path:
         return self.directory / "pods"
+
+    @property
+    def memory(self) -> Path:
+        """What pods keep in memory: their /dev/shm, and volumes that ask for it."""
+        return Path("/dev/shm") / f"volcano-{self.digest}"
+
+    @property
+    def digest(self) -> str:
+        """A short name for this agent on its machine."""
+        return hashlib.sha256(str(self.directory).encode()).hexdigest()[:8]
 
     @property
     def logs(self) -> Path:

@@ -26,8 +26,8 @@ LARGEST_FILE: Final = 4 * 1024 * 1024
 class Volumes:
     """Volumes of all pods of one agent, below one folder."""
 
-    def __init__(self, client: Client, pods: Path) -> None:
-        self._client, self._pods = client, pods
+    def __init__(self, client: Client, pods: Path, memory: Path) -> None:
+        self._client, self._pods, self._memory = client, pods, memory
 
     async def references(self, pod: AgentPod, *, address: str, host_address: str) -> References:
         """What the pod's environment and volumes refer to, read now; what is not there is simply missing."""
@@ -56,7 +56,7 @@ class Volumes:
             return str(folder)
         if volume.empty_dir is not None or volume.ephemeral is not None:
             if (volume.empty_dir or {}).get("medium") == "Memory":
-                folder = memory_folder(pod.uid) / volume.name
+                folder = self._memory / pod.uid / volume.name
             folder.mkdir(parents=True, exist_ok=True)
             folder.chmod(0o777)
             return str(folder)
@@ -161,8 +161,3 @@ def host_folder(source: JSON, *, mode: int = 0o755) -> str:
         case "" if not path.exists():
             path.mkdir(parents=True, exist_ok=True)
     return str(path)
-
-
-def memory_folder(uid: str) -> Path:
-    """Where a pod's volumes in memory are."""
-    return Path("/dev/shm") / f"volcano-{uid}"
