@@ -61,6 +61,7 @@ class Supervisor:
         self._execs: dict[int, tuple[Connection, int]] = {}
         self._answers: dict[int, tuple[Connection, int, str]] = {}  # pipe → who asked to start what
         self._pods: dict[str, dict[str, int]] = {}  # pod → descriptors of its namespaces
+        self._bridges: set[str] = set()
         self._go: dict[int, tuple[int, int]] = {}  # pipe of a start → its holder, and where it waits
         self._addresses: dict[str, str] = {}
         self._life, self._life_end = os.pipe()
@@ -91,6 +92,9 @@ class Supervisor:
                 key.data(key, mask)
             self._reap()
         self._end_everything()
+        for pod in tuple(self._pods):
+            self._close_pod(pod)
+        self._remove_bridges()
 
     def _listen(self) -> socket.socket:
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -342,6 +346,7 @@ class Supervisor:
                 self._close_pod(pod)
                 raise
             self._addresses[pod] = wire["address"]
+            self._bridges.add(wire["bridge"])
         return {"address": self._addresses.get(pod, "")}
 
     def _connect(self, namespace: int, wire: Wire) -> None:
@@ -422,6 +427,20 @@ class Supervisor:
             record = self._journal.records.get(container)
             if record is not None:
                 self._journal.exited([{**record, "exit_code": 137, "finished": time.time()}])
+
+    def _remove_bridges(self) -> None:
+        """An agent that was killed cannot: what it made for its pods' network goes with the last of them."""
+        if not self._bridges:
+            return
+        from volcano.agent.masquerade import stop_masquerade
+
+        for bridge in self._bridges:
+            try:
+                with Netlink() as kernel:
+                    kernel.remove(bridge)
+                stop_masquerade(f"volcano-{bridge.removeprefix('vc')}")
+            except OSError:
+                pass  # the agent was faster
 
     def _make_devices(self) -> None:
         """One /dev for all containers, in a mount namespace of the supervisor's own."""

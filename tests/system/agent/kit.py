@@ -1,11 +1,10 @@
-# ruff: noqa: ASYNC110, ASYNC240
+# ruff: noqa: ASYNC110
 """A node agent with real processes on an embedded API server in memory; pods are bound by their tests."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -131,7 +130,7 @@ class Machine:
 
     async def until_no_process(self, pid: int) -> None:
         async with asyncio.timeout(DEADLINE):
-            while os.path.exists(f"/proc/{pid}"):
+            while _runs(pid):
                 await asyncio.sleep(0.02)
 
     async def finished(self, name: str) -> JSON:
@@ -143,6 +142,15 @@ class Machine:
         assert known is not None
         lines = self.runtime.log_file(known.pod, container, attempt).read_text().splitlines()
         return "\n".join(line.split(" ", 3)[3] for line in lines)
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process is there and has not ended, be it reaped or not."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def terminated(pod: JSON, container: int = 0) -> JSON:

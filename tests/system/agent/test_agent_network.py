@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 import sys
 
@@ -127,3 +128,15 @@ async def test_a_pod_has_its_own_user_namespace_and_further_commands_join_it(mac
     assert (await machine.output("apart")).split()[0] == namespace
     for descriptor in (said, nothing):
         os.close(descriptor)
+
+
+async def test_a_supervisor_whose_agent_never_comes_back_takes_the_network_down(machine):
+    await machine.create(a_pod("brief", "true"))
+    await machine.until_phase("brief", "Succeeded")
+    bridge, supervisor = machine.runtime._connections._network._bridge, machine.runtime._supervisor.pid
+    await machine.crash()
+
+    os.kill(supervisor, signal.SIGTERM)
+
+    await machine.until_no_process(supervisor)
+    assert not os.path.exists(f"/sys/class/net/{bridge}")
