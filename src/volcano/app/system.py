@@ -19,7 +19,7 @@ from volcano.api.meta import Key
 from volcano.api.scheme import resource_type
 from volcano.apiserver.app import ApiServer
 from volcano.app.cluster_controllers import make_cluster_controllers
-from volcano.app.controller_manager import make_controllers
+from volcano.app.controller_manager import DEFAULT_CONTROLLERS, make_controllers
 from volcano.app.controller_metrics import ControllerMetrics
 from volcano.app.controller_settings import ControllerSettings
 from volcano.app.controllers_proxy import NAME as CONTROLLERS_SERVICE
@@ -67,6 +67,7 @@ class SystemSettings(msgspec.Struct, frozen=True):
     scheduler_names: tuple[str, ...] = ("volcano",)
     adopt_plain_pods: bool = True
     root_certificate: str = ""  # by which pods know the API server
+    controllers: tuple[str, ...] = tuple(DEFAULT_CONTROLLERS.split(","))  # as --controllers lists them
     workers: int = 8
     local_zone: tzinfo | None = None  # of CronJobs that name none; this process's
 
@@ -87,7 +88,7 @@ class System:
         self.controllers = Runner(
             self.client("vc-controller-manager"),
             clock,
-            make_controllers(settings=self._controller_settings()),
+            make_controllers(self._settings.controllers, settings=self._controller_settings()),
             component="vc-controller-manager",
             workers=self._settings.workers,
             probe=ask,
