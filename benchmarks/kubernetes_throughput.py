@@ -120,7 +120,7 @@ async def shape(client: Client, mirror: Mirror, jobs: int, size: int) -> tuple[f
 def components(plane: ControlPlane, folder: Path, nodes: int) -> Iterator[None]:
     kubeconfig = ["--kubeconfig", str(plane.kubeconfig)]
     commands = [
-        ["agent", *kubeconfig, f"--data-dir={folder / 'agent'}", f"--simulated-nodes={nodes}", "--lease-duration=1200s"],
+        ["agent", *kubeconfig, f"--data-dir={folder}/agent", f"--simulated-nodes={nodes}", "--lease-duration=1200s"],
         ["scheduler", *kubeconfig, "--leader-elect=false"],
         ["controller-manager", *kubeconfig, "--leader-elect=false"],
     ]

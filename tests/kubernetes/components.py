@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -76,16 +77,30 @@ def _knows(api: Client, body: dict[str, Any]) -> Any:
 
 
 class Process:
-    """One component. `log` is what it said."""
+    """One component. `log` is what it said; one that is kept is started again when it ends, as a kubelet does."""
 
-    def __init__(self, words: list[str], log: Path) -> None:
+    def __init__(self, words: list[str], log: Path, *, kept: bool = False) -> None:
         self.words, self.path = words, log
         self._file = log.open("ab")
+        self._wanted = True
+        self.process = self._spawn()
+        if kept:
+            self._keeper = threading.Thread(target=self._keep, daemon=True)
+            self._keeper.start()
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-        self.process = subprocess.Popen(
-            [*VOLCANO, *words], stdout=self._file, stderr=self._file, stdin=subprocess.DEVNULL, env=environment,
+        return subprocess.Popen(
+            [*VOLCANO, *self.words], stdout=self._file, stderr=self._file, stdin=subprocess.DEVNULL, env=environment,
             start_new_session=True,
         )  # fmt: skip
+
+    def _keep(self) -> None:
+        while self._wanted:
+            self.process.wait()
+            time.sleep(1)
+            if self._wanted:
+                self.process = self._spawn()
 
     @property
     def log(self) -> str:
@@ -97,6 +112,7 @@ class Process:
         self.process.wait()
 
     def stop(self) -> None:
+        self._wanted = False
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
@@ -121,8 +137,8 @@ class Components:
         self.running: list[Process] = []
         folder.mkdir(parents=True, exist_ok=True)
 
-    def start(self, *words: str, name: str = "") -> Process:
-        process = Process(list(words), self.folder / f"{name or words[0]}-{len(self.running)}.log")
+    def start(self, *words: str, name: str = "", kept: bool = False) -> Process:
+        process = Process(list(words), self.folder / f"{name or words[0]}-{len(self.running)}.log", kept=kept)
         self.running.append(process)
         return process
 
@@ -162,12 +178,12 @@ class Components:
     def scheduler(self, *more: str, account: str = "volcano-scheduler", elects: bool = False, server: str = "") -> Process:
         kubeconfig = self.account(account, server=server)
         lease = f"--leader-elect={'true' if elects else 'false'}"
-        return self.start("scheduler", "--kubeconfig", str(kubeconfig), lease, *more)
+        return self.start("scheduler", "--kubeconfig", str(kubeconfig), lease, *more, kept=elects)
 
     def controllers(self, *more: str, elects: bool = False, server: str = "") -> Process:
         kubeconfig = self.account("volcano-controllers", server=server)
         lease = f"--leader-elect={'true' if elects else 'false'}"
-        return self.start("controller-manager", "--kubeconfig", str(kubeconfig), lease, *more)
+        return self.start("controller-manager", "--kubeconfig", str(kubeconfig), lease, *more, kept=elects)
 
     def nodes(self, prefix: str, count: int, *, cpu: str = "32", labels: dict[str, str] | None = None, server: str = "") -> Process:
         """Simulated nodes; the agent is a node's own, so it is not bound by the chart's roles."""
