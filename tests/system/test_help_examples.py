@@ -1,0 +1,71 @@
+"""The examples that --help prints run as printed: they end well, or are still at work when we have seen enough."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from volcano.app.main import COMMANDS, volcano_command
+from volcano.app.system import DEFAULT_CONFIGURATION
+
+from .real_system import environment, running_up
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+SEEN_ENOUGH = 8.0
+
+
+def examples():
+    for name in [None, *COMMANDS]:
+        text = CliRunner().invoke(volcano_command, [name, "--help"] if name else ["--help"]).output
+        shown = re.split(r"Examples?:\n", text)
+        for line in shown[1].splitlines() if len(shown) > 1 else ():
+            if not line.startswith("    "):
+                break
+            yield re.split(r"\s{3,}", line.strip())[0]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A home with a running system's kubeconfig in the usual place, and files that examples name."""
+    folder = tmp_path_factory.mktemp("home")
+    with running_up(folder, "--ephemeral", "--simulated-nodes", "1") as up:
+        (folder / ".kube").mkdir()
+        shutil.copy(up.data / "kubeconfig", folder / ".kube" / "config")
+        shutil.copy(ROOT / "examples" / "gang.yaml", folder / "job.yaml")
+        (folder / "queue.yaml").write_text(
+            "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: example}\nspec: {weight: 2}\n"
+        )
+        (folder / "volcano-scheduler.conf").write_text(DEFAULT_CONFIGURATION)
+        (folder / "cluster.json").write_text('{"schedulerConf": "actions: \\"\\"", "objects": {}, "expect": {}}')
+        (folder / "examples").symlink_to(ROOT / "examples")
+        yield up, folder
+
+
+ELSEWHERE = ("volcano manifests all",)
+"""For a cluster that is empty: tests/kubernetes applies them to a real one."""
+
+
+@pytest.mark.parametrize("line", sorted(line for line in set(examples()) if not line.startswith(ELSEWHERE)))
+def test_the_example_runs(home, line, tmp_path):
+    up, folder = home
+    data = up.data if "env" in line else tmp_path / "data"
+    path = f"{BIN}:/usr/bin:/bin:/usr/sbin:/sbin"
+    variables = environment(folder, VOLCANO_DATA_DIR=str(data), PATH=path, TMPDIR=str(tmp_path))
+    process = subprocess.Popen(
+        ["bash", "-c", f"set -o pipefail; exec 3>&1; {line.replace('| jq .binds', '')}"], cwd=folder, env=variables,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        out, _ = process.communicate(timeout=SEEN_ENOUGH)
+        assert process.returncode == 0, out
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGTERM)
+        out, _ = process.communicate(timeout=60)
+        assert "Error" not in out and "Traceback" not in out, out
