@@ -204,7 +204,7 @@ class SchedulerService:
         self._last_turn = self.clock.monotonic() - begun
         self.last = decisions
         waiting = decisions.why or decisions.pods or decisions.pipelined or decisions.dropped
-        self._restless = bool(waiting) or bool(in_flight)
+        self._restless = bool(waiting) or bool(in_flight) or commitment.postponed
         self.metrics.tell(decisions, self.cache.snapshot, now)
         self.sending.send(commitment)
         self._write_shard(now)

@@ -29,6 +29,10 @@ FIRST_DELAY: Final = timedelta(milliseconds=5)
 AT_ONCE: Final = timedelta(0)
 
 
+COUNT: Final = "count"
+COUNTED_AFTER: Final = timedelta(seconds=1)
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """An action asked of a queue: by a Command, which is deleted before it is acted on, or again after a refusal."""
@@ -59,7 +63,7 @@ class QueueController(Controller):
         queue = world.get(Queue, key)
         if queue is None or queue.is_deleting:
             return taken
-        decision = _Decision(queue, world, self._max_requeue)
+        decision = _Decision(queue, world, self._max_requeue, counts=COUNT in causes)
         for request in requests:
             if not request.target_uid or request.target_uid == queue.uid:
                 decision.act(request)
@@ -70,8 +74,8 @@ class QueueController(Controller):
 class _Decision:
     """One look at one queue: the state it is in, the state it comes to, and the steps there."""
 
-    def __init__(self, queue: Queue, world: World, max_requeue: int) -> None:
-        self.queue, self.world, self.max_requeue = queue, world, max_requeue
+    def __init__(self, queue: Queue, world: World, max_requeue: int, *, counts: bool) -> None:
+        self.queue, self.world, self.max_requeue, self.counts = queue, world, max_requeue, counts
         self.groups = world.where(PodGroup, "queue", queue.name)
         self.state = settled(state_from(queue.status.state), busy=bool(self.groups))
         self.mark = queue.annotations.get(CLOSED_BY_PARENT)
@@ -144,8 +148,12 @@ class _Decision:
 
     def _status_steps(self) -> Iterable[Step]:
         status = msgspec.structs.replace(self.queue.status, state=str(self.state), **_counts(self.groups))
-        if status != self.queue.status:
-            yield patch_status(self.queue, status, fresh=False)
+        if status == self.queue.status:
+            return
+        if status.state == self.queue.status.state and not self.counts:
+            yield Later(COUNTED_AFTER, COUNT)  # numbers alone: thousands of groups that change are one write
+            return
+        yield patch_status(self.queue, status, fresh=False)
 
     def _children_steps(self) -> Iterable[Step]:
         """Children do not hear of their parent's changes by themselves."""

@@ -1,7 +1,8 @@
 """The output edge: a cycle's decisions become plans, and of what there is to say only what is news.
 
-Binds and evictions are plans of their own, so that one that fails stops no other. A status is written at once when
-something in it changed; when only numbers or words did, at most every ten seconds.
+Binds and evictions are plans of their own, so that one that fails stops no other. A status that somebody waits for is
+written at once; what merely follows from it a moment later, so that one write tells all of it; other numbers and words
+at most every ten seconds.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from volcano.api.meta import JSON
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup
 from volcano.api.why import decode_why
 from volcano.machinery.plan import Bind, Delete, Patch, Plan, Record, Step, ref
-from volcano.scheduler.commit.groups import group_body, is_news
-from volcano.scheduler.commit.queues import queue_steps
+from volcano.scheduler.commit.groups import GATHERING_TIME, INCOMPLETE, QUIET_TIME, YOUNG, group_body, pause_before
+from volcano.scheduler.commit.queues import queue_patches
 from volcano.scheduler.commit.steps import LONGEST_MESSAGE, condition, current, gate_steps, time_text, volume_steps
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.framework.decisions import Decisions, GroupStatus, PodNotice
 from volcano.scheduler.framework.record import VolumeChoice
+from volcano.scheduler.model import Task
 
-QUIET_TIME: Final = timedelta(seconds=10)
 REPEAT_TIME: Final = timedelta(minutes=5)
 
 
@@ -55,6 +56,7 @@ class Commitment:
     groups: Mapping[str, Patch] = field(default_factory=dict)  # by job
     others: tuple[Step, ...] = ()  # pods' conditions, queues, gates
     records: tuple[Record, ...] = ()
+    postponed: bool = False  # something is still to be said, before long
 
 
 @dataclass(slots=True)
@@ -74,6 +76,8 @@ class Committer:
         self._agreed: dict[str, tuple[PodGroup, GroupStatus]] = {}  # what was compared last and found equal
         self._pods: dict[str, Told] = {}
         self._notes: dict[tuple[str, str], Told] = {}
+        self._queues: dict[str, datetime] = {}
+        self._postponed = False
 
     def commitment(
         self,
@@ -85,6 +89,7 @@ class Committer:
         is_virtual: frozenset[str] = frozenset(),
     ) -> Commitment:
         """`in_flight`: jobs whose PodGroup is just being written; `is_virtual`: jobs without one."""
+        self._postponed = False
         binds = tuple(self._binds(decisions, snapshot))
         evictions = tuple(self._evictions(decisions, snapshot, now))
         groups = dict(self._group_patches(decisions, snapshot, now, skipped=in_flight | is_virtual))
@@ -95,8 +100,13 @@ class Committer:
             binds,
             evictions,
             groups,
-            (*(patch for patch, _ in pods), *queue_steps(decisions, snapshot), *gate_steps(decisions, snapshot)),
+            (
+                *(patch for patch, _ in pods),
+                *self._queue_patches(decisions, snapshot, now),
+                *gate_steps(decisions, snapshot),
+            ),
             tuple(records),
+            self._postponed,
         )
 
     def unsay(self, *, job: str = "", pod_uid: str = "") -> None:
@@ -157,14 +167,25 @@ class Committer:
             if body is None:
                 if why is None:
                     self._agreed[job_id] = (group, status)
-            elif is_news(group, status, before, why) or self._is_time(job_id, now):
+            elif self._is_time(job_id, now, pause_before(group, status, before, why, now)):
                 self._groups[job_id] = now
                 yield job_id, Patch(ref(group), body)
 
-    def _is_time(self, job_id: str, now: datetime) -> bool:
-        """Whether other numbers and words may be said again."""
+    def _is_time(self, job_id: str, now: datetime, pause: timedelta) -> bool:
         last = self._groups.get(job_id)
-        return last is None or now - last >= QUIET_TIME
+        due = last is None or now - last >= pause
+        self._postponed = self._postponed or (not due and pause < QUIET_TIME)
+        return due
+
+    # -- queues --------------------------------------------------------------------------------------------------
+    def _queue_patches(self, decisions: Decisions, snapshot: Snapshot, now: datetime) -> Iterator[Patch]:
+        for name, patch in queue_patches(decisions, snapshot):
+            last = self._queues.get(name)
+            if last is not None and now - last < GATHERING_TIME:
+                self._postponed = True
+                continue
+            self._queues[name] = now
+            yield patch
 
     # -- pods ----------------------------------------------------------------------------------------------------
     def _notices(
@@ -172,7 +193,9 @@ class Committer:
     ) -> Iterator[tuple[Patch, Record | None]]:
         for notice in decisions.pods:
             task = snapshot.tasks.get(notice.uid)
-            if task is None or task.node or not self._is_pod_news(notice, task.pod, now):
+            if task is None or task.node or self._is_being_made(task, decisions, now):
+                continue
+            if not self._is_pod_news(notice, task.pod, now):
                 continue
             saying = condition("PodScheduled", "False", notice.reason, notice.message[:LONGEST_MESSAGE], now)
             said = current(task.pod, "PodScheduled")
@@ -183,6 +206,14 @@ class Committer:
                 status["nominatedNodeName"] = notice.nominated_node
             patch = Patch(ref(task.pod), {"status": status}, kind="strategic", subresource="status")
             yield patch, Record(ref(task.pod), "FailedScheduling", notice.message[:LONGEST_MESSAGE], "Warning")
+
+    def _is_being_made(self, task: Task, decisions: Decisions, now: datetime) -> bool:
+        """Whether it only lacks the rest of its gang, which is just being made."""
+        why, made = decisions.why.get(task.job_id), task.pod.metadata.creation_timestamp
+        if why is None or why.cause not in INCOMPLETE or made is None or now - made >= YOUNG:
+            return False
+        self._postponed = True
+        return True
 
     def _is_pod_news(self, notice: PodNotice, pod: core.Pod, now: datetime) -> bool:
         """Something changed that was not said a moment ago; mere words wait."""
@@ -225,3 +256,5 @@ class Committer:
             self._groups = {job: at for job, at in self._groups.items() if job in snapshot.jobs}
             self._agreed = {job: pair for job, pair in self._agreed.items() if job in snapshot.jobs}
             self._notes = {place: told for place, told in self._notes.items() if place[0] in snapshot.jobs}
+        if len(self._queues) > 2 * len(snapshot.queues) + 64:
+            self._queues = {name: at for name, at in self._queues.items() if name in snapshot.queues}

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from volcano.api.meta import JSON
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup, PodGroupCondition
 from volcano.api.why import Why, encode_why
 from volcano.scheduler.commit.steps import time_text
 from volcano.scheduler.framework.decisions import GroupStatus
+
+AT_ONCE: Final = timedelta(0)
+GATHERING_TIME: Final = timedelta(milliseconds=500)
+"""How long what nobody waits for is gathered, so that a gang that starts is told of in one write."""
+YOUNG: Final = timedelta(seconds=2)
+"""Whose pods are only now being made lacks nothing yet."""
+INCOMPLETE: Final = ("NotEnoughTasks", "NotEnoughPodsOfTask")
+QUIET_TIME: Final = timedelta(seconds=10)
+FOLLOWING: Final = ("Running", "Completed")
+"""Phases that follow from what the pods say themselves; a job's pods are only made once it is Inqueue."""
 
 
 def group_body(group: PodGroup, status: GroupStatus, before: Why | None, why: Why | None, now: datetime) -> JSON | None:
@@ -28,15 +39,22 @@ def group_body(group: PodGroup, status: GroupStatus, before: Why | None, why: Wh
     return body or None
 
 
-def is_news(group: PodGroup, status: GroupStatus, before: Why | None, why: Why | None) -> bool:
-    """More than numbers and words."""
+def pause_before(
+    group: PodGroup, status: GroupStatus, before: Why | None, why: Why | None, now: datetime
+) -> timedelta:
+    """How long after the last write this one may come: at once what is waited for, late what is only other words."""
     if (why is None) != (before is None) or (why is not None and why.is_news(before)):
-        return True
+        made = group.metadata.creation_timestamp
+        is_young = made is not None and now - made < YOUNG
+        return YOUNG if why is not None and why.cause in INCOMPLETE and is_young else AT_ONCE
+    if group.status.phase != status.phase and status.phase not in FOLLOWING:
+        return AT_ONCE
     counts = ("phase", "running", "succeeded", "failed")
     if any(getattr(group.status, name) != getattr(status, name) for name in counts):
-        return True
+        return GATHERING_TIME
     stated = [(c.type, c.status, c.reason) for c in status.conditions]
-    return stated != [(c.type, c.status, c.reason) for c in group.status.conditions]
+    known = [(c.type, c.status, c.reason) for c in group.status.conditions]
+    return GATHERING_TIME if stated != known else QUIET_TIME
 
 
 def _settled(group: PodGroup, condition: PodGroupCondition, now: datetime) -> PodGroupCondition:

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from volcano.api.meta import JSON
 from volcano.api.quantity import BINARY_SI, NANO, Quantity, QuantityError
 from volcano.api.scheduling import Queue as ApiQueue
-from volcano.machinery.plan import Patch, Step, ref
+from volcano.machinery.plan import Patch, ref
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.framework.decisions import Decisions
 from volcano.scheduler.model import CPU, MEMORY, PODS, Resources, resources_from
 
 
-def queue_steps(decisions: Decisions, snapshot: Snapshot) -> Iterator[Step]:
+def queue_patches(decisions: Decisions, snapshot: Snapshot) -> Iterator[tuple[str, Patch]]:
+    """For every queue that does not say yet what it holds."""
     for name, amount in decisions.queue_allocated.items():
         queue = snapshot.queues.get(name)
         stated = queue.object if queue is not None else None
@@ -22,7 +23,7 @@ def queue_steps(decisions: Decisions, snapshot: Snapshot) -> Iterator[Step]:
         before = stated.status.allocated or {}
         body: JSON = dict(quantities_from(amount))
         body |= {resource: None for resource in before if resource not in body}
-        yield Patch(ref(stated), {"status": {"allocated": body}}, subresource="status")
+        yield name, Patch(ref(stated), {"status": {"allocated": body}}, subresource="status")
 
 
 def _is_stated(queue: ApiQueue, amount: Resources) -> bool:

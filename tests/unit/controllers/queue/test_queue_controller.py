@@ -10,7 +10,7 @@ from volcano.api.bus import Command
 from volcano.api.meta import Key
 from volcano.api.scheduling import PodGroup, Queue
 from volcano.controllers.queue import QueueController
-from volcano.controllers.queue.controller import CLOSED_BY_PARENT, Request
+from volcano.controllers.queue.controller import CLOSED_BY_PARENT, COUNTED_AFTER, Request
 from volcano.controllers.queue.states import Asked, State
 from volcano.machinery.plan import Delete, Patch, ref
 from volcano.testing.pure_world import Killed, PureWorld
@@ -50,6 +50,11 @@ def a_command(queue: str, action: str, *, name: str = "", uid: str = "") -> dict
 def a_world(*objects: dict) -> PureWorld:
     root = a_queue("root", parent="", state="Open")
     return PureWorld(root, *objects, controllers=[QueueController()]).settle()
+
+
+def counted(world: PureWorld) -> PureWorld:
+    """After the moment for which numbers are gathered."""
+    return world.advance(COUNTED_AFTER)
 
 
 def state(world: PureWorld, name: str) -> str:
@@ -151,13 +156,13 @@ def test_root_is_never_closed():
 def test_counters_follow_the_podgroups():
     phases = ["Pending", "Pending", "Running", "Inqueue", "Unknown", "Completed", ""]
     groups = [a_group(f"g{i}", queue="q", phase=phase) for i, phase in enumerate(phases)]
-    world = a_world(a_queue("q", state="Open"), *groups)
+    world = counted(a_world(a_queue("q", state="Open"), *groups))
     assert world.raw(Queue, "q")["status"] == {
         "state": "Open", "pending": 2, "running": 1, "inqueue": 1, "unknown": 1, "completed": 1,
     }  # fmt: skip
 
     world.change(PodGroup, "g2", {"status": {"phase": "Completed"}})
-    world.settle()
+    counted(world)
 
     assert world.raw(Queue, "q")["status"] == {"state": "Open", "pending": 2, "inqueue": 1, "unknown": 1, "completed": 2}
 
@@ -165,7 +170,7 @@ def test_counters_follow_the_podgroups():
 def test_what_the_scheduler_wrote_in_the_status_stays():
     queue = a_queue("q", state="Open", allocated={"cpu": "3"}, reservation={"nodes": ["n1"]})
 
-    world = a_world(queue, a_group("g", queue="q"))
+    world = counted(a_world(queue, a_group("g", queue="q")))
 
     status = world.raw(Queue, "q")["status"]
     assert status == {"state": "Open", "pending": 1, "allocated": {"cpu": "3"}, "reservation": {"nodes": ["n1"]}}
@@ -175,10 +180,23 @@ def test_a_podgroup_that_moves_is_counted_in_both_queues():
     world = a_world(a_queue("a", state="Open"), a_queue("b", state="Open"), a_group("g", queue="a"))
 
     world.change(PodGroup, "g", {"spec": {"queue": "b"}})
-    world.settle()
+    counted(world)
 
     assert "pending" not in world.raw(Queue, "a")["status"]
     assert world.raw(Queue, "b")["status"]["pending"] == 1
+
+
+def test_many_changes_of_groups_are_one_write():
+    world = counted(a_world(a_queue("q", state="Open"), *(a_group(f"g{i}", queue="q") for i in range(20))))
+    before = world.writes
+
+    for i in range(20):
+        world.change(PodGroup, f"g{i}", {"status": {"phase": "Running"}})
+        world.settle()
+    counted(world)
+
+    assert world.writes == before + 1
+    assert world.raw(Queue, "q")["status"]["running"] == 20
 
 
 def test_nothing_is_written_when_nothing_changed():
