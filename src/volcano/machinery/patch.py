@@ -6,9 +6,10 @@ a document. Strategic merge and server-side apply need schemas and live in apise
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
+
+from volcano.api.copies import copied
 
 MAX_DEPTH: Final = 256
 MAX_COPIED: Final = 3 * 1024 * 1024
@@ -53,7 +54,7 @@ def merge_diff(old: Any, new: Any) -> Any:
 
 def _copied(value: Any) -> Any:
     try:
-        return copy.deepcopy(value)
+        return copied(value)
     except RecursionError:
         raise PatchError(f"the value is nested deeper than {MAX_DEPTH} levels") from None
 

@@ -6,12 +6,12 @@ commit.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from volcano.api.copies import copied
 from volcano.api.errors import (
     BadRequest,
     Conflict,
@@ -169,7 +169,7 @@ async def _update_once(
 ) -> tuple[Stored, JSON]:
     served = call.served
     old = from_storage(served, msgspec.json.decode(stored.raw))
-    new = transform(copy.deepcopy(old))
+    new = transform(copied(old))
     check_kind(call, new)
     _check_identity(call, new, old)
     call.warnings += check_fields(served, new, mode=options.field_validation, duplicates=duplicates)
@@ -262,7 +262,7 @@ def _keep_other_parts(call: Call, new: JSON, old: JSON, subresource: str) -> Non
         metadata = new["metadata"]
         kept = {field: metadata[field] for field in ("labels", "annotations", "managedFields") if field in metadata}
         new.clear()
-        new.update(copy.deepcopy(old))
+        new.update(copied(old))
         new.pop("status", None)
         if status is not None:
             new["status"] = status
@@ -275,12 +275,12 @@ def _keep_other_parts(call: Call, new: JSON, old: JSON, subresource: str) -> Non
     elif subresource == "finalize":
         finalizers = (new.get("spec") or {}).get("finalizers") or []
         new.clear()
-        new.update(copy.deepcopy(old))
+        new.update(copied(old))
         new["spec"] = {**(old.get("spec") or {}), "finalizers": finalizers}
     elif not subresource and call.served.type.has_status:
         new.pop("status", None)
         if "status" in old:
-            new["status"] = copy.deepcopy(old["status"])
+            new["status"] = copied(old["status"])
 
 
 def _bump_generation(call: Call, new: JSON, old: JSON) -> None:

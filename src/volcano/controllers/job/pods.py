@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from typing import Final
 
@@ -19,6 +18,7 @@ from volcano.api.batch import (
     Job,
     TaskSpec,
 )
+from volcano.api.copies import copied
 from volcano.api.core import Pod
 from volcano.api.meta import JSON
 from volcano.api.scheduling import GROUP_NAME_ANNOTATION
@@ -81,7 +81,7 @@ def _counts_as_up(member: Member) -> bool:
 def build_pod(view: JobView, task: TaskSpec, index: int, *, plugins: list[Plugin]) -> JSON:
     """The template, with what the job, its volumes and its plugins add."""
     job = view.job
-    template: JSON = copy.deepcopy(task.template)
+    template: JSON = copied(task.template)
     template_metadata: JSON = template.get("metadata") or {}
     metadata: JSON = {
         **{key: value for key, value in template_metadata.items() if key not in ("name", "generateName", "namespace")},
@@ -137,9 +137,9 @@ def _annotations(view: JobView, task: TaskSpec, index: int) -> dict[str, str]:
     }
     if task.topology_policy:
         annotations[NUMA_KEY] = task.topology_policy
-    copied: list[str] = [key for key in (PREEMPTABLE_KEY, COOLDOWN_KEY, REVOCABLE_KEY) if key in job.annotations]
-    copied += [key for key in BUDGET_KEYS if key in job.annotations][:1]
-    return annotations | {key: job.annotations[key] for key in copied} | dict(_forwarding(view))
+    taken_over: list[str] = [key for key in (PREEMPTABLE_KEY, COOLDOWN_KEY, REVOCABLE_KEY) if key in job.annotations]
+    taken_over += [key for key in BUDGET_KEYS if key in job.annotations][:1]
+    return annotations | {key: job.annotations[key] for key in taken_over} | dict(_forwarding(view))
 
 
 def _forwarding(view: JobView) -> Iterator[tuple[str, str]]:
