@@ -19,9 +19,10 @@ import msgspec
 from volcano.api.durations import parse_duration
 from volcano.api.meta import Key
 from volcano.apiserver.ids import RandomIds
+from volcano.app.collecting import look_at_all_now_and_then, short_pauses
 from volcano.app.settings import data_directory
 from volcano.machinery.client import Client
-from volcano.machinery.clock import Clock
+from volcano.machinery.clock import Clock, SystemClock
 from volcano.machinery.http_transport import HttpTransport
 from volcano.machinery.kubeconfig import ConfigError, Endpoint, load_endpoint
 from volcano.machinery.leader import Election, ElectionSettings, LostLeadership
@@ -77,7 +78,7 @@ def run_component(main: Callable[[], Awaitable[None]], *, verbosity: int = 0) ->
 
 
 def run_until_signalled(main: Callable[[], Awaitable[None]]) -> None:
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with short_pauses(), asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_until_signalled(main))
 
 
@@ -95,8 +96,12 @@ async def _until_signalled(main: Callable[[], Awaitable[None]]) -> None:
     task = asyncio.ensure_future(main())
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, task.cancel)
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
+    collecting = asyncio.ensure_future(look_at_all_now_and_then(SystemClock()))
+    try:
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+    finally:
+        collecting.cancel()
 
 
 def log_to_stderr(verbosity: int = 0) -> None:

@@ -11,10 +11,14 @@ import selectors
 import time
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime, timedelta
+from heapq import heappop, heappush
+from itertools import count
 from typing import Any, Final, Protocol, TypeVar
 
 T = TypeVar("T")
 
+SHARE_OF_A_ROUND: Final = 0.005
+MOST_IN_A_ROUND: Final = 64
 EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """When virtual time begins."""
 
@@ -36,9 +40,16 @@ class Clock(Protocol):
         """Blocking or long work, off the event loop where there is a real one."""
         ...
 
+    async def give_way(self) -> None:
+        """Between two pieces of work that do not wait: others come first if these have gone on for long."""
+        ...
+
 
 class SystemClock:
     """The real one."""
+
+    def __init__(self) -> None:
+        self._rounds = _Rounds()
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -51,6 +62,51 @@ class SystemClock:
 
     async def run(self, work: Callable[[], T]) -> T:
         return await asyncio.to_thread(work)
+
+    async def give_way(self) -> None:
+        await self._rounds.give_way()
+
+
+class _Rounds:
+    """Keeps each round of an event loop short, so that what comes over the network is answered soon.
+
+    Requests within a process, and the changes they make, are seldom waited for: a thousand of them could pass before
+    the loop looks at its sockets again. Work that gives way gets a share of each round, first come, first served.
+    """
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._began = 0.0  # when this round did; 0 between rounds
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self._tickets = count()
+
+    async def give_way(self) -> None:
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._loop, self._began, self._waiting = loop, 0.0, []
+        ticket = -1
+        while self._began and time.monotonic() - self._began > SHARE_OF_A_ROUND:
+            ticket = ticket if ticket >= 0 else next(self._tickets)
+            turn: asyncio.Future[None] = loop.create_future()
+            heappush(self._waiting, (ticket, turn))
+            await turn
+        if not self._began:
+            self._begin()
+
+    def _begin(self) -> None:
+        assert self._loop is not None, "only called on a loop"
+        self._began = time.monotonic()
+        self._loop.call_soon(self._end)
+
+    def _end(self) -> None:
+        """Called in the next round, once the loop has looked at its sockets."""
+        self._began = 0.0
+        for _ in range(min(len(self._waiting), MOST_IN_A_ROUND)):
+            _, turn = heappop(self._waiting)
+            if not turn.done():
+                turn.set_result(None)
+        if self._waiting:
+            self._begin()
 
 
 class VirtualClock:
@@ -75,6 +131,9 @@ class VirtualClock:
     async def run(self, work: Callable[[], T]) -> T:
         await asyncio.sleep(0)
         return work()
+
+    async def give_way(self) -> None:
+        """Nobody waits on virtual time, and the order of things stays as it is."""
 
 
 class _JumpingSelector(selectors.SelectSelector):

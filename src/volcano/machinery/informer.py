@@ -104,6 +104,7 @@ class Informer(Generic[R]):
                 resource = self._finish(item)
                 present.add(resource.key)
                 self._mirror.put(resource)
+                await self._clock.give_way()
             next_page = page.next
             if not next_page:
                 break
@@ -131,6 +132,7 @@ class Informer(Generic[R]):
         async with self._client.watch(self._resource, self._namespace, **parameters) as events:
             async for event in events:
                 self._take(event)
+                await self._clock.give_way()
         return self._last_seen
 
     def _take(self, event: WatchEvent) -> None:

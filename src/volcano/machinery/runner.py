@@ -109,6 +109,7 @@ class Runner:
         queue = self._queues[controller.name]
         while (taken := await queue.take()) is not None:
             key, causes = taken
+            await self._clock.give_way()
             try:
                 plan = controller.decide(key, self.mirror, causes)
                 outcome = await self.applier.apply(plan)
