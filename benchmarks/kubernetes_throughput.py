@@ -74,6 +74,16 @@ async def until(condition, *, within: float, why: str) -> None:
         await asyncio.sleep(0.01)
 
 
+def processor_seconds(pids: dict[str, int]) -> Counter[str]:
+    """What each process has used so far."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    found: Counter[str] = Counter()
+    for name, pid in pids.items():
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        found[name] = (int(fields[11]) + int(fields[12])) / ticks  # type: ignore[assignment]
+    return found
+
+
 async def shape(client: Client, mirror: Mirror, jobs: int, size: int) -> tuple[float, Counter[str]]:
     """Pods per second, and requests by kind."""
     before = await requests_so_far(client)
@@ -117,7 +127,7 @@ async def shape(client: Client, mirror: Mirror, jobs: int, size: int) -> tuple[f
 
 
 @contextlib.contextmanager
-def components(plane: ControlPlane, folder: Path, nodes: int) -> Iterator[None]:
+def components(plane: ControlPlane, folder: Path, nodes: int) -> Iterator[dict[str, int]]:
     kubeconfig = ["--kubeconfig", str(plane.kubeconfig)]
     commands = [
         ["agent", *kubeconfig, f"--data-dir={folder}/agent", f"--simulated-nodes={nodes}", "--lease-duration=1200s"],
@@ -133,7 +143,8 @@ def components(plane: ControlPlane, folder: Path, nodes: int) -> Iterator[None]:
             if profile == words[0]:
                 start = [sys.executable, "-m", "cProfile", "-o", f"/tmp/{profile}.prof", "-m", "volcano", *words]
             running.append(subprocess.Popen(start, stdout=log, stderr=log))
-        yield
+        pids = {words[0]: process.pid for words, process in zip(commands, running, strict=True)}
+        yield {**pids, **plane.pids, "benchmark": os.getpid()}
     finally:
         for process in running:
             process.terminate()
@@ -155,7 +166,7 @@ async def bench(plane: ControlPlane, options: argparse.Namespace) -> None:
     for name in ("bench", "volcano-system"):
         await client.create(resource_type(Namespace), {"metadata": {"name": name}})
     mirror = Mirror(clock.now)
-    with components(plane, plane.folder, options.nodes):
+    with components(plane, plane.folder, options.nodes) as pids:
         await ready(client, options.nodes)
         informers = [Informer(client, mirror, clock, kind, namespace="bench") for kind in (Pod, Job)]
         tasks = [asyncio.ensure_future(informer.run()) for informer in informers]
@@ -164,7 +175,11 @@ async def bench(plane: ControlPlane, options: argparse.Namespace) -> None:
         for _ in range(options.repeat):
             for text in options.shapes.split(","):
                 jobs, size = map(int, text.split("x"))
+                used = processor_seconds(pids)
                 tell(jobs, size, *await shape(client, mirror, jobs, size), detailed=options.detail)
+                if options.detail:
+                    now = processor_seconds(pids)
+                    print("              CPU s:", ", ".join(f"{name} {now[name] - used[name]:.1f}" for name in pids))
         for task in tasks:
             task.cancel()
     await client.close()

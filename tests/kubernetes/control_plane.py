@@ -81,6 +81,10 @@ class ControlPlane:
             self.stop(name)
 
     @property
+    def pids(self) -> dict[str, int]:
+        return {name: process.pid for name, process in self._running.items()}
+
+    @property
     def audit_log(self) -> Path:
         return self.folder / "audit.log"
 
