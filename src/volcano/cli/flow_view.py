@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from volcano.api.ages import human_duration
 from volcano.api.meta import JSON
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import connect
 from volcano.cli.failures import Failed
-from volcano.cli.formats import human, parse_time, utc_now
+from volcano.cli.formats import parse_time, utc_now
 from volcano.cli.resources import JOB_FLOWS, JOBS
 
 SECONDS = 1.0
@@ -94,4 +95,4 @@ def _targets(step: JSON) -> list[str]:
 
 def _age(job: JSON | None, now: datetime) -> str:
     since = parse_time((job or {}).get("metadata", {}).get("creationTimestamp"))
-    return human(now - since) if since else ""
+    return human_duration(now - since) if since else ""

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import yaml
 
+from volcano.api.ages import age
 from volcano.api.errors import ApiError
 from volcano.api.manifests import ManifestError, load_documents
 from volcano.api.meta import JSON, Key
@@ -16,7 +17,7 @@ from volcano.api.scheme import ResourceType
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import connect
 from volcano.cli.failures import Failed
-from volcano.cli.formats import age, padded, parse_time, utc_now
+from volcano.cli.formats import padded, parse_time, utc_now
 from volcano.cli.output import follow, show
 from volcano.cli.resources import JOB_FLOWS, JOB_TEMPLATES
 

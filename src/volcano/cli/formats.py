@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from volcano.api.meta import JSON
@@ -39,44 +39,6 @@ def local_timestamp(text: str | None) -> str:
     if moment is None:
         return ZERO_TIME
     return local(moment).strftime("%Y-%m-%d %H:%M:%S %z %Z")
-
-
-def age(since: datetime | None, now: datetime, *, whole_years: bool = True) -> str:
-    """How long ago, in at most two units, as kubectl says it."""
-    if since is None:
-        return "<unknown>"
-    return human(now - since, whole_years=whole_years)
-
-
-def human(elapsed: timedelta, *, whole_years: bool = True) -> str:
-    seconds = int(elapsed.total_seconds())
-    if elapsed < timedelta(seconds=-1):
-        return "<invalid>"
-    if elapsed < timedelta(0):
-        return "0s"
-    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
-    if seconds < 120:
-        return f"{seconds}s"
-    if minutes < 10:
-        return _two(minutes, "m", seconds % 60, "s")
-    if minutes < 180:
-        return f"{minutes}m"
-    if hours < 8:
-        return _two(hours, "h", minutes % 60, "m")
-    if hours < 48:
-        return f"{hours}h"
-    if hours < 192:
-        return _two(days, "d", hours % 24, "h")
-    if hours < 2 * 365 * 24:
-        return f"{days}d"
-    if hours < 8 * 365 * 24:
-        years, rest = divmod(days, 365)
-        return _two(years, "y", rest, "d") if whole_years else f"{years}y{rest}d"
-    return f"{days // 365}y"
-
-
-def _two(first: int, unit: str, second: int, smaller: str) -> str:
-    return f"{first}{unit}{second}{smaller}" if second else f"{first}{unit}"
 
 
 def parse_resource_list(text: str) -> dict[str, str]:

@@ -8,13 +8,14 @@ from typing import Any
 
 import msgspec
 
+from volcano.api.ages import age
 from volcano.api.errors import ApiError
 from volcano.api.meta import JSON
 from volcano.api.quantity import format_quantity
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import Connection, connect
 from volcano.cli.failures import Failed
-from volcano.cli.formats import age, local_timestamp, parse_time, utc_now
+from volcano.cli.formats import local_timestamp, parse_time, utc_now
 from volcano.cli.job import named_job
 from volcano.cli.resources import EVENTS, JOBS
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from volcano.api.ages import human_duration
 from volcano.api.meta import JSON
-from volcano.cli.formats import human, parse_time
+from volcano.cli.formats import parse_time
 
 
 def ready_count(pod: JSON) -> str:
@@ -32,7 +33,7 @@ def restarts(pod: JSON, now: datetime) -> str:
     count = sum(each.get("restartCount", 0) for each in counted)
     ends = [parse_time(((each.get("lastState") or {}).get("terminated") or {}).get("finishedAt")) for each in counted]
     known = [end for end in ends if end is not None]
-    return f"{count} ({human(now - max(known))} ago)" if count and known else str(count)
+    return f"{count} ({human_duration(now - max(known))} ago)" if count and known else str(count)
 
 
 def status_text(pod: JSON) -> str:

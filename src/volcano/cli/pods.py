@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from volcano.api.ages import age
 from volcano.api.meta import JSON
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import Connection, connect
 from volcano.cli.failures import Failed
-from volcano.cli.formats import age, labels_of, padded, parse_time, utc_now
+from volcano.cli.formats import labels_of, padded, parse_time, utc_now
 from volcano.cli.output import follow, show
 from volcano.cli.pod_status import ready_count, restarts, status_text
 from volcano.cli.resources import PODS

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from volcano.api.ages import age
 from volcano.api.meta import JSON
 from volcano.api.quantity import QuantityError, format_quantity
-from volcano.apiserver.schemas.ages import age
 from volcano.apiserver.schemas.reading import mapping, moment, objects, text, texts
 
 NONE: Final = "<none>"

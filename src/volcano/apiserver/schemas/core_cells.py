@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Final
 
+from volcano.api.ages import age
 from volcano.api.meta import JSON
-from volcano.apiserver.schemas.ages import age
 from volcano.apiserver.schemas.cell_texts import (
     NONE,
     UNSET,

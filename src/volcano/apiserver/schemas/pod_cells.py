@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from volcano.api.ages import age, human_duration
 from volcano.api.meta import JSON
-from volcano.apiserver.schemas.ages import age, human_duration
 from volcano.apiserver.schemas.cell_texts import NONE
 from volcano.apiserver.schemas.reading import at, condition, mapping, moment, number, objects, text
 

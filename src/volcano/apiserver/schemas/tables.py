@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Final
 
+from volcano.api.ages import age
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType
-from volcano.apiserver.schemas.ages import age
 from volcano.apiserver.schemas.field_errors import go_json, go_number
 from volcano.apiserver.schemas.json_paths import PathError, compile_path, find
 from volcano.apiserver.schemas.pod_cells import row_conditions

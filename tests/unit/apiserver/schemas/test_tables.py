@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from volcano.api.ages import human_duration
 from volcano.api.crds import crd_manifests
 from volcano.api.scheme import BUILT_IN, VOLCANO, find_resource_type
-from volcano.apiserver.schemas.ages import human_duration
 from volcano.apiserver.schemas.core_defaults import apply_core_defaults
 from volcano.apiserver.schemas.json_paths import PathError, compile_path, find
 from volcano.apiserver.schemas.tables import table_for

@@ -9,10 +9,10 @@ UNKNOWN: Final = "<unknown>"
 _YEAR: Final = 365
 
 
-def human_duration(duration: timedelta) -> str:
-    """Two units while the larger is small, one when it is not."""
+def human_duration(duration: timedelta, *, whole_years: bool = True) -> str:
+    """Two units while the larger is small, one when it is not. Without `whole_years` even two years are `2y0d`."""
     seconds = int(duration.total_seconds())
-    if seconds < -1:
+    if duration < timedelta(seconds=-1):
         return "<invalid>"
     if seconds < 120:
         return f"{max(seconds, 0)}s"
@@ -31,7 +31,8 @@ def human_duration(duration: timedelta) -> str:
     if days < 2 * _YEAR:
         return f"{days}d"
     if days < 8 * _YEAR:
-        return _two(days // _YEAR, "y", days % _YEAR, "d")
+        years, rest = divmod(days, _YEAR)
+        return _two(years, "y", rest, "d") if whole_years else f"{years}y{rest}d"
     return f"{days // _YEAR}y"
 
 
@@ -39,5 +40,5 @@ def _two(large: int, unit: str, small: int, small_unit: str) -> str:
     return f"{large}{unit}{small}{small_unit}" if small else f"{large}{unit}"
 
 
-def age(since: datetime | None, now: datetime) -> str:
-    return human_duration(now - since) if since is not None else UNKNOWN
+def age(since: datetime | None, now: datetime, *, whole_years: bool = True) -> str:
+    return human_duration(now - since, whole_years=whole_years) if since is not None else UNKNOWN
