@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 
-.PHONY: help run test check vectors bench kubernetes clean
+.PHONY: help run test check vectors bench kubernetes test-kubernetes clean
 
 help:
 	@echo "make run      install into .venv and run a gang job of several roles, start to end"
@@ -13,6 +13,7 @@ help:
 	@echo "make check    ruff, mypy --strict, import-linter"
 	@echo "make vectors  compare the scheduler's decisions with the recorded ones (needs ../shared/vectors)"
 	@echo "make bench    run the benchmarks and print their figures"
+	@echo "make test-kubernetes   run the suite on a real kube-apiserver, which is built first (needs Go)"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -38,7 +39,7 @@ run: $(STAMP)
 	@$(BIN)/volcano run examples/gang.yaml
 
 test: $(DEV_STAMP)
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --ignore=tests/kubernetes
 
 check: $(DEV_STAMP)
 	@$(BIN)/ruff check src tests benchmarks tools
@@ -59,5 +60,9 @@ bench: $(DEV_STAMP)
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
+# A real kube-apiserver, kube-controller-manager and etcd, built once into a cache outside the checkout (needs Go).
 kubernetes: $(DEV_STAMP)
 	@$(BIN)/python tools/kubernetes/build.py
+
+test-kubernetes: kubernetes
+	@$(BIN)/python -m pytest tests/kubernetes
