@@ -87,6 +87,7 @@ def tell(what: str, times: list[float], more: str = "") -> None:
 
 def measure(nodes: int, jobs: int, pods: int, seconds: float) -> None:
     with running_up(nodes) as api:
+        time.sleep(10)  # until all have seen all nodes
         asker = Asker(api)
         asker.start()
         time.sleep(3)

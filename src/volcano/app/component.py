@@ -10,8 +10,9 @@ import socket
 import ssl
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 import msgspec
@@ -28,6 +29,9 @@ from volcano.machinery.kubeconfig import ConfigError, Endpoint, load_endpoint
 from volcano.machinery.leader import Election, ElectionSettings, LostLeadership
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+LONGEST_TURN: Final = timedelta(milliseconds=1)
+"""Of one thread while another waits: a request takes several turns, and must not wait long beside a scheduling cycle."""
 
 
 class ElectionOptions(msgspec.Struct, frozen=True):
@@ -78,6 +82,7 @@ def run_component(main: Callable[[], Awaitable[None]], *, verbosity: int = 0) ->
 
 
 def run_until_signalled(main: Callable[[], Awaitable[None]]) -> None:
+    sys.setswitchinterval(LONGEST_TURN.total_seconds())
     with short_pauses(), asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_until_signalled(main))
 
