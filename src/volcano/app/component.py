@@ -133,17 +133,43 @@ def common_options(lease: str) -> Callable[[F], F]:
         click.option("--ca-cert-file", default="", help="CA of the health endpoint."),
         click.option("--tls-cert-file", default="", help="Certificate of the health endpoint."),
         click.option("--tls-private-key-file", default="", help="Key of the health endpoint."),
-        click.option("--enable-healthz", type=bool, default=False, is_flag=False, flag_value=True),
-        click.option("--healthz-address", default=":11251", show_default=True),
-        click.option("--enable-metrics", type=bool, default=False, is_flag=False, flag_value=True),
-        click.option("--leader-elect", type=bool, default=True, is_flag=False, flag_value=True, show_default=True),
-        click.option("--leader-elect-lease-duration", default="15s", show_default=True),
-        click.option("--leader-elect-renew-deadline", default="10s", show_default=True),
-        click.option("--leader-elect-retry-period", default="2s", show_default=True),
-        click.option("--leader-elect-resource-lock", default="leases", show_default=True),
-        click.option("--leader-elect-resource-name", default=lease, show_default=True),
-        click.option("--leader-elect-resource-namespace", default="volcano-system", show_default=True),
-        click.option("--lock-object-namespace", default="", hidden=True),
+        click.option(
+            "--enable-healthz", type=bool, default=False, is_flag=False, flag_value=True, help="Answer GET /healthz."
+        ),
+        click.option("--healthz-address", default=":11251", show_default=True, help="Where /healthz is served."),
+        click.option(
+            "--enable-metrics",
+            type=bool,
+            default=False,
+            is_flag=False,
+            flag_value=True,
+            help="Answer GET /metrics at --listen-address.",
+        ),
+        click.option(
+            "--leader-elect",
+            type=bool,
+            default=True,
+            is_flag=False,
+            flag_value=True,
+            show_default=True,
+            help="Work only while holding the Lease; losing it ends the process.",
+        ),
+        click.option("--leader-elect-lease-duration", default="15s", show_default=True, help="How long others wait."),
+        click.option(
+            "--leader-elect-renew-deadline", default="10s", show_default=True, help="When the leader gives up."
+        ),
+        click.option("--leader-elect-retry-period", default="2s", show_default=True, help="Time between two tries."),
+        click.option(
+            "--leader-elect-resource-lock", default="leases", show_default=True, help="Only leases are known."
+        ),
+        click.option("--leader-elect-resource-name", default=lease, show_default=True, help="Name of the Lease."),
+        click.option(
+            "--leader-elect-resource-namespace",
+            default="volcano-system",
+            show_default=True,
+            help="Namespace of the Lease.",
+        ),
+        click.option("--lock-object-namespace", default="", help="Deprecated: overrides the Lease's namespace."),
         click.option("--feature-gates", default="", help="Name=true|false, separated by commas."),
         click.option("--log-flush-frequency", default="5s", hidden=True),
         click.option("--logtostderr", type=bool, default=True, is_flag=False, flag_value=True, hidden=True),
@@ -177,4 +203,3 @@ def parse_feature_gates(text: str) -> dict[str, bool]:
             raise click.BadParameter(f"{item!r} is not Name=true or Name=false", param_hint="--feature-gates")
         gates[name] = value.lower() == "true"
     return gates
-

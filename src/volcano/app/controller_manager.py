@@ -140,8 +140,8 @@ async def run_controllers(
 
 @click.command()
 @common_options("vc-controller-manager")
-@click.option("--kube-api-qps", type=float, default=50.0, help="Accepted; the API server's own flow control decides.")
-@click.option("--kube-api-burst", type=int, default=100, help="Accepted; the API server's own flow control decides.")
+@click.option("--kube-api-qps", type=float, default=50.0, hidden=True)
+@click.option("--kube-api-burst", type=int, default=100, hidden=True)
 @click.option("--listen-address", default=":8081", show_default=True, help="Where /metrics is served.")
 @click.option("--controllers", default=DEFAULT_CONTROLLERS, show_default=True, help="Which controllers run.")
 @controller_options
