@@ -17,13 +17,12 @@ from volcano.api.meta import JSON
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup
 from volcano.api.why import decode_why
 from volcano.machinery.plan import Bind, Delete, Patch, Plan, Record, Step, ref
-from volcano.scheduler.commit.groups import GATHERING_TIME, INCOMPLETE, QUIET_TIME, YOUNG, group_body, pause_before
+from volcano.scheduler.commit.groups import GATHERING_TIME, QUIET_TIME, group_body, is_being_made, pause_before
 from volcano.scheduler.commit.queues import queue_patches
 from volcano.scheduler.commit.steps import LONGEST_MESSAGE, condition, current, gate_steps, time_text, volume_steps
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.framework.decisions import Decisions, GroupStatus, PodNotice
 from volcano.scheduler.framework.record import VolumeChoice
-from volcano.scheduler.model import Task
 
 REPEAT_TIME: Final = timedelta(minutes=5)
 
@@ -167,7 +166,9 @@ class Committer:
             if body is None:
                 if why is None:
                     self._agreed[job_id] = (group, status)
-            elif self._is_time(job_id, now, pause_before(group, status, before, why, now)):
+            elif status.phase == group.status.phase and is_being_made(job, why, now):
+                self._postponed = True
+            elif self._is_time(job_id, now, pause_before(group, status, before, why)):
                 self._groups[job_id] = now
                 yield job_id, Patch(ref(group), body)
 
@@ -191,9 +192,15 @@ class Committer:
     def _notices(
         self, decisions: Decisions, snapshot: Snapshot, now: datetime
     ) -> Iterator[tuple[Patch, Record | None]]:
+        incomplete = {
+            job.id
+            for job_id, why in decisions.why.items()
+            if (job := snapshot.jobs.get(job_id)) is not None and is_being_made(job, why, now)
+        }
+        self._postponed = self._postponed or bool(incomplete)
         for notice in decisions.pods:
             task = snapshot.tasks.get(notice.uid)
-            if task is None or task.node or self._is_being_made(task, decisions, now):
+            if task is None or task.node or task.job_id in incomplete:
                 continue
             if not self._is_pod_news(notice, task.pod, now):
                 continue
@@ -206,14 +213,6 @@ class Committer:
                 status["nominatedNodeName"] = notice.nominated_node
             patch = Patch(ref(task.pod), {"status": status}, kind="strategic", subresource="status")
             yield patch, Record(ref(task.pod), "FailedScheduling", notice.message[:LONGEST_MESSAGE], "Warning")
-
-    def _is_being_made(self, task: Task, decisions: Decisions, now: datetime) -> bool:
-        """Whether it only lacks the rest of its gang, which is just being made."""
-        why, made = decisions.why.get(task.job_id), task.pod.metadata.creation_timestamp
-        if why is None or why.cause not in INCOMPLETE or made is None or now - made >= YOUNG:
-            return False
-        self._postponed = True
-        return True
 
     def _is_pod_news(self, notice: PodNotice, pod: core.Pod, now: datetime) -> bool:
         """Something changed that was not said a moment ago; mere words wait."""

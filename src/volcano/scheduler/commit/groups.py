@@ -10,9 +10,10 @@ from volcano.api.scheduling import WHY_ANNOTATION, PodGroup, PodGroupCondition
 from volcano.api.why import Why, encode_why
 from volcano.scheduler.commit.steps import time_text
 from volcano.scheduler.framework.decisions import GroupStatus
+from volcano.scheduler.model import Job
 
 AT_ONCE: Final = timedelta(0)
-GATHERING_TIME: Final = timedelta(milliseconds=500)
+GATHERING_TIME: Final = timedelta(seconds=1)
 """How long what nobody waits for is gathered, so that a gang that starts is told of in one write."""
 YOUNG: Final = timedelta(seconds=2)
 """Whose pods are only now being made lacks nothing yet."""
@@ -39,14 +40,19 @@ def group_body(group: PodGroup, status: GroupStatus, before: Why | None, why: Wh
     return body or None
 
 
-def pause_before(
-    group: PodGroup, status: GroupStatus, before: Why | None, why: Why | None, now: datetime
-) -> timedelta:
+def is_being_made(job: Job, why: Why | None, now: datetime) -> bool:
+    """Whether a gang only lacks pods that are just being made."""
+    if why is None or why.cause not in INCOMPLETE or job.group is None:
+        return False
+    moments = [job.group.metadata.creation_timestamp]
+    moments += [task.pod.metadata.creation_timestamp for task in job.tasks.values()]
+    return any(moment is not None and now - moment < YOUNG for moment in moments)
+
+
+def pause_before(group: PodGroup, status: GroupStatus, before: Why | None, why: Why | None) -> timedelta:
     """How long after the last write this one may come: at once what is waited for, late what is only other words."""
     if (why is None) != (before is None) or (why is not None and why.is_news(before)):
-        made = group.metadata.creation_timestamp
-        is_young = made is not None and now - made < YOUNG
-        return YOUNG if why is not None and why.cause in INCOMPLETE and is_young else AT_ONCE
+        return AT_ONCE
     if group.status.phase != status.phase and status.phase not in FOLLOWING:
         return AT_ONCE
     counts = ("phase", "running", "succeeded", "failed")
