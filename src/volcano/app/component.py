@@ -31,7 +31,7 @@ from volcano.machinery.leader import Election, ElectionSettings, LostLeadership
 F = TypeVar("F", bound=Callable[..., Any])
 
 LONGEST_TURN: Final = timedelta(milliseconds=1)
-"""Of one thread while another waits: a request takes several turns, and must not wait long beside a scheduling cycle."""
+"""Of one thread while another waits: a request takes several, and must not wait long beside a scheduling cycle."""
 
 
 class ElectionOptions(msgspec.Struct, frozen=True):
