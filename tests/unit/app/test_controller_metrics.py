@@ -61,7 +61,7 @@ def test_podgroups_are_counted_by_queue():
     assert value(metrics, "queue_pod_group_running_count", queue_name="gold") == 1
 
     world.delete(PodGroup, "g")
-    world.settle()
+    world.advance(timedelta(seconds=2))
     assert value(metrics, "queue_pod_group_running_count", queue_name="gold") == 0
 
     world.delete(Queue, "gold")
