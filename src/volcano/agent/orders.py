@@ -35,6 +35,7 @@ class Place(msgspec.Struct, frozen=True):
     shared_memory: Path
     resolver: Path
     hidden: tuple[Path, ...]
+    programs: tuple[Path, ...]  # folders of ours that lie where the container has something else
     volumes: Mapping[str, str]
 
 
@@ -104,6 +105,7 @@ def mounts_of(pod: AgentPod, container: AgentContainer, variables: Mapping[str, 
         bind(place.shared_memory, "/dev/shm"),
         *(bind(place.container / "tmp", target) for target in TEMPORARY_FOLDERS),
         Mount(kind="tmpfs", source="", target="/run", options="mode=0755,size=64m", read_only=False),
+        *(bind(path, str(path), read_only=True) for path in place.programs),
         *(Mount(kind="hide", source="", target=str(path), options="", read_only=True) for path in place.hidden),
         bind(place.pod / "hosts", "/etc/hosts"),
         bind(place.pod / "hostname", "/etc/hostname"),

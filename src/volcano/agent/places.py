@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Mapping, Set
+from functools import cache
 from pathlib import Path
 from typing import Final
 
+import volcano
 from volcano.agent.environment import Missing
-from volcano.agent.orders import TERMINATION_LOG, Place, sub_path_of
+from volcano.agent.orders import TEMPORARY_FOLDERS, TERMINATION_LOG, Place, sub_path_of
 from volcano.agent.process_settings import ProcessSettings
 from volcano.api.kubelet import AgentContainer, AgentPod
 
@@ -62,6 +65,7 @@ class Places:
             shared_memory=memory / "shm",
             resolver=self._settings.directory / "resolv.conf",
             hidden=(self._settings.directory, *self._settings.hidden),
+            programs=covered_programs(),
             volumes=volumes,
         )
 
@@ -131,3 +135,11 @@ def _make_inside(folder: Path, part: str) -> None:
         if not path.exists():
             path.mkdir()
             path.chmod(0o777)
+
+
+@cache
+def covered_programs() -> tuple[Path, ...]:
+    """This interpreter's folder and our own package, where they lie in a folder that every container has for itself."""
+    folders = {Path(sys.prefix), Path(volcano.__file__).parents[1]}
+    covered = [each for each in sorted(folders) if any(each.is_relative_to(t) for t in (*TEMPORARY_FOLDERS, "/run"))]
+    return tuple(each for each in covered if not any(each != other and each.is_relative_to(other) for other in covered))
