@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from volcano.api.errors import BadRequest
+from volcano.api.errors import BadRequest, FieldError, Invalid
 from volcano.machinery.transport import Request
 
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -103,6 +103,9 @@ def number(request: Request, name: str) -> int | None:
     return value
 
 
+VERB_OPTIONS: Final = {"POST": "Create", "PUT": "Update", "PATCH": "Patch", "DELETE": "Delete"}
+
+
 class WriteOptions(msgspec.Struct, frozen=True):
     """The query parameters of create, update and patch."""
 
@@ -115,23 +118,31 @@ class WriteOptions(msgspec.Struct, frozen=True):
 def write_options(request: Request) -> WriteOptions:
     validation = request.param("fieldValidation") or "Warn"
     if validation not in ("Strict", "Warn", "Ignore"):
-        raise BadRequest(
-            f'invalid fieldValidation: Unsupported value: "{validation}": supported values: "Ignore", "Strict", "Warn"'
-        )
+        message = f'Unsupported value: "{validation}": supported values: "", "Ignore", "Strict", "Warn"'
+        raise invalid_option(f"{VERB_OPTIONS[request.method]}Options", "fieldValidation", message)
     manager = request.param("fieldManager")
     if len(manager) > 128:
         raise BadRequest("fieldManager: Too long: may not be more than 128 bytes")
     if not manager.isprintable():
         raise BadRequest(f"fieldManager: Invalid value: {manager!r}: should only contain printable characters")
     force = flag(request, "force") if request.params("force") else None
-    return WriteOptions(dry_run(request.params("dryRun")), validation, manager, force)
+    dry = dry_run(request.params("dryRun"), VERB_OPTIONS[request.method])
+    return WriteOptions(dry, validation, manager, force)
 
 
-def dry_run(values: Sequence[str]) -> bool:
-    wrong = [value for value in values if value not in ("All", "")]
-    if wrong:
-        raise BadRequest(f'dryRun: Unsupported value: "{wrong[0]}": supported values: "All"')
-    return "All" in values
+def dry_run(values: Sequence[str], verb: str = "Delete") -> bool:
+    given = [value for value in values if value]
+    if any(value != "All" for value in given):
+        listed = ",".join(f'"{value}"' for value in given)
+        message = f'Unsupported value: [{listed}]: supported values: "All"'
+        raise invalid_option(f"{verb}Options", "dryRun", message)
+    return "All" in given
+
+
+def invalid_option(kind: str, field: str, message: str) -> Invalid:
+    """What is said of a query parameter that makes no sense."""
+    reason = "FieldValueForbidden" if message.startswith("Forbidden") else "FieldValueNotSupported"
+    return Invalid.of(kind, "", [FieldError(field, message, reason)], "meta.k8s.io")
 
 
 def default_manager(request: Request) -> str:

@@ -64,9 +64,6 @@ def selection_from(request: Request, served: Served, *, namespace: str, name: st
         raise BadRequest(str(error)) from error
     for requirement in fields:
         if requirement.path not in _ALWAYS and requirement.path not in served.selectable:
-            raise BadRequest(
-                f'Unable to find "{served.type.qualified}" that match label selector "{labels}", field selector '
-                f'"{request.param("fieldSelector")}": field label not supported: {requirement.path}'
-            )
+            raise BadRequest(f"field label not supported: {requirement.path}")
     named = next((f.value for f in fields if f.path == "metadata.name" and f.equal), "")
     return Selection(served, namespace, name or named, labels, fields)

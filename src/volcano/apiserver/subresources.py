@@ -61,7 +61,7 @@ async def bind(call: Call) -> Response:
         return pod
 
     await update_object(call, assign, write_options(call.request), subresource="binding")
-    return reply(success(), 201, call.warnings)
+    return reply({**success(), "code": 201}, 201, call.warnings)
 
 
 def _check_bindable(pod: JSON, uid: Any) -> None:

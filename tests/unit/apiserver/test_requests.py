@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from volcano.api.errors import BadRequest
+from volcano.api.errors import BadRequest, Invalid
 from volcano.apiserver.requests import Target, default_manager, dry_run, flag, number, parse_target, write_options
 from volcano.machinery.transport import Request
 
@@ -68,7 +68,7 @@ def test_options_of_a_write():
     options = write_options(request)
 
     assert (options.dry_run, options.field_manager, options.field_validation, options.force) == (True, "me", "Strict", True)
-    with pytest.raises(BadRequest):
+    with pytest.raises(Invalid):
         dry_run(["Some"])
 
 

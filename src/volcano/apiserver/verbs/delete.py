@@ -14,7 +14,7 @@ from volcano.apiserver.admission_hook import DELETE, Attributes
 from volcano.apiserver.calls import Call, decode_request_kind
 from volcano.apiserver.conversion import from_storage
 from volcano.apiserver.representation import reply, success
-from volcano.apiserver.requests import dry_run, number
+from volcano.apiserver.requests import dry_run, invalid_option, number
 from volcano.apiserver.selection import selection_from
 from volcano.apiserver.store import Stale, Stored
 from volcano.apiserver.verbs.writing import ATTEMPTS, MODIFIED_MESSAGE, commit, remove
@@ -53,10 +53,8 @@ def delete_options_from(body: JSON, request: Request) -> DeleteOptions:
     if orphans is not None:
         policy = "Orphan" if orphans else "Background"
     if policy and policy not in POLICIES:
-        raise _invalid(
-            "propagationPolicy",
-            f'Unsupported value: "{policy}": supported values: "Foreground", "Background", "Orphan", "nil"',
-        )
+        message = f'Unsupported value: "{policy}": supported values: "Foreground", "Background", "Orphan", "nil"'
+        raise invalid_option("DeleteOptions", "propagationPolicy", message)
     preconditions = body.get("preconditions") or {}
     if not isinstance(preconditions, dict):
         raise BadRequest("DeleteOptions: preconditions must be an object")
@@ -186,8 +184,11 @@ def _mark(call: Call, obj: JSON, grace: int) -> None:
 def _check_preconditions(call: Call, obj: JSON, options: DeleteOptions) -> None:
     row, metadata = call.served.type, obj["metadata"]
     if options.uid and options.uid != metadata["uid"]:
-        why = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {metadata['uid']}"
-        raise Conflict.of(row.plural, call.target.name, why, row.group)
+        why = (
+            f"the UID in the precondition ({options.uid}) does not match the UID in record ({metadata['uid']}). "
+            "The object might have been deleted and then recreated"
+        )
+        raise Conflict.of(row.kind, call.target.name, why, row.group)
     if options.resource_version and options.resource_version != metadata["resourceVersion"]:
         why = (
             f"Precondition failed: ResourceVersion in precondition: {options.resource_version}, "

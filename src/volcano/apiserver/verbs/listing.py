@@ -9,11 +9,11 @@ from typing import Final
 
 import msgspec
 
-from volcano.api.errors import BadRequest, FieldError, Gone, Invalid, Timeout
+from volcano.api.errors import BadRequest, Gone, Timeout
 from volcano.api.meta import JSON
 from volcano.apiserver.calls import Call
 from volcano.apiserver.representation import reply
-from volcano.apiserver.requests import number
+from volcano.apiserver.requests import invalid_option, number
 from volcano.apiserver.selection import Selection, selection_from
 from volcano.apiserver.store import Compacted, FutureRevision, Stored
 from volcano.machinery.transport import Response
@@ -123,17 +123,8 @@ def parse_revision(call: Call) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit()) or len(text) > 19:
-        row = call.served.type
-        raise Invalid.of(
-            row.kind,
-            "",
-            [
-                FieldError(
-                    "resourceVersion", f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
-                )
-            ],
-            row.group,
-        )
+        why = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+        raise BadRequest(f"invalid resource version: {why}")
     return int(text)
 
 
@@ -148,17 +139,14 @@ def revision_asked(call: Call, *, limit: int) -> int:
     """The revision a list is to show; LATEST unless an exact one is meant."""
     asked, match = parse_revision(call), call.request.param("resourceVersionMatch")
     if match not in ("", "Exact", "NotOlderThan"):
-        raise BadRequest(
-            f'resourceVersionMatch: Unsupported value: "{match}": supported values: "Exact", "NotOlderThan", ""'
-        )
+        message = f'Unsupported value: "{match}": supported values: "Exact", "NotOlderThan", ""'
+        raise invalid_option("ListOptions", "resourceVersionMatch", message)
     if match and asked is None:
-        raise BadRequest(
-            "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"
-        )
+        message = "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"
+        raise invalid_option("ListOptions", "resourceVersionMatch", message)
     if match == "Exact" and not asked:
-        raise BadRequest(
-            'resourceVersionMatch: Forbidden: resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'
-        )
+        message = 'Forbidden: resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'
+        raise invalid_option("ListOptions", "resourceVersionMatch", message)
     if not asked:
         return LATEST
     if match == "Exact" or (not match and limit):

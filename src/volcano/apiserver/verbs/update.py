@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from volcano.api.errors import FieldError, Invalid, MethodNotAllowed
+from volcano.api.errors import BadRequest, FieldError, Invalid, MethodNotAllowed
 from volcano.api.meta import JSON
 from volcano.apiserver.calls import Call, decode_body
 from volcano.apiserver.representation import reply
@@ -17,6 +17,9 @@ async def update(call: Call) -> Response:
         raise MethodNotAllowed("the server does not allow this method on the requested resource")
     options = write_options(call.request)
     given = given_object(call)
+    name = given["metadata"].get("name") or call.target.name
+    if name != call.target.name:
+        raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({call.target.name})")
     insists = bool(given["metadata"].get("resourceVersion"))
     if not insists and call.served.is_custom and not call.target.subresource:
         row = call.served.type

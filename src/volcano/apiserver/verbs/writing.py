@@ -61,6 +61,13 @@ def check_kind(call: Call, obj: JSON) -> None:
             )
         obj[field] = obj.get(field) or usual
     kind, version = obj["kind"], obj["apiVersion"]
+    if call.served.is_custom and version != row.api_version:
+        raise BadRequest(
+            f"the API version in the data ({version}) does not match the expected API version ({row.api_version})"
+        )
+    if call.served.is_custom and kind != row.kind:
+        name = (obj.get("metadata") or {}).get("name") or ""
+        raise Invalid.of(kind, name, [FieldError("kind", f'Invalid value: "{kind}": must be {row.kind}')], row.group)
     if kind != row.kind or version != row.api_version:
         group, _, short = version.rpartition("/")
         known = call.backend.registry.of_kind(group, short, kind) is not None
@@ -284,7 +291,7 @@ def _keep_other_parts(call: Call, new: JSON, old: JSON, subresource: str) -> Non
 
 
 def _bump_generation(call: Call, new: JSON, old: JSON) -> None:
-    if not call.served.has_generation:
+    if not call.served.has_generation or call.target.subresource == "binding":
         return
     ignored = {"metadata", "status"} if call.served.type.has_status or not call.served.is_custom else {"metadata"}
     if _without(new, ignored) != _without(old, ignored):
