@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 
-.PHONY: help run test check vectors bench kubernetes test-kubernetes clean
+.PHONY: help run test test-failed check vectors bench kubernetes test-kubernetes clean
 
 help:
 	@echo "make run      install into .venv and run a gang job of several roles, start to end"
@@ -40,6 +40,10 @@ run: $(STAMP)
 
 test: $(DEV_STAMP)
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup --ignore=tests/kubernetes
+
+# Only those that failed last time, one after another.
+test-failed: $(DEV_STAMP)
+	@$(BIN)/python -m pytest --last-failed --last-failed-no-failures none --ignore=tests/kubernetes
 
 check: $(DEV_STAMP)
 	@$(BIN)/ruff check src tests benchmarks tools
