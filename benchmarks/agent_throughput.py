@@ -33,6 +33,9 @@ class Footprint:
     def __init__(self, system: int, folder: str) -> None:
         self._processes = {"system": system, "supervisor": supervisor_of(folder)}
 
+    def cpu(self) -> dict[str, float]:
+        return {name: cpu_seconds(pid) for name, pid in self._processes.items()}
+
     def __str__(self) -> str:
         return "; ".join(
             f"{name}: {len(os.listdir(f'/proc/{pid}/fd'))} descriptors, {resident(pid)} MB"
@@ -50,6 +53,12 @@ def supervisor_of(folder: str) -> int:
             if b"volcano.agent.supervisor" in words and folder.encode() in b" ".join(words):
                 return int(entry)
     raise SystemExit("there is no supervisor")
+
+
+def cpu_seconds(process: int) -> float:
+    """Of the process and of its children that have ended."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def resident(process: int) -> int:
@@ -100,7 +109,10 @@ def measure(pods: int, jobs: int, rounds: int, network: str) -> None:
             one_round(api, 20, 1)
             print(f"before: {footprint}")
             for _ in range(rounds):
+                spent = footprint.cpu()
                 print(f"{pods} pods in {jobs} jobs: {one_round(api, pods, jobs)}")
+                each = {name: (now - spent[name]) / pods * 1e3 for name, now in footprint.cpu().items()}
+                print(f"CPU per pod: system {each['system']:.1f} ms, supervisor and pods {each['supervisor']:.1f} ms")
                 print(f"after: {footprint}", flush=True)
         finally:
             process.send_signal(signal.SIGINT)

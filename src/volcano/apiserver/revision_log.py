@@ -14,6 +14,8 @@ from volcano.apiserver.store import DELETED, Change, Compacted, FutureRevision, 
 
 CHANGES_KEPT: Final = 50_000
 BYTES_KEPT: Final = 64 * 2**20
+ENCODED_KEPT: Final = 256
+"""Changes whose events stay encoded for the next watcher; most have taken them by then, and they double the window."""
 _AFTER_ANY_NAME: Final = "\U0010ffff"
 
 
@@ -73,6 +75,8 @@ class RevisionLog:
     def apply(self, change: Change) -> None:
         self._resource(change.stored.key.resource).apply(change)
         self._window.append(change)
+        if len(self._window) > ENCODED_KEPT:
+            self._window[-ENCODED_KEPT].encoded.clear()
         self._bytes += _weight(change)
         self.revision = max(self.revision, change.revision)
 

@@ -125,7 +125,7 @@ class Mirror:
     def __init__(self, now: Callable[[], datetime] | None = None) -> None:
         self._tables: dict[type[Resource], _Table] = {}
         self._listeners: dict[type[Resource], list[Callable[[Change[Any]], None]]] = {}
-        self._gone: OrderedDict[str, Resource] = OrderedDict()  # the last ones removed, by UID
+        self._gone: OrderedDict[str, str] = OrderedDict()  # the last ones removed: UID → resource version
         self._now = now or (lambda: datetime(2026, 1, 1, tzinfo=UTC))
 
     @property
@@ -158,13 +158,13 @@ class Mirror:
         """Take in a newer state; an older one than is known is ignored."""
         kind = type(resource)
         gone = self._gone.get(resource.uid) if resource.uid else None
-        if gone is not None and not _is_newer(resource, gone):
+        if gone is not None and not _is_newer(resource, than=gone):
             return  # an answer to a write that was overtaken by the deletion
         known = self._table(kind).objects.get(resource.key)
-        if known is not None and known.uid == resource.uid and not _is_newer(resource, known):
-            return
         if known is not None and known.uid != resource.uid:
             self.remove(kind, resource.key)
+        elif known is not None and not _is_newer(resource, than=known.metadata.resource_version):
+            return
         old = self._table(kind).put(resource)
         self._tell(kind, Change(old, resource))
 
@@ -177,7 +177,7 @@ class Mirror:
 
     def _remember(self, gone: Resource) -> None:
         if gone.uid:
-            self._gone[gone.uid] = gone
+            self._gone[gone.uid] = gone.metadata.resource_version
             if len(self._gone) > TOMBSTONES:
                 self._gone.popitem(last=False)
 
@@ -192,12 +192,12 @@ class Mirror:
         return table
 
 
-def _is_newer(resource: Resource, known: Resource) -> bool:
+def _is_newer(resource: Resource, *, than: str) -> bool:
     """Resource versions are ordered numbers on every server we know; anything else counts as newer."""
-    new, old = resource.metadata.resource_version, known.metadata.resource_version
-    if new.isdecimal() and old.isdecimal():
-        return int(new) > int(old)
-    return new != old or not new
+    new = resource.metadata.resource_version
+    if new.isdecimal() and than.isdecimal():
+        return int(new) > int(than)
+    return new != than or not new
 
 
 def frozen_world(*resources: Resource, now: datetime | None = None) -> World:
