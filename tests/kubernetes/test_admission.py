@@ -18,6 +18,7 @@ from .components import NAMESPACE, Components, apply, discover, path_of, wait_fo
 from .control_plane import ControlPlane, free_port
 
 TASK = {"name": "t", "replicas": 1, "template": {"spec": {"containers": [{"name": "c", "image": "busybox"}]}}}
+SERVICES = f"/api/v1/namespaces/{NAMESPACE}/services/"
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 
 
@@ -38,6 +39,7 @@ def remove(api: Client, bodies: list[dict[str, Any]]) -> None:
 @pytest.fixture(scope="module", params=["webhook", "policies"])
 def mode(request: pytest.FixtureRequest, running: Components, plane: ControlPlane, api: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Admission is at work."""
+    service = api.get(SERVICES + SERVICE).body
     if request.param == "policies":
         bodies = policy_manifests()
         apply(api, bodies)
@@ -48,6 +50,11 @@ def mode(request: pytest.FixtureRequest, running: Components, plane: ControlPlan
     wait_for(lambda: api.create(path, job("probe"), query={"dryRun": "All"}).body.get("spec", {}).get("queue") == "default")
     yield request.param
     remove(api, bodies)
+    if request.param == "webhook":
+        api.delete(SERVICES + SERVICE)
+        kept = {key: service["metadata"][key] for key in ("name", "labels", "annotations") if key in service["metadata"]}
+        spec = {key: service["spec"][key] for key in ("type", "selector", "ports")}
+        assert api.create(SERVICES.rstrip("/"), {**service, "metadata": kept, "spec": spec}).status == 201
     wait_for(lambda: not refused(api.create(path, job("probe", tasks=[TASK, TASK]), query={"dryRun": "All"})), why="it is off")
 
 
@@ -60,8 +67,9 @@ def serve_webhook(running: Components, api: Client, folder: Path) -> list[dict[s
         (folder / name).write_bytes(base64.b64decode(content))
     port = free_port()
     # There is no pod network here: the service's name leads to this machine
-    service = f"/api/v1/namespaces/{NAMESPACE}/services/{SERVICE}"
-    api.merge(service, {"spec": {"type": "ExternalName", "externalName": "localhost", "clusterIP": None, "clusterIPs": None, "selector": None}})
+    api.delete(SERVICES + SERVICE)
+    made = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": SERVICE}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
+    assert api.create(SERVICES.rstrip("/"), made).status == 201
     bodies = list(webhooks(Values()))
     for body in bodies:
         for entry in body["webhooks"]:

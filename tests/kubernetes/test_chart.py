@@ -91,8 +91,10 @@ def test_an_upgrade_keeps_definitions_and_objects(helm: Path, running: Any, inst
     before = api.get(definition).body["metadata"]["uid"]
     zero = [word for name in ("scheduler", "controllers", "admission") for word in ("--set", f"{name}.replicas=0")]
 
-    run(helm, "upgrade", "volcano", str(CHART), "--namespace", installed, "--set", "logLevel=1", *zero, kubeconfig=plane.kubeconfig)
-    switch_off_webhooks(api)
+    try:
+        run(helm, "upgrade", "volcano", str(CHART), "--namespace", installed, "--set", "logLevel=1", *zero, kubeconfig=plane.kubeconfig)
+    finally:
+        switch_off_webhooks(api)
 
     assert api.get(definition).body["metadata"]["uid"] == before
     assert api.get(f"{queues}/kept").body["spec"]["weight"] == 7
