@@ -47,7 +47,7 @@ def mode(request: pytest.FixtureRequest, running: Components, plane: ControlPlan
         bodies = serve_webhook(running, api, tmp_path_factory.mktemp("webhook"))
     path = jobs("default")
     wait_for(lambda: refused(api.create(path, job("probe", tasks=[TASK, TASK]), query={"dryRun": "All"})), why="admission works")
-    wait_for(lambda: api.create(path, job("probe"), query={"dryRun": "All"}).body.get("spec", {}).get("queue") == "default")
+    wait_for(lambda: api.create(path, job("probe"), query={"dryRun": "All"}).body.get("spec", {}).get("schedulerName") == "volcano")
     yield request.param
     remove(api, bodies)
     if request.param == "webhook":
