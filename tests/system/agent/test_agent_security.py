@@ -68,7 +68,9 @@ async def test_a_pod_sees_only_its_own_processes_and_temporary_files(machine):
     await machine.create(a_pod("me", "sh", "-c", "ls /tmp; ls /proc | grep -c '^[0-9]'; ls /dev/shm"))
     await machine.finished("me")
 
-    count = int((await machine.output("me")).strip())
+    *files, number = (await machine.output("me")).split()
+    assert "note" not in files  # the folder of this very checkout may be there, if it lies in /tmp
+    count = int(number)
     assert count <= 5
 
 
