@@ -22,10 +22,13 @@ from volcano.machinery.plan import Record, Ref
 log = logging.getLogger(__name__)
 EVENTS: Final = resource_type(Event)
 
-WAITING_AT_MOST: Final = 2000
+WAITING_AT_MOST: Final = 10_000
 REMEMBERED: Final = 4096
 LONGEST_MESSAGE: Final = 1024
 REPEAT_PAUSE: Final = timedelta(seconds=10)
+BURST: Final = 100
+PER_SECOND: Final = 50
+"""Events never crowd out the work they tell of: beyond a burst they are written at this pace."""
 
 
 class _Series(msgspec.Struct):
@@ -46,6 +49,7 @@ class EventRecorder:
         self._waiting: OrderedDict[tuple[str, ...], Record] = OrderedDict()
         self._series: OrderedDict[tuple[str, ...], _Series] = OrderedDict()
         self._wakeup = asyncio.Event()
+        self._allowed, self._counted_at = float(BURST), clock.monotonic()
 
     def record(self, record: Record) -> None:
         about = record.regarding
@@ -68,6 +72,9 @@ class EventRecorder:
             await self._wakeup.wait()
             self._wakeup.clear()
             while self._waiting:
+                await self._pace()
+                if not self._waiting:
+                    break
                 same, record = self._waiting.popitem(last=False)
                 try:
                     await self._write(same, record)
@@ -75,6 +82,14 @@ class EventRecorder:
                     continue  # its namespace is going away, or we may not speak there
                 except (ApiError, ConnectionError, OSError, TimeoutError) as error:
                     log.debug("event %s was not written: %s", record.reason, error)
+
+    async def _pace(self) -> None:
+        now = self._clock.monotonic()
+        self._allowed = min(BURST, self._allowed + (now - self._counted_at) * PER_SECOND)
+        self._counted_at = now
+        if self._allowed < 1:
+            await self._clock.sleep(timedelta(seconds=(1 - self._allowed) / PER_SECOND))
+        self._allowed -= 1
 
     async def _write(self, same: tuple[str, ...], record: Record) -> None:
         now = self._clock.now()

@@ -90,6 +90,8 @@ class Committer:
         """`in_flight`: jobs whose PodGroup is just being written; `is_virtual`: jobs without one."""
         self._postponed = False
         binds = tuple(self._binds(decisions, snapshot))
+        for binding in binds:  # its pods will soon say more than that they have a node
+            self._groups[snapshot.tasks[binding.uid].job_id] = now
         evictions = tuple(self._evictions(decisions, snapshot, now))
         groups = dict(self._group_patches(decisions, snapshot, now, skipped=in_flight | is_virtual))
         pods = list(self._notices(decisions, snapshot, now))
