@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 
-.PHONY: help run test test-failed check vectors bench kubernetes test-kubernetes clean
+.PHONY: help install run test test-failed check vectors bench kubernetes test-kubernetes test-kubernetes-failed clean
 
 help:
 	@echo "make run      install into .venv and run a gang job of several roles, start to end"
@@ -13,7 +13,8 @@ help:
 	@echo "make check    ruff, mypy --strict, import-linter"
 	@echo "make vectors  compare the scheduler's decisions with the recorded ones (needs ../shared/vectors)"
 	@echo "make bench    run the benchmarks and print their figures"
-	@echo "make test-kubernetes   run the suite on a real kube-apiserver, which is built first (needs Go)"
+	@echo "make kubernetes        build a real kube-apiserver, once (about ten minutes; Go is fetched where it is missing)"
+	@echo "make test-kubernetes   run the suite on it"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -34,6 +35,8 @@ $(DEV_STAMP): pyproject.toml | $(BIN)/python
 	@if command -v uv >/dev/null 2>&1; then uv pip install -q --python $(BIN)/python -e '.[dev]'; \
 	else $(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'; fi
 	@touch $@ $(STAMP)
+
+install: $(DEV_STAMP)
 
 run: $(STAMP)
 	@$(BIN)/volcano run examples/gang.yaml
@@ -64,9 +67,12 @@ bench: $(DEV_STAMP)
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-# A real kube-apiserver, kube-controller-manager and etcd, built once into a cache outside the checkout (needs Go).
+# A real kube-apiserver, kube-controller-manager and etcd, built once into a cache outside the checkout.
 kubernetes: $(DEV_STAMP)
 	@$(BIN)/python tools/kubernetes/build.py
 
 test-kubernetes: kubernetes
 	@$(BIN)/python -m pytest tests/kubernetes
+
+test-kubernetes-failed: kubernetes
+	@$(BIN)/python -m pytest --last-failed --last-failed-no-failures none tests/kubernetes

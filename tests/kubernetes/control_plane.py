@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import signal
 import socket
@@ -17,11 +18,11 @@ import time
 import urllib.request
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from volcano.apiserver.certificates import Authority, kubeconfig
 
-BUILD = Path(__file__).resolve().parents[2] / "tools" / "kubernetes" / "build.py"
-PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager")
+TOOLS = Path(__file__).resolve().parents[2] / "tools" / "kubernetes"
 PATIENCE = 90.0
 AUDIT_POLICY = """\
 apiVersion: audit.k8s.io/v1
@@ -31,15 +32,20 @@ rules: [{level: Metadata}]
 """
 
 
-def binaries() -> Path | None:
-    """Where the built programs are, or None: then `make kubernetes` builds them."""
-    sys.path.insert(0, str(BUILD.parent))
+def tool(name: str) -> Any:
+    """A module of tools/kubernetes, which are scripts and no package."""
+    sys.path.insert(0, str(TOOLS))
     try:
-        import build  # type: ignore[import-not-found]
+        return importlib.import_module(name)
     finally:
         sys.path.pop(0)
-    folder = build.folder()
-    return folder if all((folder / name).is_file() for name in PROGRAMS) else None
+
+
+def binaries() -> Path | None:
+    """Where the built programs are, or None: then `make kubernetes` builds them."""
+    build = tool("build")
+    folder: Path = build.folder()
+    return None if build.missing(folder) else folder
 
 
 def free_port() -> int:
