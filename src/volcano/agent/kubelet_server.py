@@ -21,6 +21,8 @@ from volcano.agent.exec_session import LARGEST_MESSAGE, PROTOCOLS, STDOUT, ExecS
 from volcano.agent.logs import LogQuery, parse_stamp, read_log
 from volcano.agent.pod_lifecycle import Pod, Running
 from volcano.agent.port_forward import forward_ports
+from volcano.agent.spdy_forward import VERSIONS, Connection, SpdyForward
+from volcano.agent.upgrade import choose_version, upgraded, wants_spdy
 from volcano.api.kubelet import AgentContainer, AgentPod
 from volcano.machinery.clock import Clock
 
@@ -51,6 +53,8 @@ class ContainerHost(Protocol):
 
     def log_file(self, pod: AgentPod, container: str, attempt: int) -> Path: ...
 
+    async def dial(self, pod: AgentPod, address: str, port: int) -> Connection: ...
+
     async def execute(
         self, pod: AgentPod, container: str, attempt: int, argv: list[str], *, standard: list[int], terminal: bool
     ) -> int: ...
@@ -78,8 +82,8 @@ class KubeletServer:
                 web.get("/containerLogs/{namespace}/{pod}/{container}", self._logs),
                 web.get("/exec/{namespace}/{pod}/{container}", self._exec),
                 web.get("/attach/{namespace}/{pod}/{container}", self._attach),
-                web.get("/portForward/{namespace}/{pod}", self._forward),
-                web.get("/portforward/{namespace}/{pod}", self._forward),
+                web.route("*", "/portForward/{namespace}/{pod}", self._forward),
+                web.route("*", "/portforward/{namespace}/{pod}", self._forward),
                 web.get("/healthz", self._health),
             ]
         )
@@ -200,6 +204,17 @@ class KubeletServer:
         known = self._find(request.match_info["namespace"], request.match_info["pod"])
         if known is None:
             raise web.HTTPNotFound(text=f"pod {request.match_info['pod']} is not on this node\n")
+
+        async def dial(port: int) -> Connection:
+            now = self._find(known.pod.namespace, known.pod.name)
+            if now is None or now.pod.uid != known.pod.uid or not now.record.has_live:
+                raise OSError(f"pod {known.pod.name} does not run")  # its address may be another one's by now
+            return await self._host.dial(now.pod, now.record.address, port)
+
+        if wants_spdy(request):
+            async with upgraded(request, choose_version(request, VERSIONS)) as connection:
+                await SpdyForward(connection, dial).run()
+            return web.Response()  # nobody is there to read it
         try:
             ports = [int(port) for each in request.query.getall("ports", []) for port in each.split(",")]
         except ValueError as error:
@@ -207,7 +222,7 @@ class KubeletServer:
         if not ports or not all(0 < port < 65536 for port in ports):
             raise web.HTTPBadRequest(text='query parameter "ports" is required\n')
         socket = await _upgraded(request)
-        await forward_ports(socket, known.record.address, ports)
+        await forward_ports(socket, dial, ports)
         await socket.close()
         return socket
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import socket
 from collections.abc import Mapping
 from typing import Final
 
@@ -12,6 +14,8 @@ from volcano.agent.process_settings import ProcessSettings
 from volcano.agent.supervisor_client import SupervisorClient, SupervisorError
 from volcano.api.kubelet import AgentPod
 
+DIAL_SECONDS: Final = 10.0
+LOOPBACKS: Final = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
 API_NAMES: Final = "kubernetes.default.svc.cluster.local kubernetes.default.svc kubernetes.default kubernetes"
 
 
@@ -60,6 +64,28 @@ class PodConnections:
             with contextlib.suppress(SupervisorError):
                 await self._supervisor.ask("close_pod", pod=uid)
         self._network.addresses.give_back(uid)
+
+    async def dial(self, pod: AgentPod, address: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection to a port of the pod: on the loopback of its own network, or else at its address."""
+        if not address:
+            raise OSError(f"pod {pod.name} has no address yet")
+        async with asyncio.timeout(DIAL_SECONDS):
+            if self.is_isolated and not pod.spec.host_network:
+                for family, loopback in LOOPBACKS:
+                    with contextlib.suppress(OSError, SupervisorError):
+                        return await self._dial_inside(pod.uid, family, (loopback, port))
+            return await asyncio.open_connection(address, port)
+
+    async def _dial_inside(
+        self, uid: str, family: int, place: tuple[str, int]
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        made = await self._supervisor.socket_in(uid, family)
+        try:
+            await asyncio.get_running_loop().sock_connect(made, place)
+            return await asyncio.open_connection(sock=made)
+        except BaseException:
+            made.close()
+            raise
 
     def service_names(self) -> list[tuple[str, str]]:
         """Names and addresses that every pod knows."""

@@ -9,11 +9,13 @@ from typing import Final
 
 from aiohttp import WSMsgType, web
 
+from volcano.agent.spdy_forward import Dial
+
 CHUNK: Final = 32 * 1024
 MOST_PORTS: Final = 64
 
 
-async def forward_ports(socket: web.WebSocketResponse, address: str, ports: list[int]) -> None:
+async def forward_ports(socket: web.WebSocketResponse, dial: Dial, ports: list[int]) -> None:
     """Until the client hangs up; each port is one connection to the pod."""
     ports = ports[:MOST_PORTS]
     writers: dict[int, asyncio.StreamWriter] = {}
@@ -24,7 +26,7 @@ async def forward_ports(socket: web.WebSocketResponse, address: str, ports: list
             for channel in (2 * number, 2 * number + 1):
                 await socket.send_bytes(bytes((channel,)) + opening)
             try:
-                reader, writer = await asyncio.open_connection(address, port)
+                reader, writer = await dial(port)
             except OSError as error:
                 await socket.send_bytes(bytes((2 * number + 1,)) + f"cannot connect to port {port}: {error}".encode())
                 continue

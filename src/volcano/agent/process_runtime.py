@@ -149,6 +149,9 @@ class ProcessRuntime:
     def log_file(self, pod: AgentPod, container: str, attempt: int) -> Path:
         return self._places.log_file(pod, container, attempt)
 
+    async def dial(self, pod: AgentPod, address: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await self._connections.dial(pod, address, port)
+
     async def execute(
         self,
         pod: AgentPod,

@@ -204,6 +204,9 @@ class Supervisor:
             case "close_pod":
                 self._close_pod(request["pod"])
                 return {}
+            case "socket":
+                self._make_socket(connection, number, request["pod"], request["family"])
+                return None
             case "forget":
                 live = set(self._live.values())
                 self._journal.forget([each for each in request["containers"] if each not in live])
@@ -364,6 +367,24 @@ class Supervisor:
                 kernel.add_default_route(wire["gateway"])
         finally:
             self._go_home(("net",))
+
+    def _make_socket(self, connection: Connection, number: int, pod: str, family: int) -> None:
+        """A socket in a pod's network, not connected yet; it stays in that network wherever it is used."""
+        namespace = self._pods.get(pod, {}).get("net")
+        if namespace is None:
+            raise OSError(errno.ENOENT, f"pod {pod} has no network of its own")
+        self._send(connection, b"")
+        if connection.unsent:
+            raise OSError(errno.EAGAIN, "the agent is slow to read")  # descriptors cannot wait their turn in a buffer
+        linux.setns(namespace, linux.NEWNET)
+        try:
+            made = socket.socket(family, socket.SOCK_STREAM)
+        finally:
+            self._go_home(("net",))
+        with made:
+            message = encode({"number": number, "descriptors": 1})
+            sent = socket.send_fds(connection.socket, [message], [made.fileno()])
+        self._send(connection, message[sent:])
 
     def _go_home(self, names: tuple[str, ...]) -> None:
         for name in names:

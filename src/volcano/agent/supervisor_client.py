@@ -20,6 +20,7 @@ from volcano.machinery.clock import Clock
 
 log = logging.getLogger(__name__)
 PATIENCE: Final = timedelta(seconds=15)
+MOST_DESCRIPTORS: Final = 8
 LOOK_AGAIN: Final = timedelta(milliseconds=10)
 
 
@@ -39,6 +40,7 @@ class SupervisorClient:
         self._requests: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._number = 0
         self._received = bytearray()
+        self._descriptors: list[int] = []
         self._sending = asyncio.Lock()
         self.pid = 0
         self.tier = "none"
@@ -88,6 +90,13 @@ class SupervisorClient:
         record: Record = (await self.ask("start", order=order))["record"]
         return record
 
+    async def socket_in(self, pod: str, family: int) -> socket.socket:
+        """A socket in a pod's own network; SupervisorError when it has none."""
+        (descriptor,) = (await self.ask("socket", pod=pod, family=family))["descriptors"]
+        made = socket.socket(fileno=descriptor)
+        made.setblocking(False)
+        return made
+
     async def _send(self, message: bytes, descriptors: Sequence[int]) -> None:
         async with self._sending:
             peer = self._socket
@@ -113,7 +122,8 @@ class SupervisorClient:
     def _readable(self) -> None:
         assert self._socket is not None, "only called while connected"
         try:
-            received = self._socket.recv(262144)
+            received, descriptors, _, _ = socket.recv_fds(self._socket, 262144, MOST_DESCRIPTORS)
+            self._descriptors += descriptors
         except BlockingIOError:
             return
         except OSError:
@@ -132,15 +142,25 @@ class SupervisorClient:
         if message.get("event") == "exited":
             self._on_exit(message["record"])
             return
+        count = message.get("descriptors", 0)
+        received, self._descriptors = self._descriptors[:count], self._descriptors[count:]
         waiting = self._requests.get(message.get("number", 0))
         if waiting is not None and not waiting.done():
+            message["descriptors"] = received
             waiting.set_result(message)
+            return
+        for descriptor in received:  # whoever asked is gone
+            os.close(descriptor)
 
     def _disconnect(self) -> None:
         peer, self._socket = self._socket, None
         if peer is not None:
             asyncio.get_running_loop().remove_reader(peer.fileno())
             peer.close()
+        self._received.clear()
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+        self._descriptors.clear()
         for waiting in self._requests.values():
             if not waiting.done():
                 waiting.set_exception(SupervisorError("the supervisor is gone"))

@@ -6,7 +6,8 @@ Bodies, headers and waiting are bounded here; what a request means is app.py's b
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -16,6 +17,7 @@ from volcano.api.errors import ApiError, BadRequest, Timeout, TooLarge
 from volcano.apiserver.app import LARGEST_BODY, ApiServer
 from volcano.apiserver.authentication import Subject
 from volcano.apiserver.connect import Connector, Refusal
+from volcano.apiserver.kubelet_streams import SPDY, TUNNEL, VERSION_HEADER
 from volcano.apiserver.representation import error_reply
 from volcano.apiserver.requests import LONGEST_QUERY
 from volcano.machinery.transport import Request, Response
@@ -32,14 +34,21 @@ DRAINED: Final = 16 * 2**20
 DRAIN_SECONDS: Final = 5.0
 MOST_PARAMETERS: Final = 1000
 _PIECE: Final = 256 * 1024
+_STREAM: Final = 64 * 1024
 
 
 class VolcanoProtocol(HttpToolsProtocol):
-    """Tells the app who the client's certificate is for, and cuts off endless headers."""
+    """Tells the app who the client's certificate is for, cuts off endless headers, gives connections away to SPDY."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.app_state = {**self.app_state, "certificate": _subject(transport), "abort": transport.abort}
+        self._is_taken = False
+        self.app_state = {
+            **self.app_state,
+            "certificate": _subject(transport),
+            "abort": transport.abort,
+            "taken_over": self.taken_over,
+        }
         self._header_bytes = 0
         self._header_deadline = self.loop.call_later(HEADER_SECONDS, transport.close)
 
@@ -57,11 +66,42 @@ class VolcanoProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._header_deadline.cancel()
+        if self.parser.should_upgrade():
+            self.scope["state"]["upgrade"] = self._get_upgrade()
         super().on_headers_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._header_deadline.cancel()
         super().connection_lost(exc)
+
+    def handle_websocket_upgrade(self) -> None:
+        """The library refuses subprotocols with a slash, and Kubernetes' tunnel has one: it is not told of them."""
+        asked = [value.decode("latin-1") for name, value in self.headers if name == b"sec-websocket-protocol"]
+        tunnels = [each.strip() for line in asked for each in line.split(",") if each.strip().startswith(TUNNEL)]
+        if tunnels:
+            self.headers[:] = [pair for pair in self.headers if pair[0] != b"sec-websocket-protocol"]
+            self.app_state = {**self.app_state, "tunnels": tunnels}
+        super().handle_websocket_upgrade()
+
+    @contextlib.asynccontextmanager
+    async def taken_over(self) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+        """The connection as bytes, for who has answered the request with an upgrade; closed when left."""
+        reader = asyncio.StreamReader(limit=_STREAM)
+        protocol = asyncio.StreamReaderProtocol(reader)
+        self._is_taken = self.cycle.disconnected = True  # nothing is answered by HTTP any more
+        self.transport.set_protocol(protocol)
+        protocol.connection_made(self.transport)
+        try:
+            yield reader, asyncio.StreamWriter(self.transport, protocol, reader, self.loop)
+        finally:
+            self.transport.close()
+            self.connection_lost(None)
+
+    def shutdown(self) -> None:
+        if self._is_taken:
+            self.transport.close()
+        else:
+            super().shutdown()
 
     def _count(self, size: int) -> None:
         self._header_bytes += size
@@ -91,7 +131,8 @@ class AsgiApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            await self._http(scope, receive, send)
+            wants_spdy = scope.get("state", {}).get("upgrade") == SPDY.lower().encode()
+            await (self._spdy if wants_spdy else self._http)(scope, receive, send)
         elif scope["type"] == "websocket":
             await self._websocket(scope, receive, send)
 
@@ -120,20 +161,38 @@ class AsgiApp:
         body = await _read_body(request, receive)
         return Request(request.method, request.path, request.query, request.headers, body, user)
 
+    async def _spdy(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A client that wants to go on in SPDY."""
+        try:
+            request = self._bodiless(scope)
+            asked = request.headers.get(VERSION_HEADER, "")
+            upstream = await self._connector.open_stream(request, [each.strip() for each in asked.split(",")])
+        except ApiError as error:
+            await _send_whole(error_reply(error), send, _nothing)
+            return
+        async with scope["state"]["taken_over"]() as (reader, writer):
+            await upstream.relay(reader, writer)
+
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()  # websocket.connect
+        tunnels = scope.get("state", {}).get("tunnels")
         try:
-            scope = {**scope, "method": "GET"}
-            request = request_from(scope)
-            certificate = scope.get("state", {}).get("certificate")
-            user = self._server.authenticator.user(request, certificate)
-            request = Request("GET", request.path, request.query, request.headers, b"", user)
-            upstream = await self._connector.open(request, scope.get("subprotocols") or [])
+            request = self._bodiless({**scope, "method": "GET"})
+            if tunnels:
+                versions = [each.removeprefix(TUNNEL) for each in tunnels]
+                relay = (await self._connector.open_stream(request, versions)).tunnel
+            else:
+                relay = (await self._connector.open(request, scope.get("subprotocols") or [])).relay
         except (ApiError, Refusal) as error:
             refusal = error if isinstance(error, ApiError) else BadRequest(str(error))
             await _refuse(scope, send, error_reply(refusal))
             return
-        await upstream.relay(receive, send)
+        await relay(receive, send)
+
+    def _bodiless(self, scope: Scope) -> Request:
+        request = request_from(scope)
+        user = self._server.authenticator.user(request, scope.get("state", {}).get("certificate"))
+        return Request(request.method, request.path, request.query, request.headers, b"", user)
 
 
 class _Left(Exception):

@@ -1,7 +1,7 @@
 """Connections that outlive a request: exec, attach and port-forward, relayed to the kubelet that runs the pod.
 
-As in Kubernetes, the client speaks WebSocket to us and we speak WebSocket to the kubelet's HTTPS endpoint, with the
-same subprotocol; neither side's messages are looked into.
+A client that speaks WebSocket to us has us speak WebSocket to the kubelet's HTTPS endpoint, with the same
+subprotocol; one that speaks SPDY, SPDY (kubelet_streams). Neither side's messages are looked into.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from volcano.api.errors import BadRequest, Forbidden, NotFound, ServiceUnavailable, Unauthorized
+from volcano.api.errors import BadRequest, Forbidden, NotFound, ServiceUnavailable, Unauthorized, error_from
 from volcano.api.meta import JSON
 from volcano.apiserver.app import ApiServer
 from volcano.apiserver.authorization import Ask, denial
+from volcano.apiserver.kubelet_streams import KubeletStream, open_stream
 from volcano.apiserver.kubelets import kubelet_address, only_container
 from volcano.apiserver.requests import parse_target
 from volcano.apiserver.store import ObjectKey
@@ -78,9 +79,9 @@ class Connector:
 
     async def open(self, request: Request, subprotocols: Sequence[str]) -> Upstream:
         from websockets.asyncio.client import connect
-        from websockets.exceptions import WebSocketException
+        from websockets.exceptions import InvalidStatus, WebSocketException
 
-        url = self._url(request)
+        url = self._url(request).replace("http", "ws", 1)
         try:
             connection = await connect(
                 url,
@@ -91,9 +92,16 @@ class Connector:
                 proxy=None,
                 open_timeout=30,
             )
+        except InvalidStatus as error:  # a kubelet explains itself in plain text
+            said = (error.response.body or b"").decode(errors="replace").strip()
+            raise error_from(error.response.status_code, None, said) from error
         except (OSError, TimeoutError, WebSocketException) as error:
             raise ServiceUnavailable(f"error dialing backend: {error}") from error
         return Upstream(connection)
+
+    async def open_stream(self, request: Request, versions: Sequence[str]) -> KubeletStream:
+        """The same for a client that speaks SPDY, in one of these stream protocols."""
+        return await open_stream(self._url(request), versions, self._context)
 
     def _url(self, request: Request) -> str:
         """Where the kubelet serves this; the caller must be allowed to create the subresource."""
@@ -119,7 +127,7 @@ class Connector:
             parts.append(container)
             query = [_kubelet_parameter(pair) for pair in query if pair[0] != "container"]
         path = "/".join(quote(part, safe="") for part in parts)
-        return f"{'wss' if scheme == 'https' else 'ws'}://{host}:{port}/{path}?{urlencode(query)}"
+        return f"{scheme}://{host}:{port}/{path}?{urlencode(query)}"
 
 
 _RENAMED: Final = {"stdin": "input", "stdout": "output", "stderr": "error"}

@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.system.agent.kit import Machine
+from tests.system.agent.kubectl_kit import Kubectl
 from volcano.agent.images import Image
+from volcano.agent.kubelet_server import KubeletTls
 from volcano.agent.process_settings import PodNetwork
+from volcano.apiserver.certificates import Authority, write_private
+from volcano.apiserver.serve import serve
 
 
 @pytest.fixture
@@ -29,3 +33,24 @@ async def machine(tmp_path: Path, pod_network: PodNetwork, images: tuple[Image, 
     await given.start()
     yield given
     await given.stop()
+
+
+@pytest.fixture
+async def served_machine(tmp_path: Path, pod_network: PodNetwork, images: tuple[Image, ...]) -> AsyncIterator[Machine]:
+    """A machine whose API server is reached over HTTPS, and which reaches the agent so."""
+    given = Machine(tmp_path, pod_network, images)
+    await given.server.start()
+    pki = tmp_path / "pki"
+    async with serve(given.server, pki=pki, clock=given.clock, port=0, kubeconfig_path=tmp_path / "kubeconfig"):
+        authority = Authority(pki, given.clock.now())
+        pair = authority.issue("system:node", (), given.clock.now(), hosts=("127.0.0.1",))
+        write_private(pki / "kubelet.pem", pair.certificate + pair.key)
+        given.tls = KubeletTls(pki / "kubelet.pem", authority.certificate_path)
+        await given.start()
+        yield given
+        await given.stop()
+
+
+@pytest.fixture
+def kubectl(served_machine: Machine, tmp_path: Path) -> Kubectl:
+    return Kubectl(tmp_path / "kubeconfig")

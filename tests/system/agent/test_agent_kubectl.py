@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import os
-import pty
 import shutil
 import ssl
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import aiohttp
 import pytest
 
 from tests.system.agent.kit import NODE, PODS, Machine, a_pod
-from volcano.agent.kubelet_server import KubeletTls
 from volcano.api.meta import Key
 from volcano.api.scheme import find_resource_type
 from volcano.apiserver.certificates import Authority, write_private
-from volcano.apiserver.serve import serve
 
 pytestmark = [
     pytest.mark.kubectl,
@@ -28,70 +21,9 @@ pytestmark = [
 TICKING = "echo started; i=0; while true; do i=$((i+1)); echo tick $i; sleep 0.1; done"
 
 
-class Kubectl:
-    """The real binary, pointed at the embedded server."""
-
-    def __init__(self, kubeconfig: Path) -> None:
-        self._environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "HOME": str(kubeconfig.parent)}
-
-    async def __call__(self, *arguments: str, stdin: bytes = b"") -> tuple[int, str, str]:
-        process = await asyncio.create_subprocess_exec(
-            "kubectl",
-            *arguments,
-            env=self._environment,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        async with asyncio.timeout(30):
-            out, err = await process.communicate(stdin)
-        return process.returncode or 0, out.decode(), err.decode()
-
-    async def on_terminal(self, *arguments: str, typed: bytes) -> str:
-        """With a terminal, into which something is typed."""
-        master, slave = pty.openpty()
-        process = await asyncio.create_subprocess_exec(
-            "kubectl", *arguments, env=self._environment, stdin=slave, stdout=slave, stderr=slave
-        )
-        os.close(slave)
-        os.write(master, typed)
-        shown = b""
-        async with asyncio.timeout(30):
-            while True:
-                chunk = await asyncio.to_thread(_read, master)
-                if not chunk:
-                    break
-                shown += chunk
-            await process.wait()
-        os.close(master)
-        return shown.decode()
-
-
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, 4096)
-    except OSError:
-        return b""
-
-
 @pytest.fixture
-async def machine(tmp_path: Path) -> AsyncIterator[Machine]:
-    given = Machine(tmp_path, "host", ())
-    await given.server.start()
-    pki = tmp_path / "pki"
-    async with serve(given.server, pki=pki, clock=given.clock, port=0, kubeconfig_path=tmp_path / "kubeconfig"):
-        authority = Authority(pki, given.clock.now())
-        pair = authority.issue("system:node", (), given.clock.now(), hosts=("127.0.0.1",))
-        write_private(pki / "kubelet.pem", pair.certificate + pair.key)
-        given.tls = KubeletTls(pki / "kubelet.pem", authority.certificate_path)
-        await given.start()
-        yield given
-        await given.stop()
-
-
-@pytest.fixture
-def kubectl(machine: Machine, tmp_path: Path) -> Kubectl:
-    return Kubectl(tmp_path / "kubeconfig")
+def machine(served_machine: Machine) -> Machine:
+    return served_machine
 
 
 @pytest.fixture

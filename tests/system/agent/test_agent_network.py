@@ -142,3 +142,23 @@ async def test_a_supervisor_whose_agent_never_comes_back_takes_the_network_down(
 
     await machine.until_no_process(supervisor)
     assert not os.path.exists(f"/sys/class/net/{bridge}")
+
+
+async def test_ports_are_forwarded_to_what_listens_on_a_pods_own_loopback(machine):
+    listen = LISTEN.replace("('', 22)", "('127.0.0.1', 22)")
+    await machine.create(a_pod("inward", sys.executable, "-c", f"print(1, flush=True)\n{listen}"))
+    address = (await machine.until_phase("inward", "Running"))["status"]["podIP"]
+    known = machine.agent.find("default", "inward")
+
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                reader, writer = await machine.runtime.dial(known.pod, address, 22)
+                break
+            except OSError:
+                await asyncio.sleep(0.02)
+
+    assert await reader.read() == b"inward"
+    writer.close()
+    with pytest.raises(OSError, match="Connect call failed"):
+        await asyncio.open_connection(address, 22)

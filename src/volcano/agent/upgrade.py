@@ -1,0 +1,64 @@
+"""Takes an HTTP connection over for another protocol: the answer is 101, and what follows is bytes both ways."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Final
+
+from aiohttp import web
+
+SPDY: Final = "SPDY/3.1"
+VERSION_HEADER: Final = "X-Stream-Protocol-Version"
+BUFFER: Final = 64 * 1024
+
+
+def wants_spdy(request: web.Request) -> bool:
+    """Whether the client asks to go on in SPDY, as kube-apiserver does."""
+    tokens = [token.strip().lower() for token in request.headers.get("connection", "").split(",")]
+    return "upgrade" in tokens and request.headers.get("upgrade", "").lower() == SPDY.lower()
+
+
+def choose_version(request: web.Request, known: tuple[str, ...]) -> str:
+    """The first of ours that the client knows too."""
+    asked = [each.strip() for line in request.headers.getall(VERSION_HEADER, []) for each in line.split(",")]
+    found = next((version for version in known if version in asked), None)
+    if found is None:
+        raise web.HTTPForbidden(text=f"unable to upgrade: unable to negotiate protocol: client supports {asked}\n")
+    return found
+
+
+class _Taken(asyncio.StreamReaderProtocol):
+    """Instead of the web server's protocol, which is told only that the connection ended."""
+
+    def __init__(self, reader: asyncio.StreamReader, before: asyncio.BaseProtocol) -> None:
+        super().__init__(reader)
+        self._before = before
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._before.connection_lost(exc)
+
+
+@contextlib.asynccontextmanager
+async def upgraded(
+    request: web.Request, version: str
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """The connection in SPDY, until left; it is closed then."""
+    transport = request.transport
+    if transport is None:
+        raise web.HTTPBadRequest(text="the connection is gone\n")
+    reader = asyncio.StreamReader(limit=BUFFER)
+    protocol = _Taken(reader, transport.get_protocol())
+    transport.set_protocol(protocol)
+    protocol.connection_made(transport)
+    transport.write(
+        f"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: {SPDY}\r\n"
+        f"{VERSION_HEADER}: {version}\r\n\r\n".encode()
+    )
+    writer = asyncio.StreamWriter(transport, protocol, reader, asyncio.get_running_loop())
+    try:
+        yield reader, writer
+    finally:
+        transport.close()
