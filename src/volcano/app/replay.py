@@ -126,7 +126,7 @@ def _scores_of(session: Session, task: Task) -> tuple[list[str], dict[str, float
     scored = session.nodes.scored(task)
     everybody = passing | True
     node_order = dict(zip(names, scored.node.tolist(), strict=True))
-    return fits, node_order, dict(zip(names, scored.batch(everybody).tolist(), strict=True))
+    return fits, node_order, dict(zip(names, scored.batch(everybody, task).tolist(), strict=True))
 
 
 @click.command("replay")

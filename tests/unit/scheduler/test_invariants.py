@@ -231,7 +231,7 @@ def test_a_contest_ranks_nodes_exactly_as_asking_anew_for_every_task_does(
         now = filtered.ok & room.idle
         assert np.array_equal(contest._fit == 2, now)
         assert np.array_equal((scored.node + scored.own)[now], (contest._node + contest._own)[now])
-        found = contest.choose(session.chance)
+        found = contest.choose(task, session.chance)
         if found is None:
             continue
         row, has_room = found

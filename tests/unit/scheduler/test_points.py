@@ -259,9 +259,9 @@ def test_batch_node_score_may_depend_on_who_the_candidates_are() -> None:
         "p", batch_node_score=lambda task, nodes: BatchScore(nodes.zeros(), lambda among: among * float(among.sum()))
     )
     session = asking(two_jobs(), counted)
-    scored = session.nodes.scored(task_of(session, "a-0"))
+    task = task_of(session, "a-0")
 
-    assert scored.total(session.table.idle[0] > 0).tolist() == [2.0, 2.0]
+    assert session.nodes.scored(task).total(session.table.idle[0] > 0, task).tolist() == [2.0, 2.0]
 
 
 def test_best_node_chooses_whatever_the_scores_say() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from volcano.api.why import ENQUEUE, GANG, QUOTA, Why
+from volcano.api.why import ENQUEUE, FIT, GANG, QUOTA, Why
 from volcano.scheduler.core.heap import Heap
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import ROOT, Job, Queue
 from volcano.scheduler.solve.contest import Contests
-from volcano.scheduler.solve.domains import place_in_domains
+from volcano.scheduler.solve.domains import DomainSearch
 from volcano.scheduler.solve.nomination import place_as_nominated
 from volcano.scheduler.solve.place import Placement
 from volcano.scheduler.solve.worksheet import Worksheet
@@ -56,7 +56,10 @@ class Allocation:
         if refusal is not None:
             session.record.refuse(job.id, Why(GANG, refusal.reason, message=refusal.message))
             return False
-        return session.domains.ready or not job.needs_topology
+        if not session.domains.ready and job.needs_topology:
+            session.record.refuse(job.id, Why(FIT, "the hypernodes contradict each other", "", session.domains.problem))
+            return False
+        return True
 
     def _collect(self, job: Job) -> None:
         worksheet = Worksheet(self._session, job)
@@ -97,7 +100,7 @@ class Allocation:
 
     def _place_in_domains(self, job: Job) -> bool:
         session = self._session
-        found = place_in_domains(session, job, self._worksheets[job.id])
+        found = DomainSearch(session, job, self._contests).run(self._worksheets[job.id])
         if found is None:
             return False
         self._worksheets[job.id] = found.worksheet

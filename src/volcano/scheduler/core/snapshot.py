@@ -15,6 +15,7 @@ from volcano.api.core import Pod
 from volcano.api.quantity import QuantityError
 from volcano.api.scheduling import PodGroup
 from volcano.api.scheduling import Queue as ApiQueue
+from volcano.scheduler.core.domain_columns import Rooted, rooted
 from volcano.scheduler.core.ledger import Ledger
 from volcano.scheduler.core.node_table import NodeTable
 from volcano.scheduler.model import Domains, Job, Node, Queue, Surroundings, Task
@@ -46,6 +47,7 @@ class Snapshot:
     ledger: Ledger = field(default_factory=Ledger)
     settled: dict[str, Settled] = field(default_factory=dict)  # jobs nothing is to be decided about, until they change
     homeless: dict[str, dict[str, Task]] = field(default_factory=dict)  # tasks on nodes not yet known
+    _rooted: Rooted | None = None
     default_queue: str = "default"
     admits_by_gate: bool = False  # feature SchedulingGatesQueueAdmission
     scheduler_names: frozenset[str] | None = None  # None: every pod is ours
@@ -53,6 +55,12 @@ class Snapshot:
     def node_of(self, task: Task) -> Node | None:
         row = self.table.index.get(task.node)
         return None if row is None else self.table.nodes[row]
+
+    def rooted_domains(self) -> Rooted:
+        """The domains under a root that holds every node; made anew when domains or nodes have changed."""
+        if self._rooted is None or not self._rooted.holds_for(self.domains, self.table.index):
+            self._rooted = rooted(self.domains, self.table.index)
+        return self._rooted
 
     def schedulable_jobs(self) -> dict[str, Job]:
         """Jobs a session sees: with a PodGroup, in a queue that exists; by id, whatever order they arrived in."""

@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Final
 
 from volcano.scheduler.core.node_table import Column, Mask
+from volcano.scheduler.model import Task
 
 
 class Vote(IntEnum):
@@ -56,7 +57,11 @@ class BatchScore:
     normalised over the candidates: it gets a mask over the whole table and gives a column over the whole table (what
     it says of non-candidates is ignored). It may depend only on what a placement does not change (labels, taints,
     the shape), or the plugin answers `row_local(task)` with False.
+
+    `live(task, candidates)`, where given, is asked anew for every single choice: it may depend on that very task (its
+    job, where its siblings are) and on whatever has happened until then, so it must be quick.
     """
 
     own: Column
     among: Callable[[Mask], Column] | None = None
+    live: Callable[[Task, Mask], Column] | None = None

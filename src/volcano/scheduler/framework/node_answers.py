@@ -46,24 +46,24 @@ class Filtered:
 
 @dataclass(slots=True, eq=False)
 class Scored:
-    """`node` and `own` are row by row; `among` holds the parts that depend on who the candidates are."""
+    """`node` and `own` are row by row; `among` and `live` hold the parts that depend on the candidates, and on more."""
 
     mark: int
     local: bool
     node: Column
     own: Column
     among: list[Callable[[Mask], Column]] = field(default_factory=list)
+    live: list[Callable[[Task, Mask], Column]] = field(default_factory=list)
 
-    def total(self, candidates: Mask) -> Column:
+    def total(self, candidates: Mask, task: Task) -> Column:
+        return self.node + self.batch(candidates, task)
+
+    def batch(self, candidates: Mask, task: Task) -> Column:
         batch = self.own
         for part in self.among:
             batch = batch + part(candidates)
-        return self.node + batch
-
-    def batch(self, candidates: Mask) -> Column:
-        batch = self.own.copy()
-        for part in self.among:
-            batch += part(candidates)
+        for asked in self.live:
+            batch = batch + asked(task, candidates)
         return batch
 
 
@@ -213,7 +213,7 @@ class NodeAnswers:
 
     def _score_all(self, task: Task, mark: int) -> Scored:
         local = self.is_local(task, ("node_score", "batch_node_score"))
-        return Scored(mark, local, *self.scores_of(task, NodeView(self.table, task=task)))
+        return self.scores_of(task, NodeView(self.table, task=task), mark=mark, local=local)
 
     def _node_score(self, task: Task, view: NodeView) -> Column:
         total = view.zeros()
@@ -224,11 +224,12 @@ class NodeAnswers:
     def _batch_scores(self, task: Task, view: NodeView) -> list[BatchScore]:
         return [method(task, view) for method in self._ask.methods("batch_node_score")]
 
-    def scores_of(self, task: Task, view: NodeView) -> tuple[Column, Column, list[Callable[[Mask], Column]]]:
-        """The sum of node scores, of the batch scores' own parts, and what is normalised over candidates."""
+    def scores_of(self, task: Task, view: NodeView, *, mark: int = 0, local: bool = True) -> Scored:
+        """The scores of the rows of a view."""
         batch = self._batch_scores(task, view)
         among = [score.among for score in batch if score.among is not None]
-        return self._node_score(task, view), _own(batch, view), among
+        live = [score.live for score in batch if score.live is not None]
+        return Scored(mark, local, self._node_score(task, view), _own(batch, view), among, live)
 
     def is_local(self, task: Task, points: Sequence[str] = NODE_POINTS) -> bool:
         """Whether a placement changes the answers for this task only on the row placed on."""

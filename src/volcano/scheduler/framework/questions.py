@@ -35,6 +35,11 @@ class Questions:
         """The plugins whose methods these are."""
         return [getattr(method, "__self__", None) for method in self._flat[point]]
 
+    def insists(self, point: str, plugin: str = "gang") -> bool:
+        """Whether a plugin's no to a vote is final: nobody in an earlier tier can have settled it."""
+        first = next(iter(self._tiers[point]), [])
+        return any(getattr(getattr(method, "__self__", None), "name", "") == plugin for method in first)
+
     def ask(self, point: str, *about: Any) -> Any:
         """Combine the answers as the table says; lazily, so a decided question is not asked further."""
         return POINTS[point].combine(_answers(tier, about) for tier in self._tiers[point])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container
 from dataclasses import dataclass, field
 
 from volcano.api.meta import Key
@@ -113,13 +114,13 @@ class Record:
     def has_failed(self, job: str, sub_job: str, role: str) -> bool:
         return (sub_job, role) in self.failed_roles.get(job, ())
 
-    def forget_fit_errors(self, job: str, sub_job: str | None = None, uids: frozenset[str] | None = None) -> None:
+    def forget_fit_errors(self, job: str, sub_job: str | None = None, uids: Container[str] = ()) -> None:
         """Of a whole job, or of one of its sub-jobs (whose task uids are given)."""
         if sub_job is None:
             self.fit_errors.pop(job, None)
             self.failed_roles.pop(job, None)
             return
         kept = self.fit_errors.get(job, {})
-        for uid in uids or ():
-            kept.pop(uid, None)
+        for uid in [uid for uid in kept if uid in uids]:
+            del kept[uid]
         self.failed_roles[job] = {place for place in self.failed_roles.get(job, ()) if place[0] != sub_job}

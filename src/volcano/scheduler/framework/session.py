@@ -8,6 +8,7 @@ from datetime import datetime
 
 import numpy as np
 
+from volcano.scheduler.core.domain_columns import DomainColumns
 from volcano.scheduler.core.node_table import Mask, NodeTable
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.framework.config import SchedulerConfig
@@ -28,7 +29,6 @@ from volcano.scheduler.model import (
     Task,
     Topology,
 )
-from volcano.scheduler.model.domain import with_root
 
 
 @dataclass(slots=True, eq=False)
@@ -43,6 +43,7 @@ class Session:
     jobs: dict[str, Job] = field(init=False)
     queues: dict[str, Queue] = field(init=False)
     domains: Domains = field(init=False)
+    domain_columns: DomainColumns = field(init=False)
     total: Resources = field(init=False)  # of all nodes' allocatable
     record: Record = field(init=False)
     ask: Questions = field(init=False)
@@ -51,7 +52,7 @@ class Session:
     open_versions: dict[str, int] = field(init=False)  # of the jobs that are not settled, as the session opened
     waiting: list[Job] = field(init=False)  # jobs with something to place, or to let in
     in_shard: Mask | None = field(init=False, default=None)  # with soft sharding: who is preferred
-    topologies: list[tuple[Job | SubJob, Topology | None]] = field(init=False, default_factory=list)
+    topologies: list[tuple[Job | SubJob, Topology | None, str]] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         snapshot = self.snapshot
@@ -59,7 +60,8 @@ class Session:
         self.table.forget_changes()
         self.jobs = snapshot.schedulable_jobs()
         self.queues = snapshot.queues
-        self.domains = with_root(snapshot.domains, snapshot.table.index)
+        rooted = snapshot.rooted_domains()
+        self.domains, self.domain_columns = rooted.domains, rooted.columns
         self.record = Record()
         snapshot.ledger.update(self.jobs)
         settled = snapshot.settled
@@ -110,8 +112,10 @@ class Session:
         """The snapshot is again what it was when the session opened."""
         self.moves.restore()
         self.table.track_presence = True
-        for owner, topology in reversed(self.topologies):
-            owner.topology = topology
+        for owner, topology, place in reversed(self.topologies):
+            owner.topology, owner.allocated_domain = topology, place
+            if isinstance(owner, SubJob):
+                owner.nominated_domain = ""
         self.topologies.clear()
 
 

@@ -1,11 +1,13 @@
-"""Network topology as a session sees it: names become tiers, soft becomes hard at the top, lost places are found.
+"""Network topology as a session sees it: names become tiers, soft becomes hard at the top, places are found.
 
-Only session copies change; `Session.restore` puts the stated topology back.
+Where a job is placed is read from where its tasks are, in every cycle anew. `Session.restore` puts everything back.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+
+import numpy as np
 
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import ROOT, Job, SubJob, Topology
@@ -14,14 +16,14 @@ from volcano.scheduler.model.status import ALLOCATED
 
 def settle_topology(session: Session) -> None:
     for job in session.waiting:
-        if not job.needs_topology:
+        if not job.needs_topology and not job.has_policies:
             continue
         _set(session, job, _settled(session, job.topology, top=_root_tier(session)))
         job_tier = job.topology.highest_tier if job.topology is not None else None
         for sub_job in job.sub_jobs.values():
             top = _root_tier(session) if job_tier is None else job_tier
             _set(session, sub_job, _settled(session, sub_job.topology, top=top))
-        if session.domains.ready:
+        if session.domains.ready and job.needs_topology:
             _recover_places(session, job)
 
 
@@ -30,7 +32,7 @@ def _root_tier(session: Session) -> int:
 
 
 def _set(session: Session, owner: Job | SubJob, topology: Topology | None) -> None:
-    session.topologies.append((owner, owner.topology))
+    session.topologies.append((owner, owner.topology, owner.allocated_domain))
     owner.topology = topology
 
 
@@ -51,7 +53,7 @@ def _recover_places(session: Session, job: Job) -> None:
         if sub_job.allocated_domain not in session.domains.by_name or not held:
             sub_job.allocated_domain = ""
         if held and not sub_job.allocated_domain:
-            sub_job.allocated_domain = session.domains.lowest_with(held)
+            sub_job.allocated_domain = _lowest_with(session, held)
     if job.allocated_domain not in session.domains.by_name or not job.allocated_count:
         job.allocated_domain = ""
     if not job.allocated_domain:
@@ -59,3 +61,17 @@ def _recover_places(session: Session, job: Job) -> None:
         for sub_job in job.sub_jobs.values():
             common = session.domains.common(common, sub_job.allocated_domain)
         job.allocated_domain = common
+
+
+def _lowest_with(session: Session, nodes: list[str]) -> str:
+    """The lowest domain that contains all these nodes; empty when none does, or when one of them is unknown."""
+    index, columns = session.table.index, session.domain_columns
+    rows = {index.get(name, -1) for name in nodes}
+    if -1 in rows:
+        return ""
+    counts = np.zeros(len(columns.domains), dtype=np.intp)
+    for row in rows:
+        counts[columns.places_of(row)] += 1
+    shared = np.flatnonzero(counts == len(rows))
+    found = [columns.domains[place] for place in shared.tolist()]
+    return min(found, key=lambda domain: (domain.tier, domain.name)).name if found else ""

@@ -24,10 +24,14 @@ class Domain:
 
 @dataclass(slots=True, eq=False)
 class Domains:
-    """All of them; `ready` is false while the objects contradict each other."""
+    """All of them; they are not `ready` while the objects contradict each other, which is then the `problem`."""
 
     by_name: dict[str, Domain] = field(default_factory=dict)
-    ready: bool = True
+    problem: str = ""
+
+    @property
+    def ready(self) -> bool:
+        return not self.problem
 
     @property
     def tiers(self) -> list[int]:
@@ -56,12 +60,6 @@ class Domains:
         mine = set(self.ancestors(one))
         return next((name for name in self.ancestors(other) if name in mine), "")
 
-    def lowest_with(self, nodes: Iterable[str]) -> str:
-        """The lowest-tier domain that contains all these nodes; empty when none does."""
-        wanted = set(nodes)
-        found = [d for d in self.by_name.values() if wanted <= d.nodes]
-        return min(found, key=lambda d: (d.tier, d.name)).name if found else ""
-
 
 def with_root(domains: Domains, nodes: Iterable[str]) -> Domains:
     """The same forest under a virtual root that holds every node of the session."""
@@ -75,7 +73,7 @@ def with_root(domains: Domains, nodes: Iterable[str]) -> Domains:
             name, domain.tier, domain.tier_name, ROOT if orphan else domain.parent, list(domain.children), domain.nodes
         )
     rooted[ROOT] = top
-    return Domains(rooted, domains.ready)
+    return Domains(rooted, domains.problem)
 
 
 def domains_from_lists(real_nodes: Mapping[str, Iterable[str]], by_tier: Mapping[str, Iterable[str]]) -> Domains:

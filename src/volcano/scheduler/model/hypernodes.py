@@ -23,14 +23,14 @@ def domains_from(hypernodes: Iterable[HyperNode], nodes: Mapping[str, Mapping[st
             if child not in found:
                 continue
             if found[child].parent:
-                domains.ready = False
+                domains.problem = f"hypernode {child} is a member of both {found[child].parent} and {name}"
             else:
                 found[child].parent = name
                 found[name].children.append(child)
     for name in found:
         below = _nodes_below(name, objects, nodes, depth=0)
         if below is None:
-            domains.ready = False
+            domains.problem = f"hypernode {name} has no end: it or one of its members contains itself"
         else:
             found[name].nodes = below
     return domains

@@ -12,6 +12,7 @@ from volcano.scheduler.plugins.cdp import Cooldown
 from volcano.scheduler.plugins.conformance import Conformance
 from volcano.scheduler.plugins.drf import Drf
 from volcano.scheduler.plugins.gang import Gang
+from volcano.scheduler.plugins.network_topology_aware import NetworkTopologyAware
 from volcano.scheduler.plugins.nodegroup import NodeGroup
 from volcano.scheduler.plugins.nodeorder import NodeOrder
 from volcano.scheduler.plugins.overcommit import Overcommit
@@ -31,6 +32,7 @@ BUILT_IN: Final[tuple[type[Plugin], ...]] = (
     DisruptionBudgets,
     Drf,
     Gang,
+    NetworkTopologyAware,
     NodeGroup,
     NodeOrder,
     Overcommit,

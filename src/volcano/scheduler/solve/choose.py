@@ -28,7 +28,7 @@ def best_node(session: Session, task: Task, candidates: Mask) -> Node | None:
         return None
     if len(rows) == 1:
         return nodes[int(rows[0])]
-    scores = session.nodes.scored(task).total(candidates)[rows]
+    scores = session.nodes.scored(task).total(candidates, task)[rows]
     for method in session.ask.methods("best_node"):
         chosen: Node | None = method(task, [nodes[row] for row in rows], scores)
         if chosen is not None:
@@ -40,7 +40,7 @@ def best_node(session: Session, task: Task, candidates: Mask) -> Node | None:
 def nodes_by_score(session: Session, task: Task, candidates: Mask) -> Rows:
     """Descending score; of equal ones, in the order of the table."""
     rows = np.flatnonzero(candidates)
-    scores = session.nodes.scored(task).total(candidates)[rows]
+    scores = session.nodes.scored(task).total(candidates, task)[rows]
     return rows[np.argsort(-scores, kind="stable")]
 
 

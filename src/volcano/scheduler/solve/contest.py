@@ -46,7 +46,8 @@ class Contest:
         self._steps = np.zeros(size, dtype=np.intp)  # and how many of the copies have become real
         self._valid = np.full(size, -1, dtype=np.int64)  # the version of the row for which that holds
         view = NodeView(self._table, task=task)
-        self._node, self._own, self._among = nodes.scores_of(task, view)
+        scored = nodes.scores_of(task, view)
+        self._node, self._own, self._among, self._live = scored.node, scored.own, scored.among, scored.live
         self._fit = self._fits(task, view)
         self._now = np.where(self._fit == NOW, self._node + self._own, NOWHERE)
 
@@ -58,8 +59,8 @@ class Contest:
         return fit
 
     # -- keeping current -----------------------------------------------------------------------------------------------
-    def refresh(self, task: Task, expected: int) -> None:
-        """Take in what happened; `expected` more tasks of this shape are about to be placed."""
+    def refresh(self, task: Task, expected: int, within: Mask | None = None) -> None:
+        """Take in what happened; `expected` more tasks of this shape are about to be placed (`within` these rows)."""
         table = self._table
         if self._mark == table.mark:
             return
@@ -68,11 +69,18 @@ class Contest:
         if not len(asked):
             return
         depth = 1 + min(expected, DEEPEST)
-        if expected > 1 and not self._among:
-            width = min(2 * expected, MOST // depth, len(self._now))
-            best = self._outdated(np.argpartition(self._now, -width)[-width:])
+        if expected > 1 and (within is not None or not self._among):
+            best = self._outdated(self._promising(min(2 * expected, MOST // depth), within))
             asked = np.unique(np.concatenate([asked, best]))
         self._ask(task, asked, depth)
+
+    def _promising(self, width: int, within: Mask | None) -> Rows:
+        """About so many rows where tasks are likely to go."""
+        if within is None:
+            width = min(width, len(self._now))
+            return np.argpartition(self._now, -width)[-width:]
+        rows = np.flatnonzero(within & (self._fit == NOW))
+        return rows if len(rows) <= width else rows[np.argpartition(self._now[rows], -width)[-width:]]
 
     def _outdated(self, rows: Rows) -> Rows:
         outdated: Rows = rows[self._valid[rows] != self._table.versions[rows]]
@@ -82,9 +90,9 @@ class Contest:
         """Every row as it is and with up to depth - 1 copies more, in one call."""
         copies = np.tile(np.arange(depth, dtype=np.intp), len(rows))
         view = NodeView(self._table, np.repeat(rows, depth), task=task, copies=copies)
-        node, own, _ = self._nodes.scores_of(task, view)
+        scored = self._nodes.scores_of(task, view)
         shape = (len(rows), depth)
-        outlook = Outlook(self._fits(task, view).reshape(shape), node.reshape(shape), own.reshape(shape))
+        outlook = Outlook(self._fits(task, view).reshape(shape), scored.node.reshape(shape), scored.own.reshape(shape))
         for row in rows.tolist():
             self._outlooks[row] = outlook
         self._lines[rows] = np.arange(len(rows))
@@ -108,24 +116,30 @@ class Contest:
             self._mark = table.mark
 
     # -- choosing ------------------------------------------------------------------------------------------------------
-    def choose(self, chance: Chance) -> tuple[int, bool] | None:
+    def choose(self, task: Task, chance: Chance, within: Mask | None = None) -> tuple[int, bool] | None:
         """The best row with room now, else the best with room later; chance decides between equals."""
-        if not self._among:
+        if within is None and not self._among and not self._live:
             best = self._now.max()
             if best != NOWHERE:
                 return _pick(np.flatnonzero(self._now == best), chance), True
-        elif (candidates := self._fit == NOW).any():
-            return self._best_of(candidates, chance), True
-        candidates = self._fit == LATER
-        return (self._best_of(candidates, chance), False) if candidates.any() else None
+        elif (candidates := self._candidates(NOW, within)).any():
+            return self._best_of(task, candidates, chance), True
+        candidates = self._candidates(LATER, within)
+        return (self._best_of(task, candidates, chance), False) if candidates.any() else None
 
-    def _best_of(self, candidates: Mask, chance: Chance) -> int:
+    def _candidates(self, fit: int, within: Mask | None) -> Mask:
+        candidates: Mask = self._fit == fit
+        return candidates if within is None else candidates & within
+
+    def _best_of(self, task: Task, candidates: Mask, chance: Chance) -> int:
         rows = np.flatnonzero(candidates)
         if len(rows) == 1:
             return int(rows[0])
         total = self._own
         for part in self._among:
             total = total + part(candidates)
+        for asked in self._live:
+            total = total + asked(task, candidates)
         scores = (self._node + total)[rows]
         return _pick(rows[scores == scores.max()], chance)
 

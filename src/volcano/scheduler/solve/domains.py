@@ -1,14 +1,23 @@
-"""Place a job whose tasks must be close together: try domains gradient by gradient, keep the best."""
+"""Place a job whose tasks must be close together: try domains gradient by gradient, keep the best.
+
+Scores of domains do not depend on how a trial goes, so within a gradient the best is tried first and the first that
+works is taken; only jobs of several sub-groups, whose sum of scores shows at the end, are tried in every domain.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
+from volcano.scheduler.core.node_table import Column
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.statement import Operation, Statement
 from volcano.scheduler.model import ROOT, Domain, Job, SubJob
+from volcano.scheduler.solve.bounds import bounds_of, needed
+from volcano.scheduler.solve.contest import Contests
 from volcano.scheduler.solve.nomination import place_as_nominated
 from volcano.scheduler.solve.place import Placement
+from volcano.scheduler.solve.tally import Tally
 from volcano.scheduler.solve.worksheet import TaskLine, Worksheet
 
 ALLOCATE = "Allocate"
@@ -21,7 +30,8 @@ class Found:
     statement: Statement
     worksheet: Worksheet
     domain: str
-    places: dict[str, str]  # sub-job → domain
+    score: float = 0.0
+    places: dict[str, str] = field(default_factory=dict)  # sub-job → domain
 
     def keep_places(self, session: Session, job: Job) -> None:
         """The job now has a home; later tasks are to be near it."""
@@ -36,115 +46,167 @@ class Found:
 
 
 @dataclass(slots=True)
-class Trial:
-    operations: tuple[Operation, ...]
-    worksheet: Worksheet
-    score: float
-    domain: str
-    places: dict[str, str]
+class Placed:
+    """A turn of one sub-job: what was done, what remains of it, and where."""
 
-
-@dataclass(slots=True)
-class SubTrial:
-    operations: tuple[Operation, ...]
+    statement: Statement
     line: TaskLine
-    domain: str
-    score: float
+    score: float = 0.0
 
 
-def gradients(session: Session, point: str, owner: Job | SubJob, within: Domain) -> list[list[Domain]]:
+def gradients(
+    session: Session, point: str, owner: Job | SubJob, within: Domain, purpose: str = ALLOCATE
+) -> list[list[Domain]]:
     """Domains to try, the better ones first; without a plugin, only the one given."""
     answers = session.ask.methods(point)
     if not answers:
         return [[within]]
-    answer: list[list[Domain]] | None = answers[0](owner, within, ALLOCATE)
+    answer: list[list[Domain]] | None = answers[0](owner, within, purpose)
     return answer or []
 
 
-def place_in_domains(session: Session, job: Job, worksheet: Worksheet) -> Found | None:
-    root = session.domains.by_name[ROOT]
-    for gradient in gradients(session, "domain_gradient_for_job", job, root):
-        trials = [t for t in (_try_domain(session, job, worksheet.copy(), d) for d in gradient) if t is not None]
-        if not trials:
-            continue
-        best = max(trials, key=lambda trial: trial.score)
-        statement = Statement(session)
-        if statement.replay(best.operations) is not None:
-            statement.discard()
-            return None
-        return Found(statement, best.worksheet, best.domain, best.places)
-    return None
+class DomainSearch:
+    """One turn of one job."""
 
+    def __init__(self, session: Session, job: Job, contests: Contests | None = None) -> None:
+        self._session = session
+        self._job = job
+        self._contests = contests
+        self._hopeless: set[tuple[str, str]] = set()  # sub-job and domain, as long as nothing else is placed
+        self._bounds: dict[str, Column] = {}  # sub-job → how many of its tasks each domain could hold at most
+        self._tally = Tally()
 
-def _try_domain(session: Session, job: Job, worksheet: Worksheet, domain: Domain) -> Trial | None:
-    """Place sub-job after sub-job within the domain; nothing remains applied."""
-    session.record.forget_fit_errors(job.id)
-    before = {id: sub_job.allocated_domain for id, sub_job in job.sub_jobs.items()}
-    whole, score, places = Statement(session), 0.0, dict[str, str]()
-    while worksheet:
-        sub_job = worksheet.pop()
-        found = _place_sub_job(session, job, sub_job, worksheet.line(sub_job), domain)
-        if found is None:
-            continue
-        statement, trial = found
-        worksheet.lines[sub_job.id] = trial.line
-        whole.merge(statement)
-        score += trial.score
-        places[sub_job.id] = trial.domain
-        worksheet.push(sub_job)
-        if session.ask.job_ready(job):
-            break
-    for id, place in before.items():
-        job.sub_jobs[id].allocated_domain = place
-    worthwhile = len(whole) and (session.ask.job_ready(job) or session.ask.job_pipelined(job))
-    operations = whole.operations
-    whole.discard()
-    return Trial(operations, worksheet, score, domain.name, places) if worthwhile else None
-
-
-def _place_sub_job(
-    session: Session, job: Job, sub_job: SubJob, line: TaskLine, domain: Domain
-) -> tuple[Statement, SubTrial] | None:
-    """The best domain below the given one for this sub-job, applied."""
-    if sub_job.nominated_domain:
-        nominated = sub_job.nominated_domain
-        mine = line.copy()
-        statement = place_as_nominated(session, job, sub_job, mine)
-        if statement is not None:
-            return statement, SubTrial(statement.operations, mine, nominated, 0.0)
-    for gradient in gradients(session, "domain_gradient_for_sub_job", sub_job, domain):
-        trials = []
-        for candidate in gradient:
-            trial = _try_sub_job(session, job, sub_job, line.copy(), candidate)
-            if trial is not None:
-                trials.append(trial)
-        if not trials:
-            continue
-        best = _best(session, sub_job, trials)
-        statement = Statement(session)
-        statement.replay(best.operations)
-        sub_job.allocated_domain = session.domains.common(sub_job.allocated_domain, best.domain)
-        return statement, best
-    return None
-
-
-def _try_sub_job(session: Session, job: Job, sub_job: SubJob, line: TaskLine, domain: Domain) -> SubTrial | None:
-    session.record.forget_fit_errors(job.id, sub_job.id, frozenset(sub_job.tasks))
-    statement = Placement(session, job, sub_job, domain).run(line)
-    if statement is None or not len(statement):
+    def run(self, worksheet: Worksheet) -> Found | None:
+        """The best domain of the first gradient that has any, with the tasks placed; None with nothing changed."""
+        root = self._session.domains.by_name[ROOT]
+        self._bounds = bounds_of(self._session, self._job, worksheet)
+        for gradient in gradients(self._session, "domain_gradient_for_job", self._job, root):
+            in_turn = self._can_go_in_turn(gradient)
+            found = self._first(worksheet, gradient) if in_turn else self._best(worksheet, gradient)
+            if found is not None:
+                return found
+        self._tally.explain(self._session, self._job)
         return None
-    operations = statement.operations
-    statement.discard()
-    return SubTrial(operations, line, domain.name, 0.0)
 
+    # -- the job ---------------------------------------------------------------------------------------------------
+    def _can_go_in_turn(self, gradient: Sequence[Domain]) -> bool:
+        """Whether a domain's score is the job's: with one sub-group, and nothing left to try further down."""
+        if self._job.has_policies or not gradient:
+            return False
+        sub_job, root = self._job.sub_jobs[self._job.id], self._session.domains.by_name[ROOT]
+        lowest = min(domain.tier for domain in gradient)
+        return not any(
+            domain.tier < lowest and (sub_job.id, domain.name) not in self._hopeless
+            for tier in gradients(self._session, "domain_gradient_for_sub_job", sub_job, root)
+            for domain in tier
+        )
 
-def _best(session: Session, sub_job: SubJob, trials: list[SubTrial]) -> SubTrial:
-    """The highest sum of the plugins' domain scores; chance decides between equals."""
-    domains = [session.domains.by_name[trial.domain] for trial in trials]
-    for method in session.ask.methods("domain_score"):
-        scores: dict[str, float] = method(sub_job, domains)
-        for trial in trials:
-            trial.score += scores.get(trial.domain, 0.0)
-    top = max(trial.score for trial in trials)
-    equals = [trial for trial in trials if trial.score == top]
-    return equals[0] if len(equals) == 1 else equals[session.chance.below(len(equals))]
+    def _first(self, worksheet: Worksheet, gradient: Sequence[Domain]) -> Found | None:
+        sub_job = self._job.sub_jobs[self._job.id]
+        waiting = self._hopeful(sub_job, gradient)
+        while waiting:
+            best, _ = self._pick(sub_job, waiting)
+            waiting.remove(best)
+            found = self._enter(worksheet.copy(), best)
+            if found is not None:
+                return found
+        return None
+
+    def _best(self, worksheet: Worksheet, gradient: Sequence[Domain]) -> Found | None:
+        best: tuple[Found, tuple[Operation, ...]] | None = None
+        for domain in gradient:
+            found = self._enter(worksheet.copy(), domain)
+            if found is not None:
+                operations = found.statement.operations
+                found.statement.discard()
+                if best is None or found.score > best[0].score:
+                    best = found, operations
+        if best is None:
+            return None
+        if best[0].statement.replay(best[1]) is not None:
+            best[0].statement.discard()
+            return None
+        return best[0]
+
+    def _enter(self, worksheet: Worksheet, domain: Domain) -> Found | None:
+        """Place sub-job after sub-job within the domain; None, with nothing changed, when that does not make a job."""
+        session, job = self._session, self._job
+        session.record.forget_fit_errors(job.id)
+        before = {id: sub_job.allocated_domain for id, sub_job in job.sub_jobs.items()}
+        found = Found(Statement(session), worksheet, domain.name)
+        self._tally.enter(domain)
+        while worksheet:
+            sub_job = worksheet.pop()
+            placed = self._place(sub_job, worksheet.line(sub_job), domain, is_first=not len(found.statement))
+            if placed is None:
+                continue
+            found.statement.merge(placed.statement)
+            found.score += placed.score
+            found.places[sub_job.id] = sub_job.allocated_domain
+            worksheet.lines[sub_job.id] = placed.line
+            worksheet.push(sub_job)
+            self._tally.reach(domain, len(found.statement))
+            if session.ask.job_ready(job):
+                break
+        for id, place in before.items():
+            job.sub_jobs[id].allocated_domain = place
+        if len(found.statement) and (session.ask.job_ready(job) or session.ask.job_pipelined(job)):
+            return found
+        found.statement.discard()
+        return None
+
+    # -- a sub-job -------------------------------------------------------------------------------------------------
+    def _place(self, sub_job: SubJob, line: TaskLine, within: Domain, *, is_first: bool) -> Placed | None:
+        """In the best domain below the given one."""
+        if sub_job.nominated_domain:
+            mine = line.copy()
+            statement = place_as_nominated(self._session, self._job, sub_job, mine)
+            if statement is not None:
+                return Placed(statement, mine)
+        for gradient in gradients(self._session, "domain_gradient_for_sub_job", sub_job, within):
+            untried = [d for d in gradient if not is_first or (sub_job.id, d.name) not in self._hopeless]
+            waiting = self._hopeful(sub_job, untried)
+            while waiting:
+                domain, score = self._pick(sub_job, waiting)
+                waiting.remove(domain)
+                placed = self._try(sub_job, line.copy(), domain)
+                if placed is not None:
+                    placed.score = score
+                    common = self._session.domains.common
+                    sub_job.allocated_domain = common(sub_job.allocated_domain, domain.name)
+                    return placed
+                if is_first:
+                    self._hopeless.add((sub_job.id, domain.name))
+        return None
+
+    def _hopeful(self, sub_job: SubJob, domains: Sequence[Domain]) -> list[Domain]:
+        """Those that may have room for as many tasks as are needed, by what was free when the turn began."""
+        least, most = needed(self._session, self._job, sub_job), self._bounds.get(sub_job.id)
+        if most is None:
+            return list(domains)
+        place, hopeful = self._session.domain_columns.place, []
+        for domain in domains:
+            if most[place[domain.name]] >= least:
+                hopeful.append(domain)
+            else:
+                self._tally.reach(domain, int(most[place[domain.name]]))
+                self._hopeless.add((sub_job.id, domain.name))
+        return hopeful
+
+    def _try(self, sub_job: SubJob, line: TaskLine, domain: Domain) -> Placed | None:
+        self._session.record.forget_fit_errors(self._job.id, sub_job.id, sub_job.tasks)
+        placement = Placement(self._session, self._job, sub_job, domain, self._contests)
+        statement = placement.run(line)
+        self._tally.reach(domain, placement.reached)
+        return Placed(statement, line) if statement is not None and len(statement) else None
+
+    def _pick(self, sub_job: SubJob, domains: Sequence[Domain]) -> tuple[Domain, float]:
+        """The highest sum of the plugins' scores; chance decides between equals."""
+        totals = dict.fromkeys((domain.name for domain in domains), 0.0)
+        for method in self._session.ask.methods("domain_score"):
+            scores: dict[str, float] = method(sub_job, domains)
+            for name in totals:
+                totals[name] += scores.get(name, 0.0)
+        top = max(totals.values())
+        equals = [domain for domain in domains if totals[domain.name] == top]
+        return equals[0 if len(equals) == 1 else self._session.chance.below(len(equals))], top

@@ -12,7 +12,7 @@ from volcano.scheduler.framework.answers import Code
 from volcano.scheduler.framework.record import FitErrors
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.statement import Statement
-from volcano.scheduler.model import ROOT, Domain, Job, Queue, Status, SubJob, Task
+from volcano.scheduler.model import ROOT, Domain, Job, Node, Queue, Status, SubJob, Task
 from volcano.scheduler.solve.choose import node_for
 from volcano.scheduler.solve.contest import Contest, Contests
 from volcano.scheduler.solve.worksheet import TaskLine
@@ -25,18 +25,19 @@ class Placement:
         self, session: Session, job: Job, sub_job: SubJob, domain: Domain, contests: Contests | None = None
     ) -> None:
         self._session = session
-        self._contests = contests if domain.name == ROOT and sub_job.topology is None else None
+        self._contests = contests
         self._job = job
         self._sub_job = sub_job
         self._queue: Queue = session.queues[job.queue]
         self._domain = domain
         self._within: Mask | None = None
         if domain.name != ROOT:
-            self._within = np.array([node.name in domain.nodes for node in session.table.nodes], dtype=bool)
+            self._within = session.domain_columns.mask_of(domain.name)
         self._seen_failing: dict[str, Mask] = {}  # by role; remembered for the attempt, as Volcano does
         self._remembers = session.config.arguments_of("allocate").flag("predicateErrorCacheEnable", True)
         self._running_domain = sub_job.allocated_domain
         self.statement = Statement(session)
+        self.reached = 0  # tasks that could be placed, whether or not that was enough
 
     def run(self, line: TaskLine) -> Statement | None:
         """Place tasks until whole. None (and nothing changed) when not even promises would make it whole."""
@@ -48,6 +49,7 @@ class Placement:
             goes_on = self._try(task, 1 + len(line))
             if not goes_on or (self._placed(task) and ask.sub_job_ready(self._job, self._sub_job)):
                 break
+        self.reached = len(self.statement)
         if ask.sub_job_ready(self._job, self._sub_job) or ask.sub_job_pipelined(self._job, self._sub_job):
             return self.statement
         self.statement.discard()
@@ -113,16 +115,20 @@ class Placement:
     def _put_by_contest(self, task: Task, contest: Contest, expected: int) -> bool:
         """False when no node takes the task."""
         session = self._session
-        contest.refresh(task, expected)
-        found = contest.choose(session.chance)
+        contest.refresh(task, expected, self._within)
+        if self._sub_job.topology is not None:
+            task.allocated_domain = self._running_domain
+        found = contest.choose(task, session.chance, self._within)
         if found is None:
             return False
         row, now = found
         node = session.table.nodes[row]
         if not now:
-            self.statement.pipeline(task, node)
-        elif self.statement.allocate(task, node) is None:
+            objection = self.statement.pipeline(task, node)
+        elif (objection := self.statement.allocate(task, node)) is None:
             contest.advance(row)
+        if objection is None:
+            self._come_near(node)
         return True
 
     def _put(self, task: Task, feasible: Mask) -> None:
@@ -134,9 +140,15 @@ class Placement:
             return
         node, now = found
         objection = self.statement.allocate(task, node) if now else self.statement.pipeline(task, node)
-        if objection is None and self._sub_job.topology is not None:
-            lowest = session.domains.lowest_with([node.name])
-            self._running_domain = session.domains.common(lowest, self._running_domain)
+        if objection is None:
+            self._come_near(node)
+
+    def _come_near(self, node: Node) -> None:
+        """The tasks placed so far now lie in the lowest domain that also holds this node."""
+        if self._sub_job.topology is not None:
+            columns = self._session.domain_columns
+            lowest = columns.domains[columns.lowest[node.row]].name
+            self._running_domain = self._session.domains.common(lowest, self._running_domain)
 
     # -- when it does not fit ------------------------------------------------------------------------------------------
     def _fit_errors(self, task: Task) -> FitErrors:

@@ -73,7 +73,8 @@ class Asked:
     def scores(self, name: str, among: list[str] | None = None) -> dict[str, float]:
         nodes = self.session.table.nodes
         chosen = np.array([among is None or node.name in among for node in nodes])
-        total = self.session.nodes.scored(self.task(name)).total(chosen)
+        task = self.task(name)
+        total = self.session.nodes.scored(task).total(chosen, task)
         return {node.name: float(score) for node, score, ok in zip(nodes, total, chosen, strict=True) if ok}
 
     def place(self, name: str, on: str, status: Status = Status.ALLOCATED) -> str | None:

@@ -116,7 +116,7 @@ def test_answers_kept_while_things_move_are_those_asked_anew(asked, number):
             filtered = given.session.nodes.filtered(task)
             causes = {place: rows.tolist() for place, rows in filtered.causes.items() if rows.any()}
             everybody = np.ones(len(given.session.table), dtype=bool)
-            told[task.key] = (causes, given.session.nodes.scored(task).total(everybody).tolist())
+            told[task.key] = (causes, given.session.nodes.scored(task).total(everybody, task).tolist())
         return told
 
     kept, fresh = (asked("predicates", "nodeorder", **ANSWERS[number]["objects"]) for _ in range(2))
