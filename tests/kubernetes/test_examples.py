@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +15,7 @@ from volcano.api.flow import JobFlow
 from volcano.api.manifests import load_documents
 from volcano.api.meta import Key
 
+from .commands import kubectl
 from .components import Components, components
 from .control_plane import ControlPlane
 from .real_system import RealSystem
@@ -43,16 +41,6 @@ def machine(running: Components, plane: ControlPlane, api, tmp_path_factory: pyt
         yield found
     for number in range(10):
         api.merge(f"/api/v1/nodes/main-{number}", {"spec": {"unschedulable": False}})
-
-
-def kubectl(plane: ControlPlane, *words: str) -> str:
-    found = shutil.which("kubectl") or str(Path(sys.executable).with_name("kubectl"))
-    if not Path(found).is_file():
-        pytest.skip("there is no kubectl")
-    environment = {**os.environ, "KUBECONFIG": str(plane.kubeconfig)}
-    done = subprocess.run([found, *words], env=environment, capture_output=True, text=True, timeout=30)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 JOBS = sorted(

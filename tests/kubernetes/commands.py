@@ -1,0 +1,28 @@
+"""Other people's command lines against a control plane: kubectl, and whatever else speaks through a kubeconfig."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .control_plane import ControlPlane
+
+
+def run(plane: ControlPlane, *words: str, given: str = "") -> str:
+    """What a program printed; it must succeed."""
+    environment = {**os.environ, "KUBECONFIG": str(plane.kubeconfig)}
+    done = subprocess.run(words, input=given, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done.stdout
+
+
+def kubectl(plane: ControlPlane, *words: str, given: str = "") -> str:
+    found = shutil.which("kubectl") or str(Path(sys.executable).with_name("kubectl"))
+    if not Path(found).is_file():
+        pytest.skip("there is no kubectl")
+    return run(plane, found, *words, given=given)
