@@ -24,15 +24,18 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from tests.kubernetes.components import Components, apply
 from tests.kubernetes.control_plane import ControlPlane, binaries
+from tests.running_server import Client as PlainClient
 
 from volcano.api.batch import Job
 from volcano.api.core import Namespace, Pod
-from volcano.api.crds import crd_manifests
 from volcano.api.errors import ApiError
 from volcano.api.meta import Key
 from volcano.api.scheduling import Queue
 from volcano.api.scheme import find_resource_type, resource_type
+from volcano.app.deployment.installation import installation
+from volcano.app.deployment.values import Values
 from volcano.machinery.client import Client
 from volcano.machinery.clock import SystemClock
 from volcano.machinery.http_transport import HttpTransport
@@ -42,6 +45,7 @@ from volcano.machinery.transport import Request
 from volcano.machinery.world import Mirror
 
 SUBMITTERS = 32
+RESTING = 30  # requests in two seconds
 LINE = re.compile(r'^apiserver_request_total\{(.*)\} (\S+)$', re.M)
 APART = {"events", "leases", "nodes", "endpointslices", "configmaps", "serviceaccounts", "namespaces"}
 """Not the jobs' doing: events (counted on their own), heartbeats, and what makes a namespace."""
@@ -128,12 +132,16 @@ async def shape(client: Client, mirror: Mirror, jobs: int, size: int) -> tuple[f
 
 @contextlib.contextmanager
 def components(plane: ControlPlane, folder: Path, nodes: int) -> Iterator[dict[str, int]]:
-    kubeconfig = ["--kubeconfig", str(plane.kubeconfig)]
+    """Each with its service account's token and the chart's rights, as in a cluster; the agent is the nodes' own."""
+    api = PlainClient(plane.kubeconfig)
+    apply(api, installation(Values({f"{name}.replicas": 0 for name in ("scheduler", "controllers")} | {"admission.mode": "none"})))
+    accounts = Components(plane, api, folder / "accounts")
     commands = [
-        ["agent", *kubeconfig, f"--data-dir={folder}/agent", f"--simulated-nodes={nodes}", "--lease-duration=1200s"],
-        ["scheduler", *kubeconfig, "--leader-elect=false"],
-        ["controller-manager", *kubeconfig, "--leader-elect=false"],
-    ]
+        ["agent", f"--kubeconfig={accounts.administrator(plane.url)}", f"--data-dir={folder}/agent", f"--simulated-nodes={nodes}",
+         "--lease-duration=1200s"],
+        ["scheduler", f"--kubeconfig={accounts.account('volcano-scheduler')}", "--leader-elect=false"],
+        ["controller-manager", f"--kubeconfig={accounts.account('volcano-controllers')}", "--leader-elect=false"],
+    ]  # fmt: skip
     profile = os.environ.get("VOLCANO_PROFILE", "")
     running = []
     try:
@@ -160,11 +168,7 @@ def components(plane: ControlPlane, folder: Path, nodes: int) -> Iterator[dict[s
 async def bench(plane: ControlPlane, options: argparse.Namespace) -> None:
     clock = SystemClock()
     client = Client(HttpTransport(load_endpoint(plane.kubeconfig), clock), agent="benchmark")
-    definitions = find_resource_type("apiextensions.k8s.io", "CustomResourceDefinition")
-    for body in crd_manifests():
-        await client.create(definitions, body)
-    for name in ("bench", "volcano-system"):
-        await client.create(resource_type(Namespace), {"metadata": {"name": name}})
+    await client.create(resource_type(Namespace), {"metadata": {"name": "bench"}})
     mirror = Mirror(clock.now)
     with components(plane, plane.folder, options.nodes) as pids:
         await ready(client, options.nodes)
@@ -186,16 +190,21 @@ async def bench(plane: ControlPlane, options: argparse.Namespace) -> None:
 
 
 async def ready(client: Client, nodes: int) -> None:
+    """The components work, and the cluster has come to rest: its own controllers first write to every new node."""
     nodes_type = find_resource_type("", "Node")
-    end = time.monotonic() + 180
+    end = time.monotonic() + 300
+    before: Counter[str] = Counter()
     while time.monotonic() < end:
+        await asyncio.sleep(2)
         with contextlib.suppress(ApiError):
             queue = await client.get(Queue, Key("", "default"))
             found = await client.list_json(nodes_type, resourceVersion="0")
-            if queue.status.state == "Open" and len(found["items"]) >= nodes:
+            now = await requests_so_far(client)
+            calm = (now - before).total() < RESTING
+            before = now
+            if calm and queue.status.state == "Open" and len(found["items"]) >= nodes:
                 return
-        await asyncio.sleep(0.5)
-    raise SystemExit("the components were not ready within 180 s")
+    raise SystemExit("the cluster was not ready within 300 s")
 
 
 def tell(jobs: int, size: int, rate: float, asked: Counter[str], *, detailed: bool) -> None:
@@ -220,7 +229,7 @@ def main() -> None:
     if programs is None:
         print("the control plane is not built (make kubernetes): skipped")
         return
-    patient = {"kube-controller-manager": ["--node-monitor-grace-period=3000s"]}
+    patient = {"kube-controller-manager": ["--node-monitor-grace-period=3000s"], "kube-apiserver": ["--profiling=true"]}
     with tempfile.TemporaryDirectory() as folder, ControlPlane(Path(folder), programs, more=patient) as plane:
         asyncio.run(bench(plane, options))
 

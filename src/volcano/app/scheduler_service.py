@@ -27,6 +27,7 @@ from volcano.app.scheduler_sending import Sending
 from volcano.app.simulate import Known, simulate
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock, Stopwatch
+from volcano.machinery.pace import Pace
 from volcano.machinery.world import Mirror
 from volcano.scheduler.cache import FOLLOWED, Batch, Cache, CacheSettings
 from volcano.scheduler.cache.cache import is_adopted
@@ -41,6 +42,9 @@ log = logging.getLogger(__name__)
 SHORTEST_PAUSE: Final = timedelta(milliseconds=2)
 LONGEST_PAUSE: Final = timedelta(milliseconds=200)
 PATIENCE: Final = timedelta(milliseconds=100)
+EAGER_TURNS: Final = 10
+TURNS_PER_SECOND: Final = 20
+"""Something that happens now and then is looked at immediately; in a stream of changes each turn takes many of them."""
 QUEUE_TRIES: Final = 60
 SECOND: Final = timedelta(seconds=1)
 
@@ -95,6 +99,7 @@ class SchedulerService:
         self._restless = True  # something waits for time to pass
         self._soon = False  # a turn is due before long
         self._last_turn = 0.0  # how long it took, in seconds
+        self._eagerness = Pace(EAGER_TURNS, TURNS_PER_SECOND, clock.monotonic())
 
     async def ready(self) -> None:
         await self._ready.wait()
@@ -190,7 +195,8 @@ class SchedulerService:
                     continue
                 return
             # A change rarely comes alone; and the busier, the longer others may work in between.
-            await self.clock.sleep(min(max(timedelta(seconds=self._last_turn / 2), SHORTEST_PAUSE), LONGEST_PAUSE))
+            rest = max(self._last_turn / 2, self._eagerness.wait(self.clock.monotonic()))
+            await self.clock.sleep(min(max(timedelta(seconds=rest), SHORTEST_PAUSE), LONGEST_PAUSE))
             return
 
     async def _turn(self) -> None:
@@ -200,6 +206,7 @@ class SchedulerService:
         config, in_flight = self.configuration.current, frozenset(self.sending.in_flight)
         self.turns += 1
         begun = self.clock.monotonic()
+        self._eagerness.take(begun)
         decisions, commitment = await self.clock.run(lambda: self._decide(batch, config, now, in_flight))
         self._last_turn = self.clock.monotonic() - begun
         self.last = decisions

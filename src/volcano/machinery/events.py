@@ -17,6 +17,7 @@ from volcano.api.meta import JSON, Key
 from volcano.api.scheme import resource_type
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
+from volcano.machinery.pace import Pace
 from volcano.machinery.plan import Record, Ref
 
 log = logging.getLogger(__name__)
@@ -28,7 +29,10 @@ LONGEST_MESSAGE: Final = 1024
 REPEAT_PAUSE: Final = timedelta(seconds=10)
 BURST: Final = 100
 PER_SECOND: Final = 50
-"""Events never crowd out the work they tell of: beyond a burst they are written at this pace."""
+"""Events never crowd out the work they tell of: beyond a burst they are written at this pace …"""
+REST: Final = 4
+LONGEST_REST: Final = timedelta(seconds=2)
+"""… and after each follows a rest of four times what it took, so that a server that is busy is left alone."""
 
 
 class _Series(msgspec.Struct):
@@ -49,7 +53,8 @@ class EventRecorder:
         self._waiting: OrderedDict[tuple[str, ...], Record] = OrderedDict()
         self._series: OrderedDict[tuple[str, ...], _Series] = OrderedDict()
         self._wakeup = asyncio.Event()
-        self._allowed, self._counted_at = float(BURST), clock.monotonic()
+        self._pace = Pace(BURST, PER_SECOND, clock.monotonic())
+        self._rest = 0.0  # seconds until the next, for what the last one took
 
     def record(self, record: Record) -> None:
         about = record.regarding
@@ -72,24 +77,25 @@ class EventRecorder:
             await self._wakeup.wait()
             self._wakeup.clear()
             while self._waiting:
-                await self._pace()
+                await self._take_time()
                 if not self._waiting:
                     break
                 same, record = self._waiting.popitem(last=False)
+                begun = self._clock.monotonic()
                 try:
                     await self._write(same, record)
                 except (Forbidden, NotFound):
                     continue  # its namespace is going away, or we may not speak there
                 except (ApiError, ConnectionError, OSError, TimeoutError) as error:
                     log.debug("event %s was not written: %s", record.reason, error)
+                finally:
+                    self._rest = REST * (self._clock.monotonic() - begun)
 
-    async def _pace(self) -> None:
-        now = self._clock.monotonic()
-        self._allowed = min(BURST, self._allowed + (now - self._counted_at) * PER_SECOND)
-        self._counted_at = now
-        if self._allowed < 1:
-            await self._clock.sleep(timedelta(seconds=(1 - self._allowed) / PER_SECOND))
-        self._allowed -= 1
+    async def _take_time(self) -> None:
+        rest = max(self._pace.wait(self._clock.monotonic()), min(self._rest, LONGEST_REST.total_seconds()))
+        if rest > 0:
+            await self._clock.sleep(timedelta(seconds=rest))
+        self._pace.take(self._clock.monotonic())
 
     async def _write(self, same: tuple[str, ...], record: Record) -> None:
         now = self._clock.now()

@@ -71,7 +71,8 @@ class HttpTransport:
         headers: dict[str, str] = {}
         if self._endpoint.tokens is not None:
             tokens, now = self._endpoint.tokens, self._clock.now()
-            headers["authorization"] = f"Bearer {await self._clock.run(lambda: tokens.token(now))}"
+            token = tokens.known(now) or await self._clock.run(lambda: tokens.token(now))
+            headers["authorization"] = f"Bearer {token}"
         if self._endpoint.impersonate:
             headers["impersonate-user"] = self._endpoint.impersonate
         return headers

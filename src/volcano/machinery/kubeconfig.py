@@ -27,7 +27,9 @@ class ConfigError(ValueError):
 
 
 class Tokens(Protocol):
-    """Where a bearer token comes from; asked again as it grows old."""
+    """Where a bearer token comes from. `known` is the one at hand, "" when it has grown old: then `token` gets it."""
+
+    def known(self, now: datetime) -> str: ...
 
     def token(self, now: datetime) -> str: ...
 
@@ -52,6 +54,9 @@ class Endpoint(msgspec.Struct, frozen=True):
 class FixedToken(msgspec.Struct, frozen=True):
     value: str
 
+    def known(self, now: datetime) -> str:
+        return self.value
+
     def token(self, now: datetime) -> str:
         return self.value
 
@@ -63,10 +68,13 @@ class TokenFile:
         self._path = path
         self._read: tuple[datetime, str] | None = None
 
+    def known(self, now: datetime) -> str:
+        return self._read[1] if self._read is not None and now - self._read[0] <= timedelta(minutes=1) else ""
+
     def token(self, now: datetime) -> str:
-        if self._read is None or now - self._read[0] > timedelta(minutes=1):
+        if not self.known(now):
             self._read = (now, self._path.read_text().strip())
-        return self._read[1]
+        return self._read[1] if self._read is not None else ""
 
 
 class ExecPlugin:
@@ -76,9 +84,13 @@ class ExecPlugin:
         self._spec, self._base = spec, base
         self._known: tuple[str, datetime | None] | None = None
 
+    def known(self, now: datetime) -> str:
+        fresh = self._known is not None and (self._known[1] is None or now < self._known[1])
+        return self._known[0] if self._known is not None and fresh else ""
+
     def token(self, now: datetime) -> str:
-        if self._known is not None and (self._known[1] is None or now < self._known[1]):
-            return self._known[0]
+        if known := self.known(now):
+            return known
         status = self._run().get("status") or {}
         expires = status.get("expirationTimestamp")
         until = datetime.fromisoformat(expires.replace("Z", "+00:00")) if expires else None

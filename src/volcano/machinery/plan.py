@@ -113,12 +113,14 @@ class Record:
 class Later:
     """Decide again after this long, at the latest; `cause` is handed to that decision.
 
-    With a `key`, it is another object of the same controller that is looked at again.
+    With a `key`, it is another object of the same controller that is looked at again. With `when_idle` it is looked at
+    as soon as nothing more urgent waits; if it is looked at for another reason first, the wish is forgotten.
     """
 
     after: timedelta
     cause: Hashable = None
     key: Key | None = None
+    when_idle: bool = False
 
 
 @dataclass(frozen=True, slots=True)

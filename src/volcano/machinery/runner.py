@@ -128,7 +128,8 @@ class Runner:
                 continue
             queue.done(key)
             for later in outcome.later:
-                queue.add_after(later.key or key, later.after, later.cause)
+                add = queue.add_when_idle if later.when_idle else queue.add_after
+                add(later.key or key, later.after, later.cause)
             for answer in outcome.answers:
                 queue.add(key, answer)
 

@@ -24,6 +24,7 @@ class WorkQueue:
         self._working: set[Key] = set()
         self._failures: dict[Key, int] = {}
         self._timers: dict[tuple[Key, Hashable], asyncio.TimerHandle] = {}
+        self._idle: dict[Key, tuple[Hashable, asyncio.TimerHandle]] = {}  # what may wait until there is nothing else
         self._wakeup = asyncio.Event()
         self._closed = False
 
@@ -62,15 +63,34 @@ class WorkQueue:
         del self._timers[key, cause]
         self.add(key, cause)
 
+    def add_when_idle(self, key: Key, at_most: timedelta, cause: Hashable = None) -> None:
+        """Add once nothing else waits, or when the delay has passed. Forgotten when the key is taken before that."""
+        if at_most <= timedelta(0):
+            self.add(key, cause)
+        elif key not in self._causes and key not in self._idle:
+            timer = asyncio.get_running_loop().call_later(at_most.total_seconds(), self._no_longer_idle, key)
+            self._idle[key] = (cause, timer)
+            self._wakeup.set()
+
+    def _no_longer_idle(self, key: Key) -> None:
+        cause, timer = self._idle.pop(key)
+        timer.cancel()
+        self.add(key, cause)
+
     async def take(self) -> tuple[Key, tuple[Hashable, ...]] | None:
         """The next key and what it was added for; None once the queue is closed."""
         while not self._ready:
             if self._closed:
                 return None
+            if self._idle:
+                self._no_longer_idle(next(iter(self._idle)))
+                continue
             self._wakeup.clear()
             await self._wakeup.wait()
         key = self._ready.popleft()
         self._working.add(key)
+        if key in self._idle:
+            self._idle.pop(key)[1].cancel()
         return key, tuple(self._causes.pop(key, ()))
 
     def failures(self, key: Key) -> int:
@@ -101,6 +121,7 @@ class WorkQueue:
     def close(self) -> None:
         self._closed = True
         self._wakeup.set()
-        for timer in self._timers.values():
+        for timer in (*self._timers.values(), *(timer for _, timer in self._idle.values())):
             timer.cancel()
         self._timers.clear()
+        self._idle.clear()

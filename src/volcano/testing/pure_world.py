@@ -125,6 +125,7 @@ class PureWorld:
         self._timers: list[tuple[datetime, int, str, Key, Hashable]] = []
         self._reminders: dict[tuple[str, Key, Hashable], datetime] = {}
         self._failures: dict[tuple[str, Key], int] = {}
+        self._idle: dict[tuple[str, Key], Hashable] = {}
         self._timer_count = 0
         for (row, _), body in sorted(self.objects.items(), key=lambda item: item[0][1]):
             self._show(row, body)
@@ -175,7 +176,12 @@ class PureWorld:
             waiting = self._waiting[controller.name]
             if waiting:
                 key = next(iter(waiting))
+                self._idle.pop((controller.name, key), None)
                 return controller, key, tuple(waiting.pop(key))
+        if self._idle:
+            (name, key), cause = next(iter(self._idle.items()))
+            self._wake(name, key, cause)
+            return self._take()
         return None
 
     def _work(self, controller: Controller, key: Key, causes: tuple[Hashable, ...]) -> None:
@@ -191,6 +197,9 @@ class PureWorld:
             return
         self._failures.pop((controller.name, key), None)
         for later in laters:
+            if later.when_idle:
+                self._idle.setdefault((controller.name, later.key or key), later.cause)
+                continue
             self._remind(self.now + later.after, controller.name, later.key or key, later.cause)
 
     def _remind(self, moment: datetime, controller: str, key: Key, cause: Hashable) -> None:

@@ -99,3 +99,43 @@ def test_of_several_delays_for_the_same_thing_only_the_earliest_counts():
         assert len(queue) == 0
 
     run_virtually(main())
+
+
+def test_what_may_wait_comes_when_nothing_else_does():
+    async def main():
+        queue = WorkQueue()
+        queue.add_when_idle(A, timedelta(hours=1), "may wait")
+        queue.add(B)
+
+        assert await queue.take() == (B, ())
+        assert await queue.take() == (A, ("may wait",))
+
+    run_virtually(main())
+
+
+def test_what_may_wait_does_not_wait_for_ever():
+    async def main():
+        clock = VirtualClock()
+        queue = WorkQueue()
+        queue.add_when_idle(A, timedelta(seconds=10), "may wait")
+        await clock.sleep(timedelta(seconds=10))
+        queue.add(B)
+
+        assert await queue.take() == (A, ("may wait",))
+
+    run_virtually(main())
+
+
+def test_what_may_wait_is_forgotten_once_its_key_is_looked_at():
+    async def main():
+        clock = VirtualClock()
+        queue = WorkQueue()
+        queue.add_when_idle(A, timedelta(seconds=10), "may wait")
+        queue.add(A, "urgent")
+
+        assert await queue.take() == (A, ("urgent",))
+        queue.done(A)
+        await clock.sleep(timedelta(minutes=1))
+        assert queue.is_idle
+
+    run_virtually(main())

@@ -28,6 +28,7 @@ from volcano.controllers.job.sync import sync
 from volcano.controllers.job.view import TARGET_INDEX, JobView
 from volcano.controllers.job.wakes import (
     GroupWaits,
+    Look,
     command_changes,
     group_changes,
     job_changes,
@@ -96,7 +97,8 @@ class JobController(Controller):
         verdict = self._verdict(view, causes)
         if verdict.request is not None:
             return (*intent(view, verdict.request, view.records), *told)
-        return (*self._carry_on(view, verdict), *told, *_reminders(view, verdict.waiting, causes))
+        steps = self._carry_on(view, verdict, now_idle=Look.WHEN_IDLE in causes)
+        return (*steps, *told, *_reminders(view, verdict.waiting, causes))
 
     def on_failure(self, key: Key, world: World, failure: PlanFailed) -> Plan:
         """Tell people what could not be done; a job for which the server refuses too often in a row is terminated."""
@@ -125,10 +127,10 @@ class JobController(Controller):
                 return judge(view, causes, spared=spared)
         return NO_VERDICT
 
-    def _carry_on(self, view: JobView, verdict: Verdict) -> Plan:
+    def _carry_on(self, view: JobView, verdict: Verdict, *, now_idle: bool) -> Plan:
         match STATES[view.phase].work:
             case Work.SYNC:
-                return sync(view, verdict.waiting, patience=self._patience)
+                return sync(view, verdict.waiting, patience=self._patience, now_idle=now_idle)
             case Work.FINISH_RESTART:
                 return finish_restart(view)
             case Work.DRAIN:

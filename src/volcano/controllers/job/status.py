@@ -14,10 +14,14 @@ from volcano.api.batch import JobCondition, JobState, JobStatus, Phase, TaskStat
 from volcano.api.durations import format_duration
 from volcano.controllers.job.states import Tally
 from volcano.controllers.job.view import JobView, Member, task_name
+from volcano.controllers.job.wakes import Look
 from volcano.machinery.plan import Later, Plan, patch_status
 
 QUIET: Final = timedelta(seconds=1)
 """Counters alone are written at most this often; a change of phase never waits."""
+FIRST_WORD: Final = timedelta(seconds=20)
+"""That a new job is Pending goes without saying: it is said as soon as nothing more urgent is to be done, or after this
+long. When a thousand jobs come at once, their pods are made before anybody writes that there are none yet."""
 QUIET_WORDS: Final = timedelta(seconds=60)
 """A message whose numbers change is written at most this often; a new reason never waits."""
 
@@ -124,11 +128,15 @@ def lasting(view: JobView, status: JobStatus) -> JobStatus:
     return msgspec.structs.replace(status, running_duration=format_duration(spent))
 
 
-def written(view: JobView, wanted: JobStatus) -> Plan:
+def written(view: JobView, wanted: JobStatus, *, now_idle: bool = True) -> Plan:
     """The patch to the wanted status, at once or, when only counters moved, a little later together with more."""
     known = view.job.status
     if _timeless(wanted) == _timeless(known):
         return ()
+    if not now_idle and _is_first_word(known, wanted):
+        age = view.now - (view.job.metadata.creation_timestamp or view.now)
+        if age < FIRST_WORD:
+            return (Later(FIRST_WORD - age, Look.WHEN_IDLE, when_idle=True),)
     last = known.state.last_transition_time
     pause = _pause(known, wanted)
     if pause and last is not None and view.now - last < pause:
@@ -138,6 +146,12 @@ def written(view: JobView, wanted: JobStatus) -> Plan:
         state = msgspec.structs.replace(wanted.state, last_transition_time=view.moment)
         wanted = msgspec.structs.replace(wanted, state=state, conditions=_history(view, wanted, Phase(phase)))
     return (patch_status(view.job, wanted),)
+
+
+def _is_first_word(known: JobStatus, wanted: JobStatus) -> bool:
+    """Nothing was said of the job yet, and there is nothing to say but that it waits."""
+    waits = wanted.state.phase == Phase.PENDING and not wanted.state.reason
+    return waits and not known.state.phase and not wanted.controlled_resources
 
 
 def written_as_is(view: JobView, wanted: JobStatus) -> Plan:

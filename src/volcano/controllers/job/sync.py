@@ -35,8 +35,11 @@ class Problem:
     passes: bool = False  # surely: no reason to give up
 
 
-def sync(view: JobView, waiting: Sequence[Waiting], *, patience: timedelta | None) -> Plan:
-    """One round. Steps are in the order in which a crash between them does no harm."""
+def sync(view: JobView, waiting: Sequence[Waiting], *, patience: timedelta | None, now_idle: bool = True) -> Plan:
+    """One round. Steps are in the order in which a crash between them does no harm.
+
+    `now_idle`: nothing more urgent waits, so what may be said late is said now.
+    """
     try:
         plugins = plugins_of(view.job)
         for plugin in plugins:
@@ -53,7 +56,8 @@ def sync(view: JobView, waiting: Sequence[Waiting], *, patience: timedelta | Non
     if status.state.phase not in (Phase.PENDING, Phase.RUNNING):
         return written(view, status)
     creates = missing_pods(view, plugins) if is_admitted(view.group) else []
-    return (*_prepared(view, plugins, creates), *written(view, status), *_pods(view, creates))
+    told = written(view, status, now_idle=now_idle)
+    return (*_prepared(view, plugins, creates), *told, *_pods(view, creates))
 
 
 def _problem(view: JobView) -> Problem | None:

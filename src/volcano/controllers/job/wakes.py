@@ -22,9 +22,11 @@ API_VERSION: Final = "batch.volcano.sh/v1alpha1"
 
 
 class Look(Enum):
-    """Something changed that the objects themselves tell: the cause of a decision that must not wait."""
+    """The cause of a decision: something changed that the objects themselves tell and that must not wait, or nothing
+    did and there is time to say what has not been said."""
 
     AT_ONCE = "at once"
+    WHEN_IDLE = "when idle"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,8 @@ from volcano.scheduler.framework.decisions import Decisions, GroupStatus, PodNot
 from volcano.scheduler.framework.record import VolumeChoice
 
 REPEAT_TIME: Final = timedelta(minutes=5)
+BUSY: Final = 50
+"""Binds of about the last second from which on what merely follows waits longer, so that it takes no room from binds."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -77,6 +79,8 @@ class Committer:
         self._notes: dict[tuple[str, str], Told] = {}
         self._queues: dict[str, datetime] = {}
         self._postponed = False
+        self._load = 0.0  # binds, counting half after every second
+        self._counted: datetime | None = None
 
     def commitment(
         self,
@@ -90,6 +94,7 @@ class Committer:
         """`in_flight`: jobs whose PodGroup is just being written; `is_virtual`: jobs without one."""
         self._postponed = False
         binds = tuple(self._binds(decisions, snapshot))
+        self._count(len(binds), now)
         for binding in binds:  # its pods will soon say more than that they have a node
             self._groups[snapshot.tasks[binding.uid].job_id] = now
         evictions = tuple(self._evictions(decisions, snapshot, now))
@@ -176,9 +181,14 @@ class Committer:
 
     def _is_time(self, job_id: str, now: datetime, pause: timedelta) -> bool:
         last = self._groups.get(job_id)
-        due = last is None or now - last >= pause
+        due = last is None or now - last >= (pause if self._load < BUSY else _when_busy(pause))
         self._postponed = self._postponed or (not due and pause < QUIET_TIME)
         return due
+
+    def _count(self, binds: int, now: datetime) -> None:
+        if self._counted is not None:
+            self._load *= 0.5 ** max((now - self._counted).total_seconds(), 0.0)
+        self._load, self._counted = self._load + binds, now
 
     # -- queues --------------------------------------------------------------------------------------------------
     def _queue_patches(self, decisions: Decisions, snapshot: Snapshot, now: datetime) -> Iterator[Patch]:
@@ -259,3 +269,7 @@ class Committer:
             self._notes = {place: told for place, told in self._notes.items() if place[0] in snapshot.jobs}
         if len(self._queues) > 2 * len(snapshot.queues) + 64:
             self._queues = {name: at for name, at in self._queues.items() if name in snapshot.queues}
+
+
+def _when_busy(pause: timedelta) -> timedelta:
+    return QUIET_TIME if pause == GATHERING_TIME else pause
