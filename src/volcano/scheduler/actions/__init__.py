@@ -8,6 +8,8 @@ from typing import Final, TypeAlias
 from volcano.scheduler.actions.allocate import allocate
 from volcano.scheduler.actions.backfill import backfill
 from volcano.scheduler.actions.enqueue import enqueue
+from volcano.scheduler.actions.gangpreempt import gangpreempt
+from volcano.scheduler.actions.gangreclaim import gangreclaim
 from volcano.scheduler.actions.preempt import preempt
 from volcano.scheduler.actions.reclaim import reclaim
 from volcano.scheduler.actions.shuffle import shuffle
@@ -21,5 +23,7 @@ ACTIONS: Final[Mapping[str, Action]] = {
     "backfill": backfill,
     "preempt": preempt,
     "reclaim": reclaim,
+    "gangpreempt": gangpreempt,
+    "gangreclaim": gangreclaim,
     "shuffle": shuffle,
 }

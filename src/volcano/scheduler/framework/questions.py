@@ -149,6 +149,10 @@ class Questions:
         victims: list[Task] = self.ask("reclaimable", reclaimer, candidates)
         return victims
 
+    def evictable(self, kind: str, job: Job, candidates: list[Task]) -> list[Task]:
+        victims: list[Task] = self.ask("evictable", kind, job, candidates)
+        return victims
+
     def victim_tasks(self, tasks: list[Task]) -> list[Task]:
         victims: list[Task] = self.ask("victim_tasks", tasks)
         return victims

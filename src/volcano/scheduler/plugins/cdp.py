@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from volcano.scheduler.framework.plugin import Plugin
-from volcano.scheduler.model import Task
+from volcano.scheduler.model import Job, Task
 from volcano.scheduler.model.durations import parse_duration
 
 COOLDOWN_KEY: Final = "volcano.sh/cooldown-time"
@@ -19,6 +19,9 @@ class Cooldown(Plugin):
         return [task for task in candidates if not self._is_protected(task)]
 
     def reclaimable(self, reclaimer: Task, candidates: list[Task]) -> list[Task]:
+        return [task for task in candidates if not self._is_protected(task)]
+
+    def evictable(self, kind: str, job: Job, candidates: list[Task]) -> list[Task]:
         return [task for task in candidates if not self._is_protected(task)]
 
     def _is_protected(self, task: Task) -> bool:

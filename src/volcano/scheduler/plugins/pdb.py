@@ -6,7 +6,7 @@ from volcano.api.core import PodDisruptionBudget
 from volcano.api.selectors import Selector, selector_from
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.session import Session
-from volcano.scheduler.model import Task
+from volcano.scheduler.model import Job, Task
 
 
 class DisruptionBudgets(Plugin):
@@ -26,6 +26,9 @@ class DisruptionBudgets(Plugin):
         return self._within(candidates)
 
     def reclaimable(self, reclaimer: Task, candidates: list[Task]) -> list[Task]:
+        return self._within(candidates)
+
+    def evictable(self, kind: str, job: Job, candidates: list[Task]) -> list[Task]:
         return self._within(candidates)
 
     def victim_tasks(self, tasks: list[Task]) -> list[Task]:

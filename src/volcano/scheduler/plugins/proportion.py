@@ -92,6 +92,14 @@ class Proportion(Plugin):
                 victims.append(task)
         return victims
 
+    def evictable(self, kind: str, job: Job, candidates: list[Task]) -> list[Task]:
+        """Whole gangs may take a queue below what it deserves, but only one that holds more than that."""
+        if kind != "GangReclaim":
+            return list(candidates)
+        over = {name for name, share in self._shares.items() if not share.allocated.fits(share.deserved)}
+        jobs = self.session.jobs
+        return [task for task in candidates if task.job_id in jobs and jobs[task.job_id].queue in over]
+
     # -- entering ------------------------------------------------------------------------------------------------------
     def job_enqueueable(self, job: Job) -> Vote:
         queue, share = self.session.queues[job.queue], self._shares[job.queue]

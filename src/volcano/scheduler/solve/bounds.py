@@ -32,12 +32,13 @@ def bounds_of(session: Session, job: Job, worksheet: Worksheet) -> dict[str, Col
             shapes = {task.shape.number: task for task in line}
             kind = frozenset(shapes)
             if kind not in alike:
-                alike[kind] = _most_tasks(session, list(shapes.values()))
+                alike[kind] = most_tasks(session, list(shapes.values()))
             found[id] = alike[kind]
     return found
 
 
-def _most_tasks(session: Session, tasks: list[Task]) -> Column:
+def most_tasks(session: Session, tasks: list[Task]) -> Column:
+    """Of tasks like these, the most that each domain could take."""
     most = np.zeros(len(session.table))
     allowed = np.zeros(len(session.table), dtype=bool)
     for task in tasks:

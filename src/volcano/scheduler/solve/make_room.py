@@ -206,13 +206,14 @@ def is_eligible(session: Session, task: Task) -> bool:
     if filtered.aborted[row]:
         return True
     mine = task.pod.spec.priority or 0
-    return not any(_is_leaving(other, mine) for other in session.table.nodes[row].tasks.values())
+    return not any(
+        (other.pod.spec.priority or 0) < mine and is_leaving(other) for other in session.table.nodes[row].tasks.values()
+    )
 
 
-def _is_leaving(task: Task, below: int) -> bool:
-    if (task.pod.spec.priority or 0) >= below or not task.pod.is_deleting:
-        return False
-    return any(
+def is_leaving(task: Task) -> bool:
+    """Whether the pod is ending because it was evicted to make room."""
+    return task.pod.is_deleting and any(
         c.type == "DisruptionTarget" and c.status == "True" and c.reason == "PreemptionByScheduler"
         for c in task.pod.status.conditions
     )
