@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import socket
-import struct
-import termios
 
-from volcano.agent import linux, sandbox
+from volcano.agent import linux, sandbox, terminals
 from volcano.agent.container_shim import descendants
 from volcano.agent.supervisor_protocol import Order
 
 NOT_FOUND = 127
 NOT_STARTED = 126
-TIOCSPTLCK = 0x40045431
-TIOCGPTN = 0x80045430
 
 
 def run(order: Order, *, holder: int, standard: list[int], terminal: bool, seconds: int = 0) -> None:
@@ -88,11 +83,8 @@ def _become_command(order: Order, standard: list[int], cgroups: list[int], termi
 
 def _open_terminal(outlet: int) -> list[int]:
     """A terminal of the container's own; its master end goes out through the socket, to whoever asked."""
-    master = os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
-    fcntl.ioctl(master, TIOCSPTLCK, struct.pack("i", 0))
-    number = struct.unpack("I", fcntl.ioctl(master, TIOCGPTN, bytes(4)))[0]
-    slave = os.open(f"/dev/pts/{number}", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
-    fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+    master, slave = terminals.open_terminal()
+    terminals.take_terminal(slave)
     with socket.socket(fileno=os.dup(outlet)) as way_out:
         socket.send_fds(way_out, [b"t"], [master])
     os.close(master)

@@ -1,30 +1,20 @@
-"""One exec over a WebSocket, in Kubernetes' channel protocol (v4, v5): streams in, streams out, then a status."""
+"""One exec: a client's channels become the standard streams of a command, then a status says how it went."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import socket
-import struct
-import termios
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Final
 
 import msgspec
-from aiohttp import WSMsgType, web
 
-STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
-PROTOCOLS: Final = (
-    "v5.channel.k8s.io",
-    "v4.channel.k8s.io",
-    "v3.channel.k8s.io",
-    "v2.channel.k8s.io",
-    "channel.k8s.io",
-)
+from volcano.agent import terminals
+from volcano.agent.channels import CLOSE, ERROR, RESIZE, STDERR, STDIN, STDOUT, SUCCESS, Channels, parse_size
+
 CHUNK: Final = 32 * 1024
-LARGEST_MESSAGE: Final = 4 * 2**20
 
 Run = Callable[[list[int]], Awaitable[int]]
 """Runs the command with these as its standard streams, and returns its exit code."""
@@ -33,7 +23,7 @@ Run = Callable[[list[int]], Awaitable[int]]
 class ExecSession:
     """The streams of one command, and the client they are for."""
 
-    def __init__(self, client: web.WebSocketResponse, *, stdin: bool, stderr: bool, terminal: bool) -> None:
+    def __init__(self, client: Channels, *, stdin: bool, stderr: bool, terminal: bool) -> None:
         self._client, self._has_stdin, self._has_stderr, self._terminal = client, stdin, stderr, terminal
         self._input = -1  # our end of the command's input
         self._outputs: dict[int, int] = {}  # our end → channel
@@ -52,7 +42,7 @@ class ExecSession:
                 if running.done():
                     if outgoing:
                         await asyncio.wait(outgoing, timeout=5)
-                    await self._client.send_bytes(bytes((ERROR,)) + status_of(running))
+                    await self._client.send(ERROR, status_of(running))
             finally:
                 for task in (running, incoming, *outgoing):
                     task.cancel()
@@ -105,23 +95,17 @@ class ExecSession:
             chunk = await _read(end)
             if not chunk:
                 return
-            await self._client.send_bytes(bytes((channel,)) + chunk)
+            await self._client.send(channel, chunk)
 
     async def _receive(self) -> None:
         """Returns when the client hangs up."""
-        async for message in self._client:
-            if message.type not in (WSMsgType.BINARY, WSMsgType.TEXT):
-                continue
-            content: bytes = message.data if isinstance(message.data, bytes) else message.data.encode()
-            if not content:
-                continue
-            match content[0]:
-                case 0:
-                    await self._feed(content[1:])
-                case 4:
-                    self._resize(content[1:])
-                case 255 if content[1:2] == b"\0":
-                    self._end_input()
+        async for channel, content in self._client.received():
+            if channel == STDIN:
+                await self._feed(content)
+            elif channel == RESIZE:
+                self._resize(content)
+            elif channel == CLOSE and content[:1] == b"\0":
+                self._end_input()
 
     async def _feed(self, content: bytes) -> None:
         view = memoryview(content)
@@ -140,12 +124,10 @@ class ExecSession:
         self._input = -1
 
     def _resize(self, content: bytes) -> None:
-        if not self._terminal:
-            return
-        with contextlib.suppress(ValueError, TypeError, OSError, msgspec.DecodeError):
-            size: Any = msgspec.json.decode(content)
-            packed = struct.pack("HHHH", int(size["Height"]) & 0xFFFF, int(size["Width"]) & 0xFFFF, 0, 0)
-            fcntl.ioctl(self._input, termios.TIOCSWINSZ, packed)
+        size = parse_size(content)
+        if self._terminal and size is not None:
+            with contextlib.suppress(OSError):
+                terminals.resize(self._input, size.rows, size.columns)
 
 
 def status_of(ended: asyncio.Future[int]) -> bytes:
@@ -156,7 +138,7 @@ def status_of(ended: asyncio.Future[int]) -> bytes:
         return msgspec.json.encode(failure)
     code = ended.result()
     if code == 0:
-        return msgspec.json.encode({"metadata": {}, "status": "Success"})
+        return SUCCESS
     return msgspec.json.encode(
         {
             "metadata": {},

@@ -7,6 +7,7 @@ The file is a YAML list, first match wins: `- match: 'nginx*'` with `command: [s
 from __future__ import annotations
 
 import fnmatch
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +72,21 @@ def read_images(path: Path) -> tuple[Image, ...]:
         raise ImagesError(f"{path}: {error.strerror}") from error
 
 
-def command_line(image: str, command: list[str], args: list[str], images: tuple[Image, ...]) -> CommandLine | NoImage:
-    """What a container runs: its own command, else its image's, with its own arguments or the image's."""
+def command_line(
+    image: str,
+    command: list[str],
+    args: list[str],
+    images: tuple[Image, ...],
+    *,
+    is_program: Callable[[str], bool] = lambda _name: False,
+) -> CommandLine | NoImage:
+    """What a container runs: its own command, else its image's, with its own arguments or the image's.
+
+    Of an image that nothing is known of, the arguments are the command if they begin with a program of this machine.
+    """
     row = next((each for each in images if matches(each.match, image)), None)
+    if not command and row is None and args and is_program(args[0]):
+        return CommandLine(tuple(args))
     argv = (*command, *args)
     if not command and row is not None and row.command:
         argv = (*row.command, *(args or row.args))

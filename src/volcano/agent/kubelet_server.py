@@ -6,7 +6,6 @@ the agent knows, never from what the URL says.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import ssl
 from collections.abc import Callable
@@ -17,7 +16,9 @@ from typing import Any, Final, Protocol
 import msgspec
 from aiohttp import web
 
-from volcano.agent.exec_session import LARGEST_MESSAGE, PROTOCOLS, STDOUT, ExecSession
+from volcano.agent.attach_session import AttachSession
+from volcano.agent.client_channels import TRUE, client_channels, open_socket
+from volcano.agent.exec_session import ExecSession
 from volcano.agent.logs import LogQuery, parse_stamp, read_log
 from volcano.agent.pod_lifecycle import Pod, Running
 from volcano.agent.port_forward import forward_ports
@@ -28,7 +29,6 @@ from volcano.machinery.clock import Clock
 
 TRUSTED_GROUP: Final = "system:masters"
 TRUSTED_NAME: Final = "kube-apiserver-kubelet-client"
-TRUE: Final = ("1", "true", "True")
 
 
 class KubeletTls(msgspec.Struct, frozen=True):
@@ -52,6 +52,8 @@ class ContainerHost(Protocol):
     """What the endpoint needs of the runtime."""
 
     def log_file(self, pod: AgentPod, container: str, attempt: int) -> Path: ...
+
+    def container_folder(self, pod: AgentPod, container: str, attempt: int) -> Path: ...
 
     async def dial(self, pod: AgentPod, address: str, port: int) -> Connection: ...
 
@@ -80,8 +82,8 @@ class KubeletServer:
         app.add_routes(
             [
                 web.get("/containerLogs/{namespace}/{pod}/{container}", self._logs),
-                web.get("/exec/{namespace}/{pod}/{container}", self._exec),
-                web.get("/attach/{namespace}/{pod}/{container}", self._attach),
+                web.route("*", "/exec/{namespace}/{pod}/{container}", self._exec),
+                web.route("*", "/attach/{namespace}/{pod}/{container}", self._attach),
                 web.route("*", "/portForward/{namespace}/{pod}", self._forward),
                 web.route("*", "/portforward/{namespace}/{pod}", self._forward),
                 web.get("/healthz", self._health),
@@ -159,46 +161,41 @@ class KubeletServer:
         argv, terminal = request.query.getall("command", []), request.query.get("tty", "") in TRUE
         if not argv:
             raise web.HTTPBadRequest(text="you must specify at least 1 command for the container\n")
-        socket = await _upgraded(request)
-        session = ExecSession(
-            socket,
-            stdin=request.query.get("input", "") in TRUE,
-            stderr=request.query.get("error", "") in TRUE,
-            terminal=terminal,
-        )
-
-        async def command(standard: list[int]) -> int:
-            return await self._host.execute(
-                known.pod, container.name, attempt, list(argv), standard=standard, terminal=terminal
+        async with client_channels(request) as (channels, response):
+            session = ExecSession(
+                channels,
+                stdin=request.query.get("input", "") in TRUE,
+                stderr=request.query.get("error", "") in TRUE,
+                terminal=terminal,
             )
 
-        with contextlib.suppress(ConnectionError):
-            await session.run(command)
-        await socket.close()
-        return socket
+            async def command(standard: list[int]) -> int:
+                return await self._host.execute(
+                    known.pod, container.name, attempt, list(argv), standard=standard, terminal=terminal
+                )
+
+            with contextlib.suppress(ConnectionError):
+                await session.run(command)
+        return response
 
     async def _attach(self, request: web.Request) -> web.StreamResponse:
-        """What the container writes from now on; its input is closed, so there is nothing to attach to there."""
+        """What the container writes from now on and, if it has an input, what the client says to it."""
         known, container = self._asked(request)
         attempt = _live_attempt(known, container.name)
-        socket = await _upgraded(request)
-        path = self._host.log_file(known.pod, container.name, attempt)
-        query = LogQuery(follow=True, since=self._clock.now())
+        folder = self._host.container_folder(known.pod, container.name, attempt)
+        log = self._host.log_file(known.pod, container.name, attempt)
 
         def is_live() -> bool:
             now = self._find(known.pod.namespace, known.pod.name)
             present = now.record.container(container.name) if now is not None else None
-            return present is not None and present.attempt == attempt and present.is_live and not socket.closed
+            return present is not None and present.attempt == attempt and present.is_live
 
-        listening = asyncio.ensure_future(_until_closed(socket))
-        try:
+        async with client_channels(request) as (channels, response):
+            session = AttachSession(channels, stdin=container.stdin and request.query.get("input", "") in TRUE)
             with contextlib.suppress(ConnectionError):
-                async for piece in read_log(path, query, self._clock, is_live):
-                    await socket.send_bytes(bytes((STDOUT,)) + piece)
-        finally:
-            listening.cancel()
-        await socket.close()
-        return socket
+                if not await session.run(folder):
+                    await session.listen(log, self._clock, is_live)
+        return response
 
     async def _forward(self, request: web.Request) -> web.StreamResponse:
         known = self._find(request.match_info["namespace"], request.match_info["pod"])
@@ -221,7 +218,7 @@ class KubeletServer:
             raise web.HTTPBadRequest(text=f"ports: {error}\n") from error
         if not ports or not all(0 < port < 65536 for port in ports):
             raise web.HTTPBadRequest(text='query parameter "ports" is required\n')
-        socket = await _upgraded(request)
+        socket = await open_socket(request)
         await forward_ports(socket, dial, ports)
         await socket.close()
         return socket
@@ -258,17 +255,6 @@ def _context(tls: KubeletTls | None) -> ssl.SSLContext | None:
     context.load_verify_locations(tls.client_ca)
     context.verify_mode = ssl.CERT_REQUIRED
     return context
-
-
-async def _upgraded(request: web.Request) -> web.WebSocketResponse:
-    socket = web.WebSocketResponse(protocols=PROTOCOLS, max_msg_size=LARGEST_MESSAGE, compress=False, heartbeat=30.0)
-    await socket.prepare(request)
-    return socket
-
-
-async def _until_closed(socket: web.WebSocketResponse) -> None:
-    async for _ in socket:
-        pass
 
 
 def _log_attempt(record: Pod, name: str, *, previous: bool) -> int | None:

@@ -76,7 +76,7 @@ def order_for(
         "container": container_id(pod.uid, container.name, attempt),
         "pod": pod.uid,
         "argv": [expand(word, known) for word in line.argv],
-        "environment": _environment(pod, line, known, isolation),
+        "environment": _environment(pod, line, {**({"TERM": "xterm"} if container.tty else {}), **known}, isolation),
         "cwd": container.working_dir or line.working_dir or "/",
         "hostname": pod.hostname if not pod.spec.host_network else "",
         "root": line.root,
@@ -94,6 +94,8 @@ def order_for(
         "log_directory": str(place.logs),
         "log_name": f"{attempt}.log",
         "terminal": container.tty,
+        "stdin": container.stdin,
+        "stdin_once": container.stdin_once,
     }
 
 

@@ -43,7 +43,7 @@ class Places:
     ) -> Place:
         """The container's folders, made. Few of them: each costs more than starting a process."""
         folder = self._settings.pods / pod.uid
-        own = folder / f"{container.name}.{attempt}"
+        own = self.container_folder(pod, container.name, attempt)
         logs = self.log_file(pod, container.name, attempt).parent
         memory = self._settings.memory / pod.uid
         for each in (folder, own, logs.parent, logs, memory):
@@ -69,6 +69,9 @@ class Places:
             volumes=volumes,
         )
 
+    def container_folder(self, pod: AgentPod, container: str, attempt: int) -> Path:
+        return self._settings.pods / pod.uid / f"{container}.{attempt}"
+
     def log_file(self, pod: AgentPod, container: str, attempt: int) -> Path:
         return self._settings.logs / f"{pod.namespace}_{pod.name}_{pod.uid}" / container / f"{attempt}.log"
 
@@ -77,7 +80,7 @@ class Places:
         container = pod.container(name)
         if container is None:
             return ""
-        message = _tail(self._settings.pods / pod.uid / f"{name}.{attempt}" / TERMINATION_LOG)
+        message = _tail(self.container_folder(pod, name, attempt) / TERMINATION_LOG)
         if not message and failed and container.termination_message_policy == "FallbackToLogsOnError":
             lines = _tail(self.log_file(pod, name, attempt)).splitlines()
             message = "\n".join(line.split(" ", 3)[-1] for line in lines)[-LONGEST_MESSAGE // 2 :]

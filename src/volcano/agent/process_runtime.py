@@ -11,6 +11,7 @@ import contextlib
 import logging
 import math
 import os
+import shutil
 import signal
 from collections.abc import Coroutine, Set
 from datetime import UTC, datetime, timedelta
@@ -149,6 +150,9 @@ class ProcessRuntime:
     def log_file(self, pod: AgentPod, container: str, attempt: int) -> Path:
         return self._places.log_file(pod, container, attempt)
 
+    def container_folder(self, pod: AgentPod, container: str, attempt: int) -> Path:
+        return self._places.container_folder(pod, container, attempt)
+
     async def dial(self, pod: AgentPod, address: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await self._connections.dial(pod, address, port)
 
@@ -282,7 +286,13 @@ class ProcessRuntime:
     async def _start(self, pod: AgentPod, name: str, attempt: int) -> None:
         container = pod.container(name)
         assert container is not None, "a pod's containers do not change"
-        line = command_line(container.image, container.command, container.args, self._settings.images)
+        line = command_line(
+            container.image,
+            container.command,
+            container.args,
+            self._settings.images,
+            is_program=lambda name: shutil.which(name, path=Isolation().path) is not None,
+        )
         if isinstance(line, NoImage):
             self._end_turn(self._pods.get(pod.uid))
             self._report(pod.uid, Unstarted(name, attempt, line.reason, line.message))

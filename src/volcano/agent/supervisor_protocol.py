@@ -61,6 +61,8 @@ class Order(TypedDict):
     log_directory: str
     log_name: str
     terminal: bool
+    stdin: bool  # its input comes from those who attach to it
+    stdin_once: bool  # and ends with the first of them
 
 
 class Record(TypedDict):

@@ -16,7 +16,7 @@ from volcano.agent.process_runtime import ProcessRuntime
 from volcano.agent.process_settings import PodNetwork, ProcessSettings
 from volcano.agent.settings import NodeSettings, NodeShape
 from volcano.api.core import Pod
-from volcano.api.errors import NotFound
+from volcano.api.errors import ApiError, NotFound
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import find_resource_type, resource_type
 from volcano.apiserver.app import ApiServer
@@ -99,6 +99,13 @@ class Machine:
             row = find_resource_type("", body.get("kind", "Pod"))
             assert row is not None
             await self.client.create(row, body)
+
+    async def bind(self, name: str) -> None:
+        """As a scheduler would."""
+        target = {"apiVersion": "v1", "kind": "Node", "name": NODE}
+        body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
+        with contextlib.suppress(ApiError):
+            await self.client.create_sub(PODS, Key("default", name), "binding", body)
 
     async def pod(self, name: str) -> JSON:
         return await self.client.get_json(PODS, Key("default", name))

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import pty
+import termios
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -22,8 +23,9 @@ class Kubectl:
         """The same with more in its environment."""
         return Kubectl(self.kubeconfig, **environment)
 
-    async def __call__(self, *arguments: str, stdin: bytes = b"") -> tuple[int, str, str]:
-        process = await asyncio.create_subprocess_exec(
+    async def start(self, *arguments: str) -> asyncio.subprocess.Process:
+        """In the background, with pipes to all of its streams."""
+        return await asyncio.create_subprocess_exec(
             "kubectl",
             *arguments,
             env=self._environment,
@@ -31,6 +33,9 @@ class Kubectl:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
+
+    async def __call__(self, *arguments: str, stdin: bytes = b"") -> tuple[int, str, str]:
+        process = await self.start(*arguments)
         async with asyncio.timeout(30):
             out, err = await process.communicate(stdin)
         return process.returncode or 0, out.decode(), err.decode()
@@ -38,14 +43,7 @@ class Kubectl:
     @contextlib.asynccontextmanager
     async def forwarding(self, *arguments: str) -> AsyncIterator[tuple[int, asyncio.subprocess.Process]]:
         """`port-forward` while it runs, and the local port that it chose."""
-        process = await asyncio.create_subprocess_exec(
-            "kubectl",
-            "port-forward",
-            *arguments,
-            env=self._environment,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
+        process = await self.start("port-forward", *arguments)
         assert process.stdout is not None and process.stderr is not None
         try:
             async with asyncio.timeout(30):
@@ -57,9 +55,10 @@ class Kubectl:
                 process.kill()
             await process.wait()
 
-    async def on_terminal(self, *arguments: str, typed: bytes) -> str:
+    async def on_terminal(self, *arguments: str, typed: bytes, size: tuple[int, int] = (24, 80)) -> str:
         """With a terminal, into which something is typed."""
         master, slave = pty.openpty()
+        termios.tcsetwinsize(slave, size)
         process = await asyncio.create_subprocess_exec(
             "kubectl", *arguments, env=self._environment, stdin=slave, stdout=slave, stderr=slave
         )

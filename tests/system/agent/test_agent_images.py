@@ -14,6 +14,8 @@ import pytest
 
 from tests.system.agent.kit import PODS, Machine, a_pod
 from volcano.agent import linux
+from volcano.agent.attach_session import connected_to
+from volcano.agent.container_attach import HEADER, STDIN, STDOUT
 from volcano.agent.images import Image
 from volcano.api.meta import Key
 
@@ -114,3 +116,18 @@ async def test_without_namespaces_volumes_are_refused_with_a_reason(bare_machine
         "hopeful", lambda pod: "mount namespaces" in str(pod["status"].get("containerStatuses"))
     )
     assert found["status"]["phase"] == "Pending"
+
+
+async def test_without_namespaces_terminals_and_input_are_there_all_the_same(bare_machine):
+    await bare_machine.create(a_pod("seen", "sh", "-c", "tty; test -t 0 && echo terminal", container={"tty": True}))
+    await bare_machine.create(a_pod("patient", "cat", container={"stdin": True}))
+
+    await bare_machine.finished("seen")
+    assert "terminal" in await bare_machine.output("seen")
+    pod = await bare_machine.until_phase("patient", "Running")
+    folder = bare_machine.directory / "agent" / "pods" / pod["metadata"]["uid"] / "main.0"
+    reader, writer = await connected_to(folder)
+    writer.write(HEADER.pack(STDIN, 3) + b"hi\n")
+    async with asyncio.timeout(20):
+        assert await reader.readexactly(HEADER.size + 3) == HEADER.pack(STDOUT, 3) + b"hi\n"
+    writer.close()

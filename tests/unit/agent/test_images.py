@@ -43,6 +43,15 @@ def test_an_image_nobody_knows_needs_a_command():
     assert isinstance(refusal, NoImage) and refusal.reason == "ErrImageNeverPull" and "'x'" in refusal.message
 
 
+def test_arguments_that_begin_with_a_program_are_the_command_of_an_image_nobody_knows():
+    def is_program(name: str) -> bool:
+        return name == "sh"
+
+    assert command_line("busybox", [], ["sh", "-c", "x"], (), is_program=is_program) == CommandLine(("sh", "-c", "x"))
+    assert isinstance(command_line("busybox", [], ["--serve"], (), is_program=is_program), NoImage)
+    assert command_line("nginx:1", [], ["sh"], (NGINX,), is_program=is_program).argv == ("sleep", "infinity", "sh")
+
+
 @pytest.mark.parametrize("text", ["{", "a: b", "- root: /x", "- match: a\n  root: relative", "- match: a\n  typo: 1"])
 def test_a_bad_file_is_refused_with_a_reason(text: str):
     with pytest.raises(ImagesError, match=r"images\.yaml: "):

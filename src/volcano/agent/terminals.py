@@ -1,0 +1,32 @@
+"""A terminal inside a container: made where the container's own /dev/pts is. Standard library only."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import termios
+
+TIOCSPTLCK = 0x40045431
+TIOCGPTN = 0x80045430
+
+
+def open_terminal() -> tuple[int, int]:
+    """Its two ends: ours, and the one for the command."""
+    master = os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        fcntl.ioctl(master, TIOCSPTLCK, struct.pack("i", 0))
+        number = struct.unpack("I", fcntl.ioctl(master, TIOCGPTN, bytes(4)))[0]
+        return master, os.open(f"/dev/pts/{number}", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    except BaseException:
+        os.close(master)
+        raise
+
+
+def take_terminal(end: int) -> None:
+    """Make it the one that Ctrl-C and hangups come from; the caller leads a session without one."""
+    fcntl.ioctl(end, termios.TIOCSCTTY, 0)
+
+
+def resize(master: int, rows: int, columns: int) -> None:
+    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", rows & 0xFFFF, columns & 0xFFFF, 0, 0))
