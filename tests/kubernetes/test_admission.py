@@ -1,4 +1,4 @@
-"""Admission on a real API server, once as the webhook of the chart and once as policies alone: the same answers."""
+"""Admission on a real API server, once as webhooks and once as policies alone: one checklist, the same answers."""
 
 from __future__ import annotations
 
@@ -10,55 +10,108 @@ from typing import Any
 import pytest
 
 from tests.running_server import Answer, Client
+from volcano.admission.chain import WEBHOOKS
 from volcano.admission.policies import policy_manifests
 from volcano.app.deployment.values import Values
 from volcano.app.deployment.workloads import SERVICE, webhooks
+from volcano.app.webhook_registration import configuration_name
 
-from .components import NAMESPACE, Components, apply, discover, path_of, wait_for
-from .control_plane import ControlPlane, free_port
+from .admission_cases import (
+    HIERARCHY,
+    JOBS,
+    OTHERS,
+    QUEUE_DELETIONS,
+    QUEUE_UPDATES,
+    QUEUES,
+    STANDING,
+    STANDING_QUEUES,
+    UPDATES,
+    WEIGHTS,
+    Case,
+    a_group,
+    a_job,
+    a_pod,
+    a_queue,
+    a_task,
+    a_template,
+)
+from .components import NAMESPACE, Components, Process, apply, discover, path_of, wait_for
+from .control_plane import free_port
 
-TASK = {"name": "t", "replicas": 1, "template": {"spec": {"containers": [{"name": "c", "image": "busybox"}]}}}
 SERVICES = f"/api/v1/namespaces/{NAMESPACE}/services/"
-QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
-
-
-def job(name: str = "subject", **spec: Any) -> dict[str, Any]:
-    return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": name}, "spec": {"tasks": [TASK], **spec}}
+QUEUE_PATH = "/apis/scheduling.volcano.sh/v1beta1/queues"
+JOB_PATH = "/apis/batch.volcano.sh/v1alpha1/namespaces/{}/jobs"
+DRY = {"dryRun": "All"}
+PLACE = "admission-cases"
+"""The namespace of what stands there already."""
+DUPLICATED = a_job(a_task("a"), a_task("a"), name="probe")
+JSONObject = dict[str, Any]
 
 
 def jobs(namespace: str) -> str:
-    return f"/apis/batch.volcano.sh/v1alpha1/namespaces/{namespace}/jobs"
+    return JOB_PATH.format(namespace)
 
 
-def remove(api: Client, bodies: list[dict[str, Any]]) -> None:
-    plurals = discover(api)
-    for body in bodies:
-        api.delete(f"{path_of(body, plurals)}/{body['metadata']['name']}")
+def refused(answer: Answer) -> bool:
+    return answer.status >= 400 and "denied" in answer.body["message"]
 
 
+# -- admission at work --------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module", params=["webhook", "policies"])
-def mode(request: pytest.FixtureRequest, running: Components, plane: ControlPlane, api: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Admission is at work."""
-    service = api.get(SERVICES + SERVICE).body
+def mode(request: pytest.FixtureRequest, standing: None, running: Components, api: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Admission is at work: by webhooks, the chart's and those that are not in the chart, or by policies."""
+    path = jobs("default")
     if request.param == "policies":
         bodies = policy_manifests()
         apply(api, bodies)
     else:
-        bodies = serve_webhook(running, api, tmp_path_factory.mktemp("webhook"))
-    path = jobs("default")
-    wait_for(lambda: refused(api.create(path, job("probe", tasks=[TASK, TASK]), query={"dryRun": "All"})), why="admission works")
-    wait_for(lambda: api.create(path, job("probe"), query={"dryRun": "All"}).body.get("spec", {}).get("schedulerName") == "volcano")
+        service = api.get(SERVICES + SERVICE).body
+        bodies = serve_webhooks(running, api, tmp_path_factory.mktemp("webhook"))
+        others = serve_others(running, api)
+    wait_for(lambda: refused(api.create(path, DUPLICATED, query=DRY)), why="admission works")
+    wait_for(lambda: filled_in(api), why="admission fills in")
     yield request.param
-    remove(api, bodies)
-    if request.param == "webhook":
-        api.delete(SERVICES + SERVICE)
-        kept = {key: service["metadata"][key] for key in ("name", "labels", "annotations") if key in service["metadata"]}
-        spec = {key: service["spec"][key] for key in ("type", "selector", "ports")}
-        assert api.create(SERVICES.rstrip("/"), {**service, "metadata": kept, "spec": spec}).status == 201
-    wait_for(lambda: not refused(api.create(path, job("probe", tasks=[TASK, TASK]), query={"dryRun": "All"})), why="it is off")
+    if request.param == "policies":
+        remove(api, bodies)
+    else:
+        remove(api, [*bodies, *others])
+        put_back(api, service)
+    wait_for(lambda: not refused(api.create(path, DUPLICATED, query=DRY)), why="it is off")
+    wait_for(lambda: not filled_in(api), why="it is off")
 
 
-def serve_webhook(running: Components, api: Client, folder: Path) -> list[dict[str, Any]]:
+def filled_in(api: Client) -> bool:
+    made = api.create(jobs("default"), a_job(name="probe"), query=DRY).body
+    return bool(made.get("spec", {}).get("schedulerName") == "volcano")
+
+
+@pytest.fixture(scope="module")
+def standing(running: Components, api: Client) -> Iterator[None]:
+    """What updates and references of the cases are about, as it was before there was any admission."""
+    assert api.create("/api/v1/namespaces", {"metadata": {"name": PLACE}}).status == 201
+    assert api.create(jobs(PLACE), STANDING).status == 201
+    for body in STANDING_QUEUES:
+        assert api.create(QUEUE_PATH, body).status == 201
+    wait_for(lambda: all(state(api, body["metadata"]["name"]) == "Open" for body in STANDING_QUEUES))
+    # The controllers leave a closed queue closed, and a closing one closing while there is a group in it
+    blocking = {**a_group(queue="case-closing"), "metadata": {"name": "blocking"}}
+    assert api.create(f"/apis/scheduling.volcano.sh/v1beta1/namespaces/{PLACE}/podgroups", blocking).status == 201
+    for name, wanted in (("case-closed", "Closed"), ("case-closing", "Closing")):
+        target = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": name, "uid": api.get(f"{QUEUE_PATH}/{name}").body["metadata"]["uid"]}
+        command = {"apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command", "metadata": {"name": name}, "target": target, "action": "CloseQueue"}
+        assert api.create(f"/apis/bus.volcano.sh/v1alpha1/namespaces/{PLACE}/commands", command).status == 201
+        wait_for(lambda name=name, wanted=wanted: state(api, name) == wanted)
+    yield
+    api.delete(f"/api/v1/namespaces/{PLACE}")
+    for body in reversed(STANDING_QUEUES):
+        api.delete(f"{QUEUE_PATH}/{body['metadata']['name']}")
+
+
+def state(api: Client, queue: str) -> str:
+    return str(api.get(f"{QUEUE_PATH}/{queue}").body.get("status", {}).get("state", ""))
+
+
+def serve_webhooks(running: Components, api: Client, folder: Path) -> list[JSONObject]:
     """As in a cluster: the certificate job, then the webhook with its files, reached through its Service."""
     made = running.start("webhook-certificates", "--kubeconfig", str(running.account("volcano-admission-init")))
     assert made.process.wait(60) == 0, made.log
@@ -68,8 +121,8 @@ def serve_webhook(running: Components, api: Client, folder: Path) -> list[dict[s
     port = free_port()
     # There is no pod network here: the service's name leads to this machine
     api.delete(SERVICES + SERVICE)
-    made = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": SERVICE}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
-    assert api.create(SERVICES.rstrip("/"), made).status == 201
+    named = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": SERVICE}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
+    assert api.create(SERVICES.rstrip("/"), named).status == 201
     bodies = list(webhooks(Values()))
     for body in bodies:
         for entry in body["webhooks"]:
@@ -82,55 +135,175 @@ def serve_webhook(running: Components, api: Client, folder: Path) -> list[dict[s
     return bodies
 
 
-def refused(answer: Answer) -> bool:
-    return answer.status >= 400 and "denied" in answer.body["message"]
+def serve_others(running: Components, api: Client) -> list[JSONObject]:
+    """Those that the chart leaves out, by a second process that registers itself."""
+    left_out = [webhook for webhook in WEBHOOKS if not webhook.in_chart]
+    port = free_port()
+    words = [
+        "--kubeconfig", str(running.plane.kubeconfig), "--listen-address", "127.0.0.1", "--port", str(port),
+        "--webhook-url", f"https://127.0.0.1:{port}", "--enabled-admission", ",".join(webhook.path for webhook in left_out),
+    ]  # fmt: skip
+    process: Process = running.start("webhook-manager", *words)
+    process.wait_for_word("serving ")
+    return [
+        {"apiVersion": "admissionregistration.k8s.io/v1", "kind": f"{webhook.kind.capitalize()}WebhookConfiguration",
+         "metadata": {"name": configuration_name(webhook.path)}}
+        for webhook in left_out
+    ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        (job(tasks=[TASK, TASK]), "duplicated task name"),
-        (job(minAvailable=3), "'minAvailable' should not be greater than total replicas"),
-        (job(tasks=[{**TASK, "minAvailable": 2}]), "'minAvailable' is greater than 'replicas'"),
-        (job(volumes=[{"mountPath": "/a"}]), "either VolumeClaim or VolumeClaimName must be specified"),
-        (job(policies=[{"event": "PodFailed", "action": "AbortJob"}, {"event": "PodFailed", "action": "RestartJob"}]), "duplicate"),
-        (job(policies=[{"event": "PodFailed", "exitCode": 3, "action": "AbortJob"}]), "event and exitCode simultaneously"),
-        (job(policies=[{"exitCode": 0, "action": "AbortJob"}]), "0 is not a valid error code"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_a_job_that_makes_no_sense_is_refused(mode: str, api: Client, namespace: str, body: dict[str, Any], words: str):
-    answer = api.create(jobs(namespace), body)
+def remove(api: Client, bodies: list[JSONObject]) -> None:
+    plurals = discover(api)
+    for body in bodies:
+        assert api.delete(f"{path_of(body, plurals)}/{body['metadata']['name']}").status == 200, body
 
-    assert refused(answer), answer
-    assert words in answer.body["message"]
+
+def put_back(api: Client, service: JSONObject) -> None:
+    api.delete(SERVICES + SERVICE)
+    kept = {key: service["metadata"][key] for key in ("name", "labels", "annotations") if key in service["metadata"]}
+    spec = {key: service["spec"][key] for key in ("type", "selector", "ports")}
+    assert api.create(SERVICES.rstrip("/"), {**service, "metadata": kept, "spec": spec}).status == 201
+
+
+@pytest.fixture(scope="module")
+def plurals(api: Client, standing: None) -> dict[tuple[str, str], tuple[str, bool]]:
+    return discover(api)
+
+
+# -- the checklist ------------------------------------------------------------------------------------------------
+def cases(*lists: list[Case]) -> Any:
+    found = [case for each in lists for case in each]
+    return pytest.mark.parametrize("case", found, ids=[f"{case.body['kind']}: {case.title}" for case in found])
+
+
+def check(case: Case, mode: str, answer: Answer) -> None:
+    """The answer is that of the table; what only the webhook can know, policies let pass."""
+    if not case.words or (case.by and case.by != mode):
+        assert answer.status in (200, 201), answer
+        return
+    assert answer.status >= 400, answer
+    assert [words for words in case.words if words not in answer.body["message"]] == [], answer.body["message"]
+
+
+@cases(JOBS, QUEUES, OTHERS)
+def test_an_object_is_admitted_or_refused(mode: str, api: Client, plurals: Any, case: Case):
+    check(case, mode, api.create(path_of(case.body, plurals), case.body, query=DRY))
+
+
+@cases(UPDATES, QUEUE_UPDATES)
+def test_a_change_is_admitted_or_refused(mode: str, api: Client, plurals: Any, case: Case):
+    metadata = {**case.body["metadata"], "namespace": PLACE}
+    url = f"{path_of({**case.body, 'metadata': metadata}, plurals)}/{metadata['name']}"
+    found = api.get(url).body
+    # Only what the case changes is changed: the rest is as the server and the controllers made it
+    new = merged(found, case.old, case.body)
+
+    check(case, mode, api("PUT", url, new, query=DRY))
+
+
+def merged(found: Any, old: Any, new: Any) -> Any:
+    """What is there, with the difference between two descriptions of it."""
+    if isinstance(found, dict) and isinstance(old, dict) and isinstance(new, dict):
+        kept = {key: value for key, value in found.items() if key not in old or key in new}
+        return kept | {key: merged(found.get(key), old.get(key), value) for key, value in new.items() if value != old.get(key)}
+    if isinstance(found, list) and isinstance(old, list) and isinstance(new, list) and len(found) == len(old) == len(new):
+        return [merged(*three) for three in zip(found, old, new, strict=True)]
+    return found if old == new else new
+
+
+@cases(QUEUE_DELETIONS)
+def test_a_deletion_is_admitted_or_refused(mode: str, api: Client, case: Case):
+    check(case, mode, api.delete(f"{QUEUE_PATH}/{case.body['metadata']['name']}", dryRun="All"))
+
+
+def test_what_is_refused_is_not_stored(mode: str, api: Client, namespace: str):
+    assert refused(api.create(jobs(namespace), DUPLICATED))
+
     assert api.get(jobs(namespace)).body["items"] == []
 
 
-def test_a_job_gets_its_defaults(mode: str, api: Client, namespace: str):
-    answer = api.create(jobs(namespace), job(tasks=[TASK, {**TASK, "name": "u", "replicas": 2}]), query={"dryRun": "All"})
-
+# -- defaults -----------------------------------------------------------------------------------------------------
+def made(api: Client, path: str, body: JSONObject) -> JSONObject:
+    answer = api.create(path, body, query=DRY)
     assert answer.status == 201, answer
-    spec = answer.body["spec"]
-    assert (spec["queue"], spec["schedulerName"], spec["maxRetry"], spec["minAvailable"]) == ("default", "volcano", 3, 3)
+    found: JSONObject = answer.body
+    return found
 
 
-def test_a_jobs_tasks_stay_as_many(mode: str, api: Client, namespace: str):
-    assert api.create(jobs(namespace), job(schedulerName="nobody")).status == 201
+def test_a_job_that_says_nothing_gets_its_defaults(mode: str, api: Client, namespace: str):
+    on_host = a_template()
+    on_host["spec"]["hostNetwork"] = True
+    partitioned = {"totalPartitions": 3, "partitionSize": 2, "minPartitions": 2}
+    tasks = [{"replicas": 2, "template": a_template()}, {"replicas": 1, "template": on_host, "maxRetry": 7}, {"replicas": 6, "template": a_template(), "partitionPolicy": partitioned}]
 
-    answer = api.merge(f"{jobs(namespace)}/subject", {"spec": {"tasks": [TASK, {**TASK, "name": "u"}]}})
+    spec = made(api, jobs(namespace), a_job(*tasks, maxRetry=0, minAvailable=0))["spec"]
 
-    assert refused(answer), answer
-    assert "job updates may not add or remove tasks" in answer.body["message"]
-
-
-def test_the_default_queue_cannot_be_deleted(mode: str, api: Client):
-    answer = api.delete(f"{QUEUES}/default")
-
-    assert refused(answer), answer
+    assert (spec["queue"], spec["schedulerName"], spec["maxRetry"], spec["minAvailable"]) == ("default", "volcano", 3, 7)
+    assert [task["name"] for task in spec["tasks"]] == ["default0", "default1", "default2"]
+    assert [task["minAvailable"] for task in spec["tasks"]] == [2, 1, 4]
+    assert [task["maxRetry"] for task in spec["tasks"]] == [3, 7, 3]
+    assert [task["template"]["spec"].get("dnsPolicy") for task in spec["tasks"]] == [None, "ClusterFirstWithHostNet", None]
 
 
-def test_only_the_webhook_sees_other_objects(mode: str, api: Client, namespace: str):
-    answer = api.create(jobs(namespace), job(queue="missing"), query={"dryRun": "All"})
+def test_what_a_job_says_stays(mode: str, api: Client, namespace: str):
+    job = a_job(a_task("a", 4, minAvailable=2, maxRetry=7), a_task("b", 1, minAvailable=0, maxRetry=1), minAvailable=1, maxRetry=5, schedulerName="other", queue="default")
 
-    assert refused(answer) == (mode == "webhook"), answer
+    assert made(api, jobs(namespace), job)["spec"] == job["spec"]
+
+
+@pytest.mark.parametrize(
+    ("plugin", "needs"), [("tensorflow", ["svc"]), ("pytorch", ["svc"]), ("ray", ["svc"]), ("mpi", ["ssh", "svc"]), ("env", [])]
+)
+def test_a_framework_brings_the_plugins_that_it_needs(mode: str, api: Client, namespace: str, plugin: str, needs: list[str]):
+    plugins = made(api, jobs(namespace), a_job(a_task("master"), plugins={plugin: ["--x=1"]}))["spec"]["plugins"]
+
+    assert plugins == {plugin: ["--x=1"], **{name: [] for name in needs}}
+
+
+def test_a_plugin_that_is_listed_keeps_its_arguments(mode: str, api: Client, namespace: str):
+    given = {"mpi": [], "svc": ["--inject-hosts-env=false"]}
+
+    assert made(api, jobs(namespace), a_job(a_task("master"), plugins=given))["spec"]["plugins"] == {**given, "ssh": []}
+
+
+def test_a_queue_that_says_nothing_gets_its_defaults(mode: str, api: Client):
+    body = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "subject"}}
+
+    for spec in ({}, {"spec": {}}, {"spec": {"reclaimable": False, "weight": 7}}):
+        found = made(api, QUEUE_PATH, {**body, **spec})["spec"]
+        assert (found["weight"], found["reclaimable"]) == ((7, False) if spec.get("spec") else (1, True))
+        assert "parent" not in found
+
+
+def test_a_hierarchy_gets_its_root(mode: str, api: Client):
+    below = made(api, QUEUE_PATH, a_queue(annotations={HIERARCHY: "sci/dev", WEIGHTS: "2/3"}))
+    whole = made(api, QUEUE_PATH, a_queue(annotations={HIERARCHY: "root/sci", WEIGHTS: "1/2"}))
+
+    assert below["metadata"]["annotations"] == {HIERARCHY: "root/sci/dev", WEIGHTS: "1/2/3"}
+    assert whole["metadata"]["annotations"] == {HIERARCHY: "root/sci", WEIGHTS: "1/2"}
+
+
+def test_a_group_goes_where_its_namespace_says(mode: str, api: Client, namespace: str):
+    path = f"/apis/scheduling.volcano.sh/v1beta1/namespaces/{namespace}/podgroups"
+    assert made(api, path, a_group())["spec"]["queue"] == "default"
+    assert api.merge(f"/api/v1/namespaces/{namespace}", {"metadata": {"annotations": {"scheduling.volcano.sh/queue-name": "case-child"}}}).status == 200
+
+    wait_for(lambda: made(api, path, a_group())["spec"]["queue"] == "case-child", why="the namespace's word is known")
+    assert made(api, path, a_group(queue="default"))["spec"]["queue"] == "case-child"
+
+
+def test_pods_of_nobodys_concern_come_out_as_they_were(mode: str, api: Client, namespace: str):
+    pod = a_pod(schedulerName="default-scheduler", nodeSelector={"a": "b"})
+
+    spec = made(api, f"/api/v1/namespaces/{namespace}/pods", pod)["spec"]
+
+    assert (spec["schedulerName"], spec["nodeSelector"]) == ("default-scheduler", {"a": "b"})
+
+
+def test_pods_of_this_project_are_left_to_the_scheduler_of_the_cluster(mode: str, api: Client, installed: str):
+    """Else nobody would start the scheduler."""
+    deployment = api.get(f"/apis/apps/v1/namespaces/{installed}/deployments/volcano-scheduler").body
+    template = deployment["spec"]["template"]
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {**template["metadata"], "name": "subject"}, "spec": template["spec"]}
+
+    assert made(api, f"/api/v1/namespaces/{installed}/pods", pod)["spec"]["schedulerName"] == "default-scheduler"

@@ -1,7 +1,7 @@
 """Volcano's admission rules as CEL, as far as a policy can see: one object, no others.
 
 Only texts: policies.py makes manifests of them. A rule is a condition that must hold and what is said when it does not;
-names after `variables.` are defined beside the rules, once per policy.
+names after `variables.` are defined beside the rules, once per policy. Jobs have a file of their own.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from volcano.admission.job_policies import USER_ACTIONS, USER_EVENTS
-from volcano.api.batch import Action
+from volcano.api.pod_validation.resources import COUNTED
 
 
 class Rule(NamedTuple):
@@ -20,153 +19,164 @@ class Rule(NamedTuple):
     message: str
 
 
-def _listed(words: tuple[str, ...]) -> str:
+def listed(words: tuple[str, ...]) -> str:
     return "[" + ", ".join(f"'{word}'" for word in words) + "]"
 
 
-EVENTS: Final = _listed(tuple(USER_EVENTS))
-ACTIONS: Final = _listed(tuple(action for action in USER_ACTIONS if action != Action.RESTART_PARTITION))
-DNS_LABEL: Final = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
-QUALIFIED: Final = "^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$"
+def given(path: str, otherwise: str) -> str:
+    """A field, or what its absence stands for."""
+    return f"(has({path}) ? {path} : {otherwise})"
+
+
 SUBDOMAIN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
+QUALIFIED: Final = "^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$"
+NOTHING: Final = "quantity('0')"
+DEEPEST: Final = 16
+"""How many layers of a graph are taken off to find what is left: a cycle, and what waits for it."""
 
 
 def not_negative(holder: str, field: str, path: str) -> Rule:
     return Rule(f"!has({holder}.{field}) || {holder}.{field} >= 0", f"{path} should be greater than or equal to 0")
 
 
-def each_not_negative(field: str) -> Rule:
-    return Rule(
-        f"variables.tasks.all(t, !has(t.{field}) || t.{field} >= 0)",
-        f"spec.tasks[*].{field} should be greater than or equal to 0",
-    )
+def amount(text: str) -> str:
+    return f"quantity(string({text}))"
 
 
-# -- Job ----------------------------------------------------------------------------------------------------------
-JOB_VARIABLES: Final[Mapping[str, str]] = {
-    "tasks": "has(object.spec.tasks) ? object.spec.tasks : []",
-    "taskNames": "variables.tasks.map(t, has(t.name) ? t.name : '')",
-    "replicas": "variables.tasks.map(t, has(t.replicas) ? t.replicas : 0)",
-    "policies": "has(object.spec.policies) ? object.spec.policies : []",
-    "policyEvents": (
-        "variables.policies.map(p, (has(p.event) && p.event != '' ? [p.event] : []) + (has(p.events) ? p.events : []))"
-    ),
-    "exitCodes": "variables.policies.filter(p, has(p.exitCode)).map(p, p.exitCode)",
-    "volumes": "has(object.spec.volumes) ? object.spec.volumes : []",
-    "mountPaths": "variables.volumes.map(v, has(v.mountPath) ? v.mountPath : '')",
-}
-_HAS_EVENT: Final = "((has(p.event) && p.event != '') || (has(p.events) && p.events.size() > 0))"
-JOB_RULES: Final = (
-    not_negative("object.spec", "minAvailable", "spec.minAvailable"),
-    not_negative("object.spec", "maxRetry", "spec.maxRetry"),
-    not_negative("object.spec", "ttlSecondsAfterFinished", "spec.ttlSecondsAfterFinished"),
-    each_not_negative("replicas"),
-    each_not_negative("minAvailable"),
-    Rule("variables.tasks.size() > 0", "No task specified in job spec"),
-    Rule("variables.taskNames.all(n, variables.taskNames.exists_one(m, m == n))", "duplicated task name"),
-    Rule(
-        f"variables.taskNames.all(n, n.size() <= 63 && n.matches('{DNS_LABEL}'))",
-        "spec.tasks[*].name must be a lowercase DNS label of at most 63 characters",
-    ),
-    Rule(
-        "variables.tasks.all(t, !has(t.minAvailable) || t.minAvailable <= (has(t.replicas) ? t.replicas : 0))",
-        "'minAvailable' is greater than 'replicas' in task",
-    ),
-    Rule(
-        "!has(object.spec.minAvailable) || object.spec.minAvailable <= variables.replicas.sum()",
-        "job 'minAvailable' should not be greater than total replicas in tasks",
-    ),
-    Rule(
-        f"variables.policies.all(p, !({_HAS_EVENT} && has(p.exitCode)))",
-        "must not specify event and exitCode simultaneously",
-    ),
-    Rule(
-        f"variables.policies.all(p, {_HAS_EVENT} || has(p.exitCode))",
-        "either event and exitCode should be specified",
-    ),
-    Rule(
-        f"variables.policyEvents.all(es, es.all(e, e in {EVENTS}))",
-        f"invalid policy event, valid events are {', '.join(USER_EVENTS)}",
-    ),
-    Rule(
-        f"variables.policies.all(p, !{_HAS_EVENT} || (has(p.action) && p.action in {ACTIONS}))",
-        "invalid policy action",
-    ),
-    Rule("variables.exitCodes.all(c, c != 0)", "0 is not a valid error code"),
-    Rule(
-        "variables.policyEvents.all(es, es.all(e, variables.policyEvents.filter(fs, e in fs).size() <= 1))",
-        "duplicate event across different policies",
-    ),
-    Rule("variables.exitCodes.all(c, variables.exitCodes.exists_one(d, d == c))", "duplicate exitCode"),
-    Rule(
-        "!variables.policyEvents.exists(es, '*' in es) || variables.policyEvents.all(es, es.all(e, e == '*'))",
-        "if there's * here, no other policy should be here",
-    ),
-    Rule("variables.mountPaths.all(m, m != '')", "mountPath is required"),
-    Rule("variables.mountPaths.all(m, variables.mountPaths.exists_one(n, n == m))", "duplicated mountPath"),
-    Rule(
-        "variables.volumes.all(v, has(v.volumeClaim) || (has(v.volumeClaimName) && v.volumeClaimName != ''))",
-        "either VolumeClaim or VolumeClaimName must be specified",
-    ),
-    Rule(
-        "request.operation != 'UPDATE' || "
-        "variables.tasks.size() == (has(oldObject.spec.tasks) ? oldObject.spec.tasks.size() : 0)",
-        "job updates may not add or remove tasks",
-    ),
-    Rule(
-        "request.operation != 'UPDATE' || "
-        "(has(object.spec.queue) ? object.spec.queue : '') == (has(oldObject.spec.queue) ? oldObject.spec.queue : '')",
-        "job updates may not change fields other than `minAvailable`, `priorityClassName`, `tasks[*].replicas` and "
-        "`tasks[*].minAvailable`",
-    ),
-    Rule(
-        "!has(object.metadata.name) || "
-        f"(object.metadata.name.size() <= 63 && object.metadata.name.matches('{QUALIFIED}'))",
-        "job name must consist of alphanumeric characters, '-', '_' or '.', and be no more than 63 characters",
-    ),
-)
+def has_whole_amount(text: str) -> str:
+    """Whether a quantity is an integer: `2000m` is."""
+    return f"{amount(text)}.asApproximateFloat() == double(int({amount(text)}.asApproximateFloat()))"
+
+
+def one_tier(topology: str) -> str:
+    """A topology constraint names its tier by number or by name, not by both."""
+    name = f"has({topology}.highestTierName) && {topology}.highestTierName != ''"
+    return f"!(has({topology}.highestTierAllowed) && {name})"
+
+
+def both_tiers(where: str) -> str:
+    return f"must not specify 'highestTierAllowed' and 'highestTierName' in {where} simultaneously"
+
+
+def layers(nodes: str, targets: str) -> dict[str, str]:
+    """Variables `startable0`, `startable1` …: names whose targets are all in the layers before.
+
+    `nodes` is a list and `targets` an expression over its element `n`. When a layer adds nothing, what is not in it is
+    a cycle, or waits for one. A graph that is deeper still is let pass.
+    """
+    found = {"startable0": f"{nodes}.filter(n, {targets}.size() == 0).map(n, n.name)"}
+    for depth in range(1, DEEPEST + 1):
+        before = f"variables.startable{depth - 1}"
+        found[f"startable{depth}"] = f"{nodes}.filter(n, {targets}.all(t, t in {before})).map(n, n.name)"
+    return found
+
+
+def has_no_cycle(nodes: str) -> str:
+    last, before = f"variables.startable{DEEPEST}.size()", f"variables.startable{DEEPEST - 1}.size()"
+    return f"{last} == {nodes}.size() || {last} > {before}"
+
 
 # -- Queue --------------------------------------------------------------------------------------------------------
 _DELETED: Final = "request.operation == 'DELETE'"
+
+
+def _amounts(holder: str) -> dict[str, str]:
+    """capability, deserved and guarantee of a queue, empty where they are not given."""
+    guarantee = f"has({holder}.guarantee) && has({holder}.guarantee.resource) ? {holder}.guarantee.resource"
+    return {
+        "capability": f"has({holder}.capability) ? {holder}.capability : {{}}",
+        "deserved": f"has({holder}.deserved) ? {holder}.deserved : {{}}",
+        "guarantee": f"{guarantee} : {{}}",
+    }
+
+
+_OWN: Final = {name: f"{_DELETED} ? {{}} : ({value})" for name, value in _amounts("object.spec").items()}
+_UPDATED_ROOT: Final = "request.operation == 'UPDATE' && object.metadata.name == 'root'"
+_OLD: Final = {
+    f"old{name.capitalize()}": f"{_UPDATED_ROOT} ? ({value}) : {{}}"
+    for name, value in _amounts("oldObject.spec").items()
+}
 QUEUE_VARIABLES: Final[Mapping[str, str]] = {
-    "capability": f"{_DELETED} || !has(object.spec.capability) ? {{}} : object.spec.capability",
-    "deserved": f"{_DELETED} || !has(object.spec.deserved) ? {{}} : object.spec.deserved",
-    "guarantee": (
-        f"{_DELETED} || !has(object.spec.guarantee) || !has(object.spec.guarantee.resource) ? {{}} "
-        ": object.spec.guarantee.resource"
-    ),
+    **_OWN,
+    **_OLD,
     "annotations": f"{_DELETED} || !has(object.metadata.annotations) ? {{}} : object.metadata.annotations",
     "hierarchy": "'volcano.sh/hierarchy' in variables.annotations ? variables.annotations['volcano.sh/hierarchy'] : ''",
     "weights": (
         "'volcano.sh/hierarchy-weights' in variables.annotations ? "
         "variables.annotations['volcano.sh/hierarchy-weights'] : ''"
     ),
+    "shares": "variables.hierarchy == '' && variables.weights == '' ? [] : variables.weights.split('/')",
 }
+_NUMBER: Final = r"^[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
+_WHOLE: Final = (
+    f"r in {listed(tuple(sorted(COUNTED)))} || (r.contains('/') && !r.contains('kubernetes.io/') "
+    "&& !r.startsWith('requests.'))"
+)
+
+
+def _every_amount(condition: str) -> str:
+    return " && ".join(
+        f"variables.{name}.all(r, {condition.format(amount=f'variables.{name}[r]')})"
+        for name in ("capability", "deserved", "guarantee")
+    )
+
+
+def _same_amounts(new: str, old: str) -> str:
+    """Whether two maps of quantities say the same."""
+    same = f"{amount(f'{new}[r]')}.compareTo({amount(f'{old}[r]')}) == 0"
+    return f"{new}.size() == {old}.size() && {new}.all(r, r in {old} && {same})"
+
+
 QUEUE_RULES: Final = (
     Rule(
         f"{_DELETED} || !has(object.status) || !has(object.status.state) "
         "|| object.status.state in ['', 'Open', 'Closed']",
-        "queue state must be Open or Closed",
+        "requestBody.status.state: queue state must be Open or Closed",
+    ),
+    Rule(
+        _every_amount(f"!{amount('{amount}')}.isLessThan({NOTHING})"),
+        "capability, deserved and guarantee must be greater than or equal to 0",
+    ),
+    Rule(
+        _every_amount(f"!({_WHOLE}) || {has_whole_amount('{amount}')}"),
+        "capability, deserved and guarantee of pods and extended resources must be an integer",
     ),
     Rule(
         "variables.deserved.all(r, !(r in variables.capability) || "
-        "!quantity(string(variables.deserved[r])).isGreaterThan(quantity(string(variables.capability[r]))))",
+        f"!{amount('variables.deserved[r]')}.isGreaterThan({amount('variables.capability[r]')}))",
         "deserved must be <= capability",
     ),
     Rule(
         "variables.guarantee.all(r, r in variables.deserved && "
-        "!quantity(string(variables.guarantee[r])).isGreaterThan(quantity(string(variables.deserved[r]))))",
+        f"!{amount('variables.guarantee[r]')}.isGreaterThan({amount('variables.deserved[r]')}))",
         "deserved must be >= guarantee",
     ),
     Rule(
-        "(variables.hierarchy == '') == (variables.weights == '') && "
         "variables.hierarchy.split('/').size() == variables.weights.split('/').size()",
         "volcano.sh/hierarchy must have the same length with volcano.sh/hierarchy-weights",
     ),
     Rule(
-        r"variables.weights == '' || variables.weights.split('/').all(w, w.matches('^[0-9]+(\\.[0-9]+)?$') && "
-        "double(w) > 0.0)",
-        "every weight in volcano.sh/hierarchy-weights must be a number larger than 0",
+        f"variables.shares.all(w, w.matches('{_NUMBER}'))",
+        "a weight in volcano.sh/hierarchy-weights is not a number",
+    ),
+    Rule(
+        f"variables.shares.all(w, !w.matches('{_NUMBER}') || double(w) > 0.0)",
+        "every weight in volcano.sh/hierarchy-weights must be larger than 0",
+    ),
+    Rule(
+        f"{_DELETED} || !has(object.spec.parent) || object.spec.parent == 'root' "
+        "|| object.spec.parent != object.metadata.name || (request.operation == 'UPDATE' "
+        "&& has(oldObject.spec.parent) && oldObject.spec.parent == object.spec.parent)",
+        "a queue cannot be the parent of itself",
+    ),
+    Rule(
+        f"!({_UPDATED_ROOT}) || ("
+        + " && ".join(
+            _same_amounts(f"variables.{name}", f"variables.old{name.capitalize()}")
+            for name in ("capability", "deserved", "guarantee")
+        )
+        + ")",
+        "capability, deserved and guarantee of the root queue cannot be changed",
     ),
     Rule(
         f"!({_DELETED}) || !(oldObject.metadata.name in ['default', 'root'])",
@@ -179,15 +189,29 @@ BUDGETS: Final = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailabl
 POD_CONDITION: Final = "has(object.spec.schedulerName) && object.spec.schedulerName == 'volcano'"
 POD_VARIABLES: Final[Mapping[str, str]] = {
     "annotations": "has(object.metadata.annotations) ? object.metadata.annotations : {}",
-    "budgets": f"{_listed(BUDGETS)}.filter(k, k in variables.annotations)",
+    "budgets": f"{listed(BUDGETS)}.filter(k, k in variables.annotations)",
 }
 POD_RULES: Final = (
     Rule(
         "variables.budgets.all(k, variables.annotations[k].matches('^[+]?0*[1-9][0-9]*$') || "
-        "variables.annotations[k].matches('^0*[1-9][0-9]?%$'))",
-        "the value of a disruption budget must be a positive integer, or a valid percentage which between 1% ~ 99%",
+        "variables.annotations[k].matches('^[+]?0*[1-9][0-9]?%$'))",
+        "invalid value for volcano.sh/jdb-min-available or volcano.sh/jdb-max-unavailable: it must be a positive "
+        "integer, or a valid percentage which between 1% ~ 99%",
     ),
     Rule("variables.budgets.size() <= 1", "not allow configure multiple annotations at same time"),
+)
+
+# -- PodGroup -----------------------------------------------------------------------------------------------------
+PODGROUP_RULES: Final = (
+    Rule(
+        f"!has(object.spec.networkTopology) || {one_tier('object.spec.networkTopology')}",
+        both_tiers("networkTopology"),
+    ),
+    Rule(
+        "!has(object.spec.subGroupPolicy) || object.spec.subGroupPolicy.all(p, "
+        f"!has(p.networkTopology) || {one_tier('p.networkTopology')})",
+        both_tiers("the networkTopology of subGroupPolicy"),
+    ),
 )
 
 # -- HyperNode ----------------------------------------------------------------------------------------------------
@@ -197,14 +221,7 @@ HYPERNODE_VARIABLES: Final[Mapping[str, str]] = {
         "variables.members.filter(m, has(m.selector) && has(m.selector.exactMatch))"
         ".map(m, has(m.selector.exactMatch.name) ? m.selector.exactMatch.name : '')"
     ),
-    "patterns": (
-        "variables.members.filter(m, has(m.selector) && has(m.selector.regexMatch))"
-        ".map(m, has(m.selector.regexMatch.pattern) ? m.selector.regexMatch.pattern : '')"
-    ),
 }
-_BALANCED: Final = " && ".join(
-    f"p.split('{opening}').size() == p.split('{closing}').size()" for opening, closing in ("()", "[]", "{}")
-)
 HYPERNODE_RULES: Final = (
     Rule("variables.members.size() > 0", "spec.members: member must have at least one member"),
     Rule(
@@ -216,22 +233,59 @@ HYPERNODE_RULES: Final = (
         f"variables.names.all(n, n != '' && n.size() <= 253 && n.matches('{SUBDOMAIN}'))",
         "spec.members[*].selector.exactMatch.name must be a non-empty qualified name",
     ),
+    # A pattern that does not compile ends in an error: that refuses the object, and shows the expression with its end
     Rule(
-        f"variables.patterns.all(p, p != '' && {_BALANCED})",
+        "variables.members.all(m, !has(m.selector) || !has(m.selector.regexMatch) || (m.selector.regexMatch.pattern "
+        "!= '' && ''.matches(m.selector.regexMatch.pattern) in [true, false])) // member regexMatch pattern is invalid",
         "spec.members[*].selector.regexMatch.pattern: member regexMatch pattern is invalid",
     ),
 )
 
 # -- JobFlow ------------------------------------------------------------------------------------------------------
+_TARGETS: Final = "(has(n.dependsOn) && has(n.dependsOn.targets) ? n.dependsOn.targets : [])"
+_SAME_NAME: Final = "object.spec.flows.filter(g, g.name == f.name)"
 JOBFLOW_VARIABLES: Final[Mapping[str, str]] = {
-    "flows": "has(object.spec.flows) ? object.spec.flows : []",
+    # Of two of a name the later counts
+    "flows": f"has(object.spec.flows) ? object.spec.flows.map(f, {_SAME_NAME}[{_SAME_NAME}.size() - 1]) : []",
     "names": "variables.flows.map(f, f.name)",
+    **layers("variables.flows", _TARGETS),
 }
-_TARGETS: Final = "(has(f.dependsOn) && has(f.dependsOn.targets) ? f.dependsOn.targets : [])"
 JOBFLOW_RULES: Final = (
     Rule(
-        f"variables.flows.all(f, {_TARGETS}.all(t, t in variables.names))",
+        f"variables.flows.all(n, {_TARGETS}.all(t, t in variables.names))",
         "jobflow Flow is not DAG: vertex is not defined",
     ),
-    Rule(f"variables.flows.all(f, !(f.name in {_TARGETS}))", "jobflow Flow is not DAG: a flow depends on itself"),
+    Rule(has_no_cycle("variables.flows"), "jobflow Flow is not DAG: it has a cycle"),
+)
+
+# -- CronJob ------------------------------------------------------------------------------------------------------
+_DESCRIPTORS: Final = "yearly|annually|monthly|weekly|daily|midnight|hourly"
+_DURATION: Final = r"[+]?(([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|µs|ms|s|m|h))+"
+CRONJOB_VARIABLES: Final[Mapping[str, str]] = {
+    "schedule": given("object.spec.schedule", "''"),
+    "zone": given("object.spec.timeZone", "'UTC'"),
+}
+CRONJOB_RULES: Final = (
+    Rule("variables.schedule != ''", "spec.schedule: Required value"),
+    Rule(
+        "!variables.schedule.contains('TZ')",
+        "spec.schedule: Invalid value: cannot use TZ or CRON_TZ in schedule, use timeZone instead",
+    ),
+    Rule(
+        f"!variables.schedule.startsWith('@') || variables.schedule.matches('^@({_DESCRIPTORS}|every {_DURATION})$')",
+        "spec.schedule: Invalid value: unrecognized descriptor, or failed to parse duration",
+    ),
+    Rule(
+        r"variables.schedule.startsWith('@') || variables.schedule.matches('^\\s*(\\S+\\s+){4}\\S+\\s*$')",
+        "spec.schedule: Invalid value: expected exactly 5 fields",
+    ),
+    Rule(
+        "variables.zone.split('/').all(p, p.matches('^[A-Za-z0-9._+][A-Za-z0-9._+-]{0,13}$') && !(p in ['.', '..'])) "
+        "&& variables.zone.lowerAscii() != 'local'",
+        "spec.timeZone: Invalid value: must be the name of a time zone",
+    ),
+    Rule(
+        "!has(object.metadata.name) || object.metadata.name.size() <= 52",
+        "metadata.name: Invalid value: must be no more than 52 characters",
+    ),
 )
