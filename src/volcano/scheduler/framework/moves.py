@@ -86,6 +86,8 @@ class Moves:
             node = self._snapshot.node_of(task)
             if node is not None and task.key in node.tasks:
                 self._table.vacate(task, node)
+            if origin.status == Status.PENDING and task.status != Status.BINDING:
+                task.bind_annotations = {}
             self._set(task, origin.status)
             task.node, task.evicted, task.reprieved, task.eviction_occurred = origin.node, False, False, False
             task.last_transaction = None

@@ -10,6 +10,7 @@ from volcano.scheduler.plugins.binpack import Binpack
 from volcano.scheduler.plugins.capacity import Capacity
 from volcano.scheduler.plugins.cdp import Cooldown
 from volcano.scheduler.plugins.conformance import Conformance
+from volcano.scheduler.plugins.deviceshare import DeviceShare
 from volcano.scheduler.plugins.drf import Drf
 from volcano.scheduler.plugins.gang import Gang
 from volcano.scheduler.plugins.network_topology_aware import NetworkTopologyAware
@@ -30,6 +31,7 @@ BUILT_IN: Final[tuple[type[Plugin], ...]] = (
     Capacity,
     Conformance,
     Cooldown,
+    DeviceShare,
     DisruptionBudgets,
     Drf,
     Gang,

@@ -1,0 +1,166 @@
+"""Cards: the accelerator cards of all nodes as columns, and where a pod's containers would go on them.
+
+A question is answered for many nodes at once, and also for nodes with imagined copies of the pod (core.node_view): each
+entry of a view has the cards of its node to itself, as they would be after so many copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from volcano.scheduler.core.node_table import Column, Mask, Rows
+from volcano.scheduler.core.node_view import NodeView
+
+ALL_CORES: Final = 100.0
+UNSTATED: Final = 101
+BINPACK, SPREAD = "binpack", "spread"
+
+
+@dataclass(slots=True, frozen=True)
+class Portion:
+    """What one container asks for: so many cards, and of each so much."""
+
+    count: int
+    memory: float = 0.0
+    percent: int = UNSTATED  # of the card's memory, instead
+    cores: float = 0.0
+    alone: bool = False  # only cards that nobody uses
+
+
+@dataclass(slots=True, frozen=True, eq=False)
+class Wish:
+    """A pod's containers, the cards it may use at all, and whether copies of it keep away from each other."""
+
+    portions: Sequence[Portion]
+    allowed: Mask
+    keeps_apart: bool = False
+
+
+@dataclass(slots=True, frozen=True)
+class Card:
+    """One card of a node as it is registered."""
+
+    id: str
+    memory: float
+    most_users: float = np.inf
+    type: str = ""
+    mode: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Choice:
+    """For each entry whether all containers find their cards, and a score; for each container the cards taken."""
+
+    fits: Mask
+    score: Column
+    taken: list[Rows] = field(default_factory=list)  # cards, by container; only of use for a single entry
+
+
+@dataclass(slots=True, eq=False)
+class Scene:
+    """Cards as entries of a view see them: copies that a trial may change."""
+
+    entry: Rows  # of each card seen
+    card: Rows
+    users: Column
+    memory: Column
+    cores: Column
+    allowed: Mask
+
+
+class Cards:
+    def __init__(self, nodes: Sequence[tuple[int, Sequence[Card]]], size: int, *, policy: str, ascending: bool) -> None:
+        """`nodes`: rows with their cards; `size`: how many rows there are. `ascending`: lower numbers first."""
+        self.of = [card for _, cards in nodes for card in cards]
+        self.row: Rows = np.array([row for row, cards in nodes for _ in cards], dtype=np.intp)
+        self.number: Rows = np.array([place for _, cards in nodes for place in range(len(cards))], dtype=np.intp)
+        self.most_users = np.array([card.most_users for card in self.of])
+        self.capacity = np.array([card.memory for card in self.of])
+        self.users, self.memory, self.cores = (np.zeros(len(self.of)) for _ in range(3))
+        self.counts = np.zeros(size, dtype=np.intp)  # cards of each row
+        self._first = np.zeros(size, dtype=np.intp)
+        for row, cards in nodes:
+            self.counts[row] = len(cards)
+        self._first[1:] = np.cumsum(self.counts)[:-1]
+        self._policy, self._ascending = policy, ascending
+
+    def cards_of(self, row: int) -> range:
+        return range(int(self._first[row]), int(self._first[row] + self.counts[row]))
+
+    def use(self, card: int, memory: float, cores: float, sign: float = 1.0) -> None:
+        self.users[card] += sign
+        self.memory[card] += sign * memory
+        self.cores[card] += sign * cores
+
+    # -- where would it go -----------------------------------------------------------------------------------------
+    def choose(self, wish: Wish, view: NodeView) -> Choice:
+        """For every entry of a view, after the copies imagined there."""
+        scene = self._scene(wish, view.rows)
+        for copy in range(int(view.copies.max(initial=0))):
+            self._place(wish, scene, len(view), among=view.copies > copy)
+        return self._place(wish, scene, len(view))
+
+    def choose_on(self, wish: Wish, row: int) -> Choice:
+        return self._place(wish, self._scene(wish, np.array([row], dtype=np.intp)), 1)
+
+    def _scene(self, wish: Wish, rows: Rows) -> Scene:
+        counts = self.counts[rows]
+        entry = np.repeat(np.arange(len(rows), dtype=np.intp), counts)
+        offset = np.arange(len(entry), dtype=np.intp) - np.repeat(np.cumsum(counts) - counts, counts)
+        card = self._first[rows][entry] + offset
+        return Scene(entry, card, self.users[card], self.memory[card], self.cores[card], wish.allowed[card].copy())
+
+    def _place(self, wish: Wish, scene: Scene, entries: int, among: Mask | None = None) -> Choice:
+        """One more such pod in every entry (or those `among`); where it fits, the scene shows it afterwards."""
+        fits: Mask = np.bincount(scene.entry, minlength=entries) > 0
+        if among is not None:
+            fits &= among
+        choice = Choice(fits, np.zeros(entries))
+        touched = np.zeros(len(scene.card), dtype=bool)
+        for portion in wish.portions:
+            taken = self._take(portion, scene, choice, entries)
+            touched[taken] = True
+            choice.taken.append(scene.card[taken])
+        if wish.keeps_apart:
+            scene.allowed &= ~touched
+        return choice
+
+    def _take(self, portion: Portion, scene: Scene, choice: Choice, entries: int) -> Rows:
+        """The best cards for one container in every entry where it and those before it fit."""
+        capacity = self.capacity[scene.card]
+        by_share = portion.percent != UNSTATED
+        memory = np.trunc(capacity * portion.percent / 100) if by_share else np.full(len(capacity), portion.memory)
+        open_ = scene.allowed & (scene.users < self.most_users[scene.card])
+        open_ &= (capacity - scene.memory >= memory) & (scene.cores + portion.cores <= ALL_CORES)
+        if portion.cores >= ALL_CORES or portion.alone:
+            open_ &= scene.users == 0
+        elif portion.cores == 0:
+            open_ &= scene.cores < ALL_CORES
+        ordered = self._ordered(scene, np.flatnonzero(open_))
+        seen = scene.entry[ordered]
+        starts = np.searchsorted(seen, seen)  # where each one's entry begins
+        chosen = ordered[np.arange(len(ordered)) - starts < portion.count]
+        choice.fits &= np.bincount(scene.entry[chosen], minlength=entries) >= portion.count
+        chosen = chosen[choice.fits[scene.entry[chosen]]]
+        scene.users[chosen] += 1.0
+        scene.memory[chosen] += memory[chosen]
+        scene.cores[chosen] += portion.cores
+        if self._policy == BINPACK:
+            full = scene.memory[chosen] / np.maximum(capacity[chosen], 1.0) * 100
+            choice.score += np.bincount(scene.entry[chosen], weights=full, minlength=entries)
+        return chosen
+
+    def _ordered(self, scene: Scene, places: Rows) -> Rows:
+        """By entry, and within it the card to take first."""
+        number, entry = self.number[scene.card[places]], scene.entry[places]
+        if self._policy == BINPACK:
+            order = np.lexsort((number, -scene.memory[places], entry))
+        elif self._policy == SPREAD:
+            order = np.lexsort((number, scene.users[places], entry))
+        else:
+            order = np.lexsort((number if self._ascending else -number, entry))
+        return places[order]
