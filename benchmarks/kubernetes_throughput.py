@@ -134,11 +134,12 @@ async def shape(client: Client, mirror: Mirror, jobs: int, size: int) -> tuple[f
 def components(plane: ControlPlane, folder: Path, nodes: int) -> Iterator[dict[str, int]]:
     """Each with its service account's token and the chart's rights, as in a cluster; the agent is the nodes' own."""
     api = PlainClient(plane.kubeconfig)
-    apply(api, installation(Values({f"{name}.replicas": 0 for name in ("scheduler", "controllers")} | {"admission.mode": "none"})))
+    chosen = {"scheduler.replicas": 0, "controllers.replicas": 0, "admission.mode": "none"}
+    apply(api, installation(Values(chosen)))
     accounts = Components(plane, api, folder / "accounts")
     commands = [
-        ["agent", f"--kubeconfig={accounts.administrator(plane.url)}", f"--data-dir={folder}/agent", f"--simulated-nodes={nodes}",
-         "--lease-duration=1200s"],
+        ["agent", f"--kubeconfig={accounts.administrator(plane.url)}", f"--data-dir={folder}/agent",
+         f"--simulated-nodes={nodes}", "--lease-duration=1200s"],
         ["scheduler", f"--kubeconfig={accounts.account('volcano-scheduler')}", "--leader-elect=false"],
         ["controller-manager", f"--kubeconfig={accounts.account('volcano-controllers')}", "--leader-elect=false"],
     ]  # fmt: skip

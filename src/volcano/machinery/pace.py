@@ -1,4 +1,4 @@
-"""How often something may be done: a burst at once, then a number per second. Times are given, nothing is waited for here."""
+"""How often something may be done: a burst at once, then a number per second. Nothing is waited for here."""
 
 from __future__ import annotations
 

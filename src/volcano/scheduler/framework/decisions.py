@@ -139,12 +139,14 @@ def _group_notes(session: Session, groups: Mapping[str, GroupStatus]) -> list[No
 def _pod_notices(session: Session) -> tuple[PodNotice, ...]:
     notices = []
     for job in session.unsettled:
+        of_job = ""  # said once for all pods: it counts them
         for status in (Status.ALLOCATED, Status.PENDING, Status.PIPELINED):
             for task in job.by_status[status].values():
                 if task.is_gated:
                     continue
                 reason, message, nominated = task_reason(session, task)
-                message = message or job_reason(session, job) or "all nodes are unavailable"
+                if not message:
+                    message = of_job = of_job or job_reason(session, job) or "all nodes are unavailable"
                 notices.append(PodNotice(task.key, task.uid, reason, message, nominated))
     return tuple(notices)
 
