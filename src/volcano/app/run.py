@@ -91,10 +91,13 @@ async def _run(
             click.echo(f"applied {len(documents)} objects; there is no job among them")
             return COMPLETED
         view = make_view()
+        spectator = Spectator(client, clock, view, jobs, logs=logs)
         try:
-            phases = await Spectator(client, clock, view, jobs, logs=logs).watch()
+            phases = await spectator.watch()
         finally:
             view.close()
+        for line in spectator.endings():
+            click.echo(line)
     return COMPLETED if all(phase == "Completed" for phase in phases.values()) else UNSUCCESSFUL
 
 
@@ -133,6 +136,8 @@ class Spectator:
         self._mirror = Mirror(clock.now)
         self._readers: dict[str, asyncio.Task[None]] = {}
         self._all_ended = asyncio.Event()
+        self._begun = clock.monotonic()
+        self._took: dict[Key, float] = {}
 
     async def watch(self) -> dict[Key, str]:
         """The phase each job ended in."""
@@ -153,6 +158,16 @@ class Spectator:
             await asyncio.gather(*following, *self._readers.values(), return_exceptions=True)
         return self._jobs
 
+    def endings(self) -> list[str]:
+        """How each job ended, in a line."""
+        lines = []
+        for key, phase in self._jobs.items():
+            job = self._mirror.get(Job, key)
+            wanted = sum(task.replicas for task in job.spec.tasks) if job is not None else 0
+            counted = f": {job.status.succeeded} of {wanted} pods succeeded" if job is not None else ""
+            lines.append(f"{key.name} {phase} after {self._took.get(key, 0.0):.1f} s{counted}")
+        return lines
+
     def _job_changed(self, change: Change[Job]) -> None:
         job = change.object
         if job.key not in self._jobs:
@@ -164,6 +179,8 @@ class Spectator:
             self._view.job_changed(job, self._pods_of(job.key))
             if job.status.state.phase in FINISHED:
                 self._jobs[job.key] = job.status.state.phase
+        if self._jobs[job.key]:
+            self._took.setdefault(job.key, self._clock.monotonic() - self._begun)
         if all(self._jobs.values()):
             self._all_ended.set()
 
