@@ -98,12 +98,13 @@ def _state(snapshot: Snapshot) -> JSON:
             },
         },
         "usage": usage,
+        "plugins": {name: kept for name, kept in snapshot.memory.items() if kept},
     }
     return {name: value for name, value in state.items() if value}
 
 
 def restore_state(snapshot: Snapshot, state: Mapping[str, Any]) -> None:
-    """The inverse: binds and evictions that were on their way, and the hypernodes jobs were placed in."""
+    """The inverse: binds and evictions that were on their way, hypernodes jobs were placed in, what plugins keep."""
     assumed: Mapping[str, str] = state.get("assumed") or {}
     for uid, node in assumed.items():
         _move(snapshot, uid, Status.BINDING, node)
@@ -111,6 +112,8 @@ def restore_state(snapshot: Snapshot, state: Mapping[str, Any]) -> None:
         task = snapshot.tasks.get(uid)
         if task is not None:
             _move(snapshot, uid, Status.RELEASING, task.node)
+    for name, kept in (state.get("plugins") or {}).items():
+        snapshot.memory[name] = dict(kept)
     domains: Mapping[str, str] = state.get("domains") or {}
     for job in snapshot.jobs.values() if domains else ():
         job.allocated_domain = domains.get(job.id, "")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from volcano.api.core import Node as ApiNode
 from volcano.api.core import Pod
@@ -47,6 +48,7 @@ class Snapshot:
     ledger: Ledger = field(default_factory=Ledger)
     settled: dict[str, Settled] = field(default_factory=dict)  # jobs nothing is to be decided about, until they change
     homeless: dict[str, dict[str, Task]] = field(default_factory=dict)  # tasks on nodes not yet known
+    memory: dict[str, dict[str, Any]] = field(default_factory=dict)  # what plugins hand to the next cycle, as JSON
     _rooted: Rooted | None = None
     default_queue: str = "default"
     admits_by_gate: bool = False  # feature SchedulingGatesQueueAdmission

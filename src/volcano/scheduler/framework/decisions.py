@@ -56,6 +56,7 @@ class Decisions:
     volumes: Mapping[str, tuple[VolumeChoice, ...]] = field(default_factory=dict)  # uid of a bound task →
     set_aside: Mapping[str, str] = field(default_factory=dict)
     dropped: Mapping[str, str] = field(default_factory=dict)  # task → why the plan check refuses its decision
+    restless: bool = False  # another cycle should follow before long, even if nothing happens
     seconds: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -86,6 +87,7 @@ def decisions_from(session: Session, dropped: Mapping[str, str]) -> Decisions:
         volumes=record.volumes,
         set_aside=dict(session.snapshot.set_aside),
         dropped=dropped,
+        restless=record.restless,
         seconds=record.seconds,
     )
 

@@ -87,6 +87,7 @@ class Record:
     gates_to_remove: list[str] = field(default_factory=list)  # namespace/pod
     queue_allocated: dict[str, Resources] = field(default_factory=dict)
     allocated_domains: dict[str, str] = field(default_factory=dict)  # job or sub-job → hypernode
+    restless: bool = False  # time alone may change what is decided: there should be another cycle before long
     seconds: dict[str, float] = field(default_factory=dict)
 
     def refuse(self, job: str, why: Why) -> None:

@@ -25,6 +25,7 @@ from volcano.scheduler.plugins.resource_strategy_fit import ResourceStrategyFit
 from volcano.scheduler.plugins.resourcequota import ResourceQuotas
 from volcano.scheduler.plugins.sla import Sla
 from volcano.scheduler.plugins.task_topology import TaskTopology
+from volcano.scheduler.plugins.tdm import TimeDivision
 from volcano.scheduler.plugins.usage import Usage
 
 BUILT_IN: Final[tuple[type[Plugin], ...]] = (
@@ -47,6 +48,7 @@ BUILT_IN: Final[tuple[type[Plugin], ...]] = (
     ResourceStrategyFit,
     Sla,
     TaskTopology,
+    TimeDivision,
     Usage,
 )
 PLUGINS: Final[Mapping[str, type[Plugin]]] = {plugin.name: plugin for plugin in BUILT_IN}
