@@ -30,6 +30,18 @@ def limits_of(pod: Pod) -> Resources:
     return _with_init_containers(pod.spec, "limits")
 
 
+def quality_of_service(pod: Pod) -> str:
+    """Guaranteed when every container asks for all the cpu and memory it is limited to; BestEffort when none asks."""
+    states, guaranteed = False, True
+    for container in (*pod.spec.containers, *pod.spec.init_containers):
+        requests, limits = resources_from(container.resources.requests), resources_from(container.resources.limits)
+        for name in (CPU, MEMORY):
+            asked = requests[name] or limits[name]
+            states = states or asked > 0.0
+            guaranteed = guaranteed and limits[name] > 0.0 and asked == limits[name]
+    return "BestEffort" if not states else "Guaranteed" if guaranteed else "Burstable"
+
+
 def assumed_request_of(pod: Pod) -> tuple[float, float]:
     """cpu and memory with a default for every container that states none, as the scorers of Kubernetes count."""
     overhead = resources_from(pod.spec.overhead)
