@@ -210,7 +210,7 @@ class SchedulerService:
         decisions, commitment = await self.clock.run(lambda: self._decide(batch, config, now, in_flight))
         self._last_turn = self.clock.monotonic() - begun
         self.last = decisions
-        waiting = decisions.why or decisions.pods or decisions.pipelined or decisions.dropped
+        waiting = decisions.why or decisions.pods or decisions.pipelined or decisions.dropped or decisions.restless
         self._restless = bool(waiting) or bool(in_flight) or commitment.postponed
         self.metrics.tell(decisions, self.cache.snapshot, now)
         self.sending.send(commitment)
