@@ -12,6 +12,9 @@ import pytest
 from tests.running_server import Answer, Client
 from volcano.admission.chain import WEBHOOKS
 from volcano.admission.policies import policy_manifests
+from volcano.api.batch import Job
+from volcano.api.errors import ApiError
+from volcano.api.scheduling import Queue
 from volcano.app.deployment.values import Values
 from volcano.app.deployment.workloads import SERVICE, webhooks
 from volcano.app.webhook_registration import configuration_name
@@ -37,6 +40,7 @@ from .admission_cases import (
 )
 from .components import NAMESPACE, Components, Process, apply, discover, path_of, wait_for
 from .control_plane import free_port
+from .real_system import RealSystem
 
 SERVICES = f"/api/v1/namespaces/{NAMESPACE}/services/"
 QUEUE_PATH = "/apis/scheduling.volcano.sh/v1beta1/queues"
@@ -307,3 +311,46 @@ def test_pods_of_this_project_are_left_to_the_scheduler_of_the_cluster(mode: str
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {**template["metadata"], "name": "subject"}, "spec": template["spec"]}
 
     assert made(api, f"/api/v1/namespaces/{installed}/pods", pod)["spec"]["schedulerName"] == "default-scheduler"
+
+
+# -- what it means for work ---------------------------------------------------------------------------------------
+async def test_a_closing_queue_keeps_its_work_and_takes_no_more(mode: str, system: RealSystem):
+    name = f"q-{system.namespace}"
+
+    def told() -> str:
+        found = system.get(Queue, name)
+        return found.status.state if found else ""
+
+    async def order(action: str) -> None:
+        target = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": name, "uid": system.get(Queue, name).uid}
+        await system.apply({"apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command", "metadata": {"generateName": "c-"}, "target": target, "action": action})
+
+    await system.apply(a_queue(name))
+    await system.until(lambda: told() == "Open")
+    await system.apply(a_job(name="inside", queue=name))
+    await system.until(lambda: system.phase("inside") == "Running")
+    (pod,) = system.pods("inside")
+    await order("CloseQueue")
+    await system.until(lambda: told() == "Closing")
+
+    # One more: the webhook says no, policies cannot know, and then it waits and says why
+    if mode == "webhook":
+        with pytest.raises(ApiError, match=r"state `Open`, queue `.*` status is `Closing`"):
+            await system.apply(a_job(name="late", queue=name))
+    else:
+        await system.apply(a_job(name="late", queue=name))
+        await system.until(lambda: "queue" in system.job("late").status.state.message.lower(), why="it says why it waits")
+        assert not any(each.spec.node_name for each in system.pods("late"))
+        await system.delete(Job, "late")
+        await system.until(lambda: system.get(Job, "late") is None)
+    assert (system.phase("inside"), [each.uid for each in system.pods("inside")]) == ("Running", [pod.uid])
+    await system.delete(Job, "inside")
+    await system.until(lambda: told() == "Closed")
+    await order("OpenQueue")
+    await system.until(lambda: told() == "Open")
+    await system.apply(a_job(name="again", queue=name))
+    await system.until(lambda: system.phase("again") == "Running")
+
+    await system.delete(Job, "again")
+    await system.until(lambda: not system.groups())
+    await system.delete(Queue, name)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from volcano.api.batch import Job
+from volcano.api.batch import CronJob, Job
 from volcano.api.core import Pod
 from volcano.api.flow import JobFlow
 from volcano.api.manifests import load_documents
@@ -43,12 +43,16 @@ def machine(running: Components, plane: ControlPlane, api, tmp_path_factory: pyt
         api.merge(f"/api/v1/nodes/main-{number}", {"spec": {"unschedulable": False}})
 
 
-JOBS = sorted(
-    path.stem for path in EXAMPLES.glob("*.yaml") if any(each["kind"] == "Job" for each in load_documents(path.read_bytes()))
-)
-FLOWS = sorted(
-    path.stem for path in EXAMPLES.glob("*.yaml") if any(each["kind"] == "JobFlow" for each in load_documents(path.read_bytes()))
-)
+def examples_of(kind: str) -> list[str]:
+    return sorted(path.stem for path in EXAMPLES.glob("*.yaml") if any(each["kind"] == kind for each in load_documents(path.read_bytes())))
+
+
+JOBS, FLOWS, CRONS = (examples_of(kind) for kind in ("Job", "JobFlow", "CronJob"))
+
+
+def test_no_example_is_left_out():
+    """Those in Python bring a whole virtual system of their own; tests/system runs them."""
+    assert {path.stem for path in EXAMPLES.rglob("*.yaml")} == {*JOBS, *FLOWS, *CRONS}
 
 
 @pytest.mark.parametrize("name", JOBS)
@@ -75,6 +79,22 @@ async def test_a_flow_runs_to_its_end(system: RealSystem, machine: Components, n
         await system.clock.sleep(timedelta(milliseconds=200))
 
     assert all(job.status.state.phase == "Completed" for job in system.mirror.all(Job))
+
+
+@pytest.mark.parametrize("name", CRONS)
+async def test_a_cronjob_makes_a_job_that_runs_to_its_end_and_keeps_as_many_as_it_should(system: RealSystem, machine: Components, name: str):
+    (made,) = await system.apply(EXAMPLES / f"{name}.yaml")
+    cron = made["metadata"]["name"]
+    # The night is far away; jobs are named by the minute, so this is at most one a minute
+    await system.patch(CronJob, cron, {"spec": {"schedule": "@every 1s"}})
+
+    await system.until(lambda: any(job.status.state.phase == "Completed" for job in system.mirror.all(Job)), within=LONG)
+
+    await system.patch(CronJob, cron, {"spec": {"suspend": True}})
+    assert all(job.labels["purpose"] == "nightly" for job in system.mirror.all(Job))
+    await system.patch(CronJob, cron, {"spec": {"successfulJobsHistoryLimit": 0}})
+    await system.until(lambda: not system.mirror.all(Job), within=LONG)
+    await system.delete(CronJob, cron)
 
 
 async def test_logs_of_a_pod_can_be_read_while_it_runs_and_after(system: RealSystem, machine: Components, plane: ControlPlane):
