@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import heapq
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -53,5 +52,5 @@ class Timers:
         finally:
             for task in (sleeper, sooner):
                 task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
+            # Gathered, not awaited one by one: whoever cancels us meanwhile must not be taken for one of them.
+            await asyncio.gather(sleeper, sooner, return_exceptions=True)
