@@ -25,6 +25,10 @@ class Missing(ValueError):
     """Something the container refers to is not there: it waits with CreateContainerConfigError."""
 
 
+class Binary(bytes):
+    """What came base64-encoded: of a ConfigMap, it is for files only and never a variable."""
+
+
 class References(msgspec.Struct, frozen=True):
     """What a container's environment may refer to besides its pod: name → key → content."""
 
@@ -46,7 +50,7 @@ def environment_of(pod: AgentPod, container: AgentContainer, references: Referen
             if reference is not None:
                 content = _content(kind, reference, known)
                 found |= {
-                    source.prefix + key: value.decode(errors="replace")
+                    source.prefix + key: _text(f"{kind} {reference.get('name', '')}", key, value)
                     for key, value in sorted(content.items())
                     if _NAME.fullmatch(source.prefix + key)
                 }
@@ -130,7 +134,7 @@ def _value(
             content = _content(kind, reference, known)
             key = str(reference.get("key", ""))
             if key in content:
-                return content[key].decode(errors="replace")
+                return _text(f"{kind} {reference.get('name', '')}", key, content[key])
             if reference.get("optional"):
                 return None
             raise Missing(f"couldn't find key {key} in {kind} {pod.namespace}/{reference.get('name', '')}")
@@ -140,10 +144,17 @@ def _value(
 def _content(kind: str, reference: JSON, known: Mapping[str, Mapping[str, bytes]]) -> Mapping[str, bytes]:
     name = str(reference.get("name", ""))
     if name in known:
-        return known[name]
+        is_text = kind == "configmap"
+        return {key: value for key, value in known[name].items() if not (is_text and isinstance(value, Binary))}
     if reference.get("optional"):
         return {}
     raise Missing(f'{kind} "{name}" not found')
+
+
+def _text(origin: str, key: str, value: bytes) -> str:
+    if b"\0" in value:
+        raise Missing(f"key {key} in {origin} holds a null byte: it cannot be a variable")
+    return value.decode(errors="replace")
 
 
 def _listed(pairs: Mapping[str, str]) -> str:
@@ -158,4 +169,4 @@ def _escaped(value: str) -> str:
 def content_of(data: Mapping[str, str] | None, binary: Mapping[str, str] | None) -> dict[str, bytes]:
     """A ConfigMap's or Secret's entries as bytes: plain text, and what comes base64-encoded."""
     plain = {key: value.encode() for key, value in (data or {}).items()}
-    return plain | {key: base64.b64decode(value) for key, value in (binary or {}).items()}
+    return plain | {key: Binary(base64.b64decode(value)) for key, value in (binary or {}).items()}

@@ -46,6 +46,20 @@ def test_later_variables_see_earlier_ones_and_those_of_sources():
     assert environment_of(pod, main, references) == {"P_FROM": "c", "FROM": "s", "A": "s $(B)", "B": "s $(B)!"}
 
 
+def test_binary_entries_of_a_config_map_are_no_variables():
+    pod, main = container(envFrom=[{"configMapRef": {"name": "c"}}, {"secretRef": {"name": "s"}}])
+    references = References({"c": content_of({"A": "1"}, {"B": "AAEC"})}, {"s": content_of(None, {"C": "Mw=="})})
+
+    assert environment_of(pod, main, references) == {"A": "1", "C": "3"}
+
+
+def test_a_variable_that_would_hold_a_null_byte_is_named():
+    pod, main = container(env=[{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}])
+
+    with pytest.raises(Missing, match="key k in secret s holds a null byte"):
+        environment_of(pod, main, References({}, {"s": content_of(None, {"k": "AAEC"})}))
+
+
 @pytest.mark.parametrize(
     "source",
     [
