@@ -48,7 +48,8 @@ class DaemonSetController(Controller):
             return NOTHING
         pods = world.where(Pod, "owner", owner.uid)
         nodes = [node for node in world.all(Node) if belongs_on(owner, node)]
-        return (*_moved(owner, pods, nodes), *_status_steps(owner, pods, nodes, world))
+        stay = {node.name for node in world.all(Node) if belongs_on(owner, node, repelled_by=("NoExecute",))}
+        return (*_moved(owner, pods, nodes, stay=stay), *_status_steps(owner, pods, nodes, world))
 
 
 def _nodes(change: Change[Node]) -> Iterable[Wake]:
@@ -57,8 +58,10 @@ def _nodes(change: Change[Node]) -> Iterable[Wake]:
         yield Wake(ALL)
 
 
-def belongs_on(owner: DaemonSet, node: Node) -> bool:
-    """Whether the template's selectors and tolerations allow this node."""
+def belongs_on(
+    owner: DaemonSet, node: Node, *, repelled_by: tuple[str, ...] = ("NoSchedule", "NoExecute")
+) -> bool:
+    """Whether the template's selectors and tolerations allow this node; a pod that runs minds only NoExecute."""
     try:
         spec = msgspec.convert((owner.spec.template or {}).get("spec") or {}, PodSpec, strict=False)
     except msgspec.ValidationError:
@@ -73,7 +76,7 @@ def belongs_on(owner: DaemonSet, node: Node) -> bool:
         return False
     daemons = [Toleration(key=PREFIX + key, operator="Exists", effect=effect) for key, effect in TOLERATED]
     tolerations = [*spec.tolerations, *daemons]
-    repelling = [taint for taint in node.spec.taints if taint.effect in ("NoSchedule", "NoExecute")]
+    repelling = [taint for taint in node.spec.taints if taint.effect in repelled_by]
     return all(any(tolerates(each, taint) for each in tolerations) for taint in repelling)
 
 
@@ -98,7 +101,7 @@ def node_of(pod: Pod) -> str:
     return ""
 
 
-def _moved(owner: DaemonSet, pods: list[Pod], nodes: list[Node]) -> Iterable[Step]:
+def _moved(owner: DaemonSet, pods: list[Pod], nodes: list[Node], *, stay: set[str]) -> Iterable[Step]:
     revision = template_hash(owner.spec.template)
     wanted = {node.name for node in nodes}
     by_node: dict[str, list[Pod]] = {}
@@ -114,7 +117,7 @@ def _moved(owner: DaemonSet, pods: list[Pod], nodes: list[Node]) -> Iterable[Ste
         if not here:
             made.append(_pod(owner, name, revision))
     for name in sorted(set(by_node) - wanted):
-        doomed += by_node[name]
+        doomed += [pod for pod in by_node[name] if name not in stay or pod.is_finished or not pod.spec.node_name]
     doomed += _outdated(owner, by_node, wanted, revision)
     deletes = tuple(Delete(ref(pod)) for pod in {pod.key: pod for pod in doomed}.values() if not pod.is_deleting)
     if made:

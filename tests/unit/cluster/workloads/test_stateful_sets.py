@@ -211,6 +211,17 @@ def test_daemons_follow_nodes():
     assert [pod.spec.node_name for pod in pods(world)] == ["b"]
 
 
+def test_a_running_daemon_stays_where_new_ones_may_not_come():
+    world = a_daemon_world(a_node("a"), a_node("b"), a_workload("DaemonSet", "ds"))
+    run_daemons(world)
+
+    world.change(Node, "a", {"spec": {"taints": [{"key": "k", "effect": "NoSchedule"}]}})
+    world.change(Node, "b", {"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}})
+    world.settle()
+
+    assert [pod.spec.node_name for pod in pods(world)] == ["a"]
+
+
 def test_daemons_are_updated_one_at_a_time():
     world = a_daemon_world(a_node("a"), a_node("b"), a_workload("DaemonSet", "ds"))
     run_daemons(world)
