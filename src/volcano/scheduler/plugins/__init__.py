@@ -16,6 +16,7 @@ from volcano.scheduler.plugins.gang import Gang
 from volcano.scheduler.plugins.network_topology_aware import NetworkTopologyAware
 from volcano.scheduler.plugins.nodegroup import NodeGroup
 from volcano.scheduler.plugins.nodeorder import NodeOrder
+from volcano.scheduler.plugins.numa_aware import NumaAware
 from volcano.scheduler.plugins.overcommit import Overcommit
 from volcano.scheduler.plugins.pdb import DisruptionBudgets
 from volcano.scheduler.plugins.predicates import Predicates
@@ -41,6 +42,7 @@ BUILT_IN: Final[tuple[type[Plugin], ...]] = (
     NetworkTopologyAware,
     NodeGroup,
     NodeOrder,
+    NumaAware,
     Overcommit,
     Predicates,
     Priority,
