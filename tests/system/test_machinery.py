@@ -192,6 +192,23 @@ def test_a_plan_is_carried_out_in_order_and_ends_at_the_first_failure():
     run_virtually(main())
 
 
+def test_a_plan_of_many_writes_does_not_keep_others_waiting():
+    async def main():
+        async with Bench() as bench:
+            applier = Applier(bench.client, bench.clock)
+            many = tuple(Create(MAPS, {"metadata": {"name": f"m{n}", "namespace": "default"}}) for n in range(2_000))
+            crowd = asyncio.create_task(applier.apply((Together(many),)))
+            while not bench.transport.requests:
+                await asyncio.sleep(0)
+
+            await applier.apply((Create(MAPS, {"metadata": {"name": "other", "namespace": "default"}}),))
+
+            assert not crowd.done() and len((await bench.client.list(ConfigMap, "default")).items) < 1_000
+            assert (await crowd).writes == 2_000
+
+    run_virtually(main())
+
+
 def test_a_write_that_meets_a_passing_trouble_is_tried_again():
     async def main():
         async with Bench() as bench:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any, Final
 
@@ -50,7 +50,7 @@ from volcano.machinery.plan import (
 )
 
 log = logging.getLogger(__name__)
-SIDE_BY_SIDE: Final = 64  # writes of one plan under way at once
+SIDE_BY_SIDE: Final = 64  # writes under way at once, and those of one plan that stand in line: others get their turns
 TRIES: Final = 4
 FIRST_PAUSE: Final = timedelta(milliseconds=100)
 PASSING: Final = (TooManyRequests, ServiceUnavailable, Timeout, ConnectionError, TimeoutError)
@@ -110,7 +110,8 @@ class Applier:
     async def _step(self, step: Step, outcome: Outcome) -> None:
         match step:
             case Together(steps):
-                await asyncio.gather(*(self._step(each, outcome) for each in steps))
+                waiting = iter(steps)
+                await asyncio.gather(*(self._drain(waiting, outcome) for _ in range(min(len(steps), SIDE_BY_SIDE))))
             case Later():
                 outcome.later.append(step)
             case Record():
@@ -123,6 +124,10 @@ class Applier:
                 await self._look(target, outcome)
             case _:
                 await self._write(step, outcome)
+
+    async def _drain(self, waiting: Iterator[Step], outcome: Outcome) -> None:
+        for step in waiting:
+            await self._step(step, outcome)
 
     async def _look(self, target: Ref, outcome: Outcome) -> None:
         try:

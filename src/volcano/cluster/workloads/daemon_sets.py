@@ -58,9 +58,7 @@ def _nodes(change: Change[Node]) -> Iterable[Wake]:
         yield Wake(ALL)
 
 
-def belongs_on(
-    owner: DaemonSet, node: Node, *, repelled_by: tuple[str, ...] = ("NoSchedule", "NoExecute")
-) -> bool:
+def belongs_on(owner: DaemonSet, node: Node, *, repelled_by: tuple[str, ...] = ("NoSchedule", "NoExecute")) -> bool:
     """Whether the template's selectors and tolerations allow this node; a pod that runs minds only NoExecute."""
     try:
         spec = msgspec.convert((owner.spec.template or {}).get("spec") or {}, PodSpec, strict=False)
