@@ -17,6 +17,7 @@ from typing import Any, Final
 from volcano.api.core import ConfigMap
 from volcano.api.errors import ApiError
 from volcano.api.meta import Key
+from volcano.app.extender_calls import ExtenderCalls
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.informer import Informer
@@ -33,6 +34,7 @@ from volcano.scheduler.framework.config import (
 from volcano.scheduler.framework.lint import lint
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.plugins import PLUGINS
+from volcano.scheduler.plugins.extender import Extender, reaching
 
 log = logging.getLogger(__name__)
 PAUSE: Final = timedelta(milliseconds=500)
@@ -54,7 +56,7 @@ class Registry:
 
 def load_registry(plugins_dir: str = "") -> Registry:
     """Built-in ones, those of installed packages, and those of a directory; later ones replace earlier ones."""
-    plugins: dict[str, type[Plugin]] = dict(PLUGINS)
+    plugins: dict[str, type[Plugin]] = {**PLUGINS, Extender.name: reaching(ExtenderCalls())}
     actions: dict[str, Action] = dict(ACTIONS)
     for point in entry_points(group=PLUGIN_GROUP):
         plugins[point.name] = _plugin_class(point.load(), point.name)
