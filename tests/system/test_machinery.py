@@ -195,6 +195,13 @@ def test_a_plan_is_carried_out_in_order_and_ends_at_the_first_failure():
 def test_a_plan_of_many_writes_does_not_keep_others_waiting():
     async def main():
         async with Bench() as bench:
+            send = bench.transport.send
+
+            async def slow(request):
+                await asyncio.sleep(0)  # as a store on disk does
+                return await send(request)
+
+            bench.transport.send = slow
             applier = Applier(bench.client, bench.clock)
             many = tuple(Create(MAPS, {"metadata": {"name": f"m{n}", "namespace": "default"}}) for n in range(2_000))
             crowd = asyncio.create_task(applier.apply((Together(many),)))
