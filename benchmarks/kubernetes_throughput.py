@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -236,6 +237,7 @@ def main() -> None:
     if programs is None:
         print("the control plane is not built (make kubernetes): skipped")
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the components end with us
     patient = {"kube-controller-manager": ["--node-monitor-grace-period=3000s"], "kube-apiserver": ["--profiling=true"]}
     with tempfile.TemporaryDirectory() as folder, ControlPlane(Path(folder), programs, more=patient) as plane:
         asyncio.run(bench(plane, options))

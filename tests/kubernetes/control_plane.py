@@ -31,6 +31,20 @@ omitStages: [RequestReceived, ResponseStarted]
 rules: [{level: Metadata}]
 """
 
+MINDER = """\
+import os, signal, sys
+minded = set()
+for line in sys.stdin:
+    number = int(line)
+    minded.add(number) if number > 0 else minded.discard(-number)
+for pid in minded:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+"""
+"""Told of processes as they start (pid) and end (-pid); when whoever tells it is gone, it ends those that are left."""
+
 
 def tool(name: str) -> Any:
     """A module of tools/kubernetes, which are scripts and no package."""
@@ -68,6 +82,7 @@ class ControlPlane:
 
     def __enter__(self) -> ControlPlane:
         now = datetime.now(UTC)
+        self._minder = subprocess.Popen([sys.executable, "-c", MINDER], stdin=subprocess.PIPE, text=True, start_new_session=True)
         self.authority = Authority(self.folder / "pki", now)
         self._server_pair = self.authority.server_pair(["127.0.0.1", "localhost"], now)
         self._write_keys(now)
@@ -85,6 +100,12 @@ class ControlPlane:
     def __exit__(self, *_: object) -> None:
         for name in reversed(list(self._running)):
             self.stop(name)
+        self._minder.communicate()
+
+    def _mind(self, number: int) -> None:
+        assert self._minder.stdin is not None
+        self._minder.stdin.write(f"{number}\n")
+        self._minder.stdin.flush()
 
     @property
     def pids(self) -> dict[str, int]:
@@ -100,6 +121,7 @@ class ControlPlane:
             [str(self._programs / name), *self._words(name), *self._more.get(name, [])], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
             start_new_session=True,
         )  # fmt: skip
+        self._mind(self._running[name].pid)
 
     def stop(self, name: str, how: int = signal.SIGTERM) -> None:
         process = self._running.pop(name)
@@ -110,6 +132,7 @@ class ControlPlane:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        self._mind(-process.pid)
 
     def signal(self, name: str, number: int) -> None:
         self._running[name].send_signal(number)
@@ -151,6 +174,8 @@ class ControlPlane:
                 "--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.96.0.0/16",
                 "--allow-privileged=true", "--enable-aggregator-routing=false", "--profiling=false",
                 "--kubelet-preferred-address-types=InternalIP",
+                # Not on by default, but some distributions have it: who blocks an owner's deletion must be allowed to
+                "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
                 f"--kubelet-client-certificate={folder / 'pki' / 'admin.crt'}",
                 f"--kubelet-client-key={folder / 'pki' / 'admin.key'}",
                 *([f"--audit-policy-file={folder / 'audit.yaml'}", f"--audit-log-path={self.audit_log}"] if self._audits else []),
