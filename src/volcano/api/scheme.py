@@ -192,6 +192,7 @@ READERS: Final[dict[type[Resource], ResourceType]] = {
     flow.JobTemplate: _ALL["flow.volcano.sh", "JobTemplate"],
     flow.JobFlow: _ALL["flow.volcano.sh", "JobFlow"],
     sources.CronJobSource: _ALL["batch.volcano.sh", "CronJob"],
+    sources.BatchCronJobSource: _ALL["batch", "CronJob"],
     sources.JobTemplateSource: _ALL["flow.volcano.sh", "JobTemplate"],
     sources.JobFlowSource: _ALL["flow.volcano.sh", "JobFlow"],
     topology.HyperNode: _ALL["topology.volcano.sh", "HyperNode"],

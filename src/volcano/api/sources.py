@@ -27,6 +27,13 @@ class CronJobSource(Resource, frozen=True):
     status: CronJobStatus = CronJobStatus()
 
 
+class BatchCronJobSource(Resource, frozen=True):
+    """batch/v1 CronJob, Kubernetes' own: it makes Kubernetes' own Jobs."""
+
+    spec: CronJobSourceSpec = CronJobSourceSpec()
+    status: CronJobStatus = CronJobStatus()
+
+
 class JobTemplateSource(Resource, frozen=True):
     spec: JSON = {}
 

@@ -12,6 +12,7 @@ from volcano.cluster.quotas import ResourceQuotaController
 from volcano.cluster.taint_eviction import TaintEvictionController
 from volcano.cluster.volumes import VolumeBinderController
 from volcano.cluster.workloads import (
+    BatchCronJobController,
     BatchJobController,
     DaemonSetController,
     DeploymentController,
@@ -40,6 +41,7 @@ def make_cluster_controllers(root_certificate: str = "") -> list[Controller]:
         StatefulSetController(),
         DaemonSetController(),
         BatchJobController(),
+        BatchCronJobController(),
     ]
     if root_certificate:
         controllers.append(RootCertificateController(certificate=root_certificate))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from volcano.api.batch import Job
 from volcano.api.cron import load_zone, parse_schedule
+from volcano.api.cron_times import most_recent
 from volcano.controllers.cronjob import CronJobController
-from volcano.controllers.cronjob.due import most_recent
 from volcano.testing.pure_world import PureWorld
 
 TABLE = [

@@ -1,0 +1,183 @@
+"""batch/v1 CronJobs, Kubernetes' own: a Job at each time of a schedule. Volcano's are controllers.cronjob's.
+
+A Job's name tells its time, so deciding twice makes it once; the status is written from the Jobs that are seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar, Final
+
+import msgspec
+
+from volcano.api.batch import CronJobStatus
+from volcano.api.core import BatchJob
+from volcano.api.cron_times import BadSchedule, Due, Timetable, most_recent, timetable
+from volcano.api.meta import JSON, Key, ObjectReference, Resource
+from volcano.api.scheme import resource_type
+from volcano.api.sources import BatchCronJobSource
+from volcano.machinery.controller import Controller, Wake, Waker, self_key
+from volcano.machinery.plan import (
+    NOTHING,
+    Create,
+    Delete,
+    Later,
+    Plan,
+    Record,
+    Step,
+    owner_reference,
+    patch_status,
+    ref,
+)
+from volcano.machinery.world import Change, World
+
+SCHEDULED_AT: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+A_LITTLE: Final = timedelta(milliseconds=100)  # after the time itself, so that clocks that differ a bit do no harm
+BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class BatchCronJobController(Controller):
+    """Makes the Jobs of Kubernetes' CronJobs."""
+
+    name: ClassVar = "batch-cronjob"
+
+    @property
+    def wakes_on(self) -> Mapping[type[Resource], Waker]:
+        return {BatchCronJobSource: self_key, BatchJob: _batch_owner}
+
+    def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
+        cron = world.get(BatchCronJobSource, key)
+        if cron is None or cron.is_deleting:
+            return NOTHING
+        jobs = [job for job in world.where(BatchJob, "owner", cron.uid) if not job.is_deleting]
+        notes = tuple(_ended(cron, jobs))
+        status = _status(cron, jobs)
+        run: Plan = () if cron.spec.suspend else tuple(_run(cron, jobs, world))
+        written: Plan = (patch_status(cron, status),) if status != cron.status else ()
+        return (*written, *notes, *run, *_pruned(cron, jobs))
+
+
+def _batch_owner(change: Change[BatchJob]) -> Iterable[Wake]:
+    owner = change.object.controller
+    if owner is not None and owner.kind == "CronJob" and owner.api_version.startswith("batch/"):
+        yield Wake(Key(change.object.namespace, owner.name))
+
+
+# -- the next one -----------------------------------------------------------------------------------------------
+def _run(cron: BatchCronJobSource, jobs: list[BatchJob], world: World) -> Iterable[Step]:
+    times = timetable(cron.spec.schedule, cron.spec.time_zone, UTC)
+    if isinstance(times, BadSchedule):
+        yield _note(cron, times.reason, times.message, warning=True)
+        return
+    since = cron.status.last_schedule_time or cron.metadata.creation_timestamp or world.now
+    patience = cron.spec.starting_deadline_seconds
+    not_before = world.now - timedelta(seconds=min(patience, 10**9)) if patience is not None else None
+    due = most_recent(times.schedule, since, world.now, not_before=not_before)
+    if due is not None and world.get(BatchJob, Key(cron.namespace, job_name(cron, due.time))) is None:
+        yield from _made(cron, jobs, due, times)
+    following = times.schedule.next(max(world.now, since))
+    if following is not None:
+        yield Later(following - world.now + A_LITTLE)
+
+
+def _made(cron: BatchCronJobSource, jobs: list[BatchJob], due: Due, times: Timetable) -> Iterable[Step]:
+    name = job_name(cron, due.time)
+    active = [job for job in jobs if _is_active(job)]
+    if due.missed_many:
+        yield _note(
+            cron, "TooManyMissedTimes", "more than 100 times were missed; only the last is made good", warning=True
+        )
+    if active and cron.spec.concurrency_policy == "Forbid":
+        message = "Not starting job because prior execution is running and concurrency policy is Forbid"
+        yield _note(cron, "JobAlreadyActive", message)
+        return
+    if cron.spec.concurrency_policy == "Replace":
+        for job in active:
+            yield Delete(ref(job), propagation="Background")
+            yield _note(cron, "SuccessfulDelete", f"Deleted job {job.name}")
+    yield Create(resource_type(BatchJob), _job_at(cron, due, times), exists_ok=True)
+    yield _note(cron, "SuccessfulCreate", f"Created job {name}")
+
+
+def job_name(cron: BatchCronJobSource, time: datetime) -> str:
+    return f"{cron.name}-{int(time.timestamp()) // 60}"
+
+
+def _job_at(cron: BatchCronJobSource, due: Due, times: Timetable) -> JSON:
+    template = cron.spec.job_template
+    metadata = template.get("metadata") or {}
+    stamp = due.time.astimezone(times.shown_in).isoformat().replace("+00:00", "Z")
+    return {
+        "metadata": {
+            "name": job_name(cron, due.time),
+            "namespace": cron.namespace,
+            "labels": dict(metadata.get("labels") or {}),
+            "annotations": {**(metadata.get("annotations") or {}), SCHEDULED_AT: stamp},
+            "ownerReferences": [owner_reference(cron)],
+        },
+        "spec": template.get("spec") or {},
+    }
+
+
+# -- those that are there ---------------------------------------------------------------------------------------
+def _outcome(job: BatchJob) -> tuple[str, datetime] | None:
+    """`Complete` or `Failed`, and since when; None while it goes on."""
+    for condition in (job.status or {}).get("conditions") or ():
+        if condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True":
+            return condition["type"], datetime.fromisoformat(condition["lastTransitionTime"])
+    return None
+
+
+def _is_active(job: BatchJob) -> bool:
+    """Jobs that someone made by hand from a CronJob belong to it, but are none of its times."""
+    return SCHEDULED_AT in job.annotations and _outcome(job) is None
+
+
+def _status(cron: BatchCronJobSource, jobs: list[BatchJob]) -> CronJobStatus:
+    ended = [outcome for job in jobs if (outcome := _outcome(job)) is not None]
+    stamps = [job.annotations.get(SCHEDULED_AT) for job in jobs]
+    scheduled = [datetime.fromisoformat(stamp) for stamp in stamps if stamp]
+    succeeded = [since for kind, since in ended if kind == "Complete"]
+    return msgspec.structs.replace(
+        cron.status,
+        active=[_reference(job) for job in sorted(jobs, key=_age) if _is_active(job)],
+        last_schedule_time=_latest(cron.status.last_schedule_time, scheduled),
+        last_successful_time=_latest(cron.status.last_successful_time, succeeded),
+    )
+
+
+def _latest(known: datetime | None, times: list[datetime]) -> datetime | None:
+    return max([*times, *([known] if known is not None else [])], default=None)
+
+
+def _reference(job: BatchJob) -> ObjectReference:
+    return ObjectReference(api_version="batch/v1", kind="Job", namespace=job.namespace, name=job.name, uid=job.uid)
+
+
+def _ended(cron: BatchCronJobSource, jobs: list[BatchJob]) -> Iterable[Step]:
+    """Those that were active when the status was last written."""
+    active = {entry.uid for entry in cron.status.active}
+    for job in jobs:
+        outcome = _outcome(job)
+        if job.uid in active and outcome is not None:
+            yield _note(cron, "SawCompletedJob", f"Saw completed job: {job.name}, condition: {outcome[0]}")
+
+
+def _pruned(cron: BatchCronJobSource, jobs: list[BatchJob]) -> Iterable[Step]:
+    limits = {"Complete": cron.spec.successful_jobs_history_limit, "Failed": cron.spec.failed_jobs_history_limit}
+    for kind, limit in limits.items():
+        if limit is None:
+            continue
+        ended = sorted((job for job in jobs if (_outcome(job) or ("",))[0] == kind), key=_age)
+        for job in ended[: max(0, len(ended) - limit)]:
+            yield Delete(ref(job), propagation="Background")
+            yield _note(cron, "SuccessfulDelete", f"Deleted job {job.name}")
+
+
+def _age(job: BatchJob) -> tuple[datetime, str]:
+    return (job.metadata.creation_timestamp or BEGINNING, job.name)
+
+
+def _note(cron: BatchCronJobSource, reason: str, message: str, *, warning: bool = False) -> Record:
+    return Record(ref(cron), reason, message, "Warning" if warning else "Normal")
