@@ -9,10 +9,13 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import yaml
+
+
+USUAL: Final = {"busybox": "sh", "alpine": "sh", "debian": "sh", "ubuntu": "sh", "centos": "sh", "python": "python3"}
 
 
 class ImagesError(ValueError):
@@ -88,6 +91,8 @@ def command_line(
     if not command and row is None and args and is_program(args[0]):
         return CommandLine(tuple(args))
     argv = (*command, *args)
+    if not argv and row is None and (usual := usual_program(image)):
+        return CommandLine((usual,))
     if not command and row is not None and row.command:
         argv = (*row.command, *(args or row.args))
     if not command and (row is None or not row.command):
@@ -100,6 +105,12 @@ def command_line(
     if row is None:
         return CommandLine(argv)
     return CommandLine(argv, row.root or "/", row.working_dir, row.env)
+
+
+def usual_program(image: str) -> str:
+    """What the best-known images run when nothing is asked of them; someone's own of the same name is another."""
+    name = image.partition("@")[0].removeprefix("docker.io/").removeprefix("library/")
+    return USUAL.get(name.partition(":")[0], "")
 
 
 def matches(pattern: str, image: str) -> bool:

@@ -43,6 +43,13 @@ def test_an_image_nobody_knows_needs_a_command():
     assert isinstance(refusal, NoImage) and refusal.reason == "ErrImageNeverPull" and "'x'" in refusal.message
 
 
+@pytest.mark.parametrize("image", ["busybox", "busybox:1.36", "docker.io/library/alpine@sha256:0"])
+def test_the_best_known_images_run_a_shell_when_nothing_is_asked_of_them(image: str):
+    assert command_line(image, [], [], ()) == CommandLine(("sh",))
+    assert isinstance(command_line(image, [], ["nope"], ()), NoImage)
+    assert isinstance(command_line(f"reg:5000/me/{image}", [], [], ()), NoImage)
+
+
 def test_arguments_that_begin_with_a_program_are_the_command_of_an_image_nobody_knows():
     def is_program(name: str) -> bool:
         return name == "sh"
