@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from volcano.scheduler.core.node_table import Column
 from volcano.scheduler.core.node_view import NodeView
@@ -16,25 +16,16 @@ from volcano.scheduler.plugins.deviceshare.family import Family
 from volcano.scheduler.plugins.deviceshare.gpu_share import GpuShare
 from volcano.scheduler.plugins.deviceshare.vgpu import VirtualGpus
 
-SWITCHES: Final = (
-    "deviceshare.GPUSharingEnable",
-    "deviceshare.GPUNumberEnable",
-    "deviceshare.VGPUEnable",
-    "deviceshare.AscendMindClusterVNPUEnable",
-    "deviceshare.AscendHAMiVNPUEnable",
-    "deviceshare.NodeLockEnable",
-)
-
 
 class DeviceShare(Plugin):
     name = "deviceshare"
     argument_names = frozenset(
         {
-            *SWITCHES,
+            "deviceshare.GPUSharingEnable",
+            "deviceshare.GPUNumberEnable",
+            "deviceshare.VGPUEnable",
             "deviceshare.SchedulePolicy",
             "deviceshare.ScheduleWeight",
-            "deviceshare.KnownGeometriesCMName",
-            "deviceshare.KnownGeometriesCMNamespace",
             "deviceshare.GPUExclusiveRules",
         }
     )
