@@ -102,8 +102,10 @@ class PodConnections:
             self._api_address = self._network.api_address
             self._forwarder = Forwarder((self._api_address, port), found)
             await self._forwarder.open()
+        # The name is in every pod's /etc/hosts, unless pods have none of their own.
+        name = "kubernetes.default.svc" if self._supervisor.tier != "none" else self._api_address
         self.variables = {
-            "KUBERNETES_SERVICE_HOST": "kubernetes.default.svc",
+            "KUBERNETES_SERVICE_HOST": name,
             "KUBERNETES_SERVICE_PORT": str(port),
             "KUBERNETES_SERVICE_PORT_HTTPS": str(port),
         }

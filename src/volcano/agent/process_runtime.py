@@ -49,10 +49,11 @@ from volcano.agent.pod_events import (
 from volcano.agent.pod_lifecycle import LOST, LOST_MESSAGE
 from volcano.agent.process_settings import ProcessSettings
 from volcano.agent.runtime import Report
+from volcano.agent.service_account import with_token
 from volcano.agent.supervisor_client import SupervisorClient, SupervisorError
 from volcano.agent.supervisor_protocol import Order, Record
 from volcano.agent.timers import Timers
-from volcano.agent.volume_files import is_made_of_files
+from volcano.agent.volume_files import is_made_of_files, token_life
 from volcano.agent.volumes import Volumes
 from volcano.api.errors import ApiError
 from volcano.api.kubelet import AgentContainer, AgentPod, Handler
@@ -66,6 +67,8 @@ TIERS: Final = {
     "none": "pods are plain processes: this machine does not let its user make namespaces",
 }
 REFRESH: Final = timedelta(seconds=60)
+RENEWED_AFTER: Final = 0.8
+"""Of a token's life."""
 STARTING_AT_ONCE: Final = 16
 LONGEST_HOOK: Final = timedelta(minutes=5)
 LEAST_GRACE: Final = timedelta(seconds=2)
@@ -78,6 +81,8 @@ class SandboxedPod:
         self.pod = pod
         self.references = References()
         self.volumes: dict[str, str] = {}
+        self.has_token = False  # one that it does not ask for itself
+        self.renewal: datetime | None = None  # when its tokens are made anew
         self.address = ""
         self.preparing: asyncio.Task[None] | None = None
         self.has_turn = False
@@ -224,10 +229,12 @@ class ProcessRuntime:
         await self._take_turn(kept)
         try:
             kept.address = await self._connections.connect(pod)
+            kept.has_token = self._isolation().mounts and await self._volumes.gives_token(pod)
+            kept.pod = with_token(pod) if kept.has_token else pod
             kept.references = await self._volumes.references(
-                pod, address=kept.address, host_address=self._settings.host_address
+                kept.pod, address=kept.address, host_address=self._settings.host_address
             )
-            kept.volumes = await self._volumes.make(pod, kept.references)
+            await self._make_volumes(kept)
             self._write_names(pod, kept)
         except Missing as error:
             self._end_turn(kept)
@@ -250,19 +257,27 @@ class ProcessRuntime:
             kept.has_turn = False
             self._turns.release()
 
+    async def _make_volumes(self, kept: SandboxedPod) -> None:
+        kept.volumes = await self._volumes.make(kept.pod, kept.references)
+        life = token_life(kept.pod)
+        kept.renewal = self._clock.now() + life * RENEWED_AFTER if life is not None else None
+
     async def _refresh_volumes(self) -> None:
         """What ConfigMaps and Secrets hold now reaches running pods sooner or later, as a kubelet does it."""
         while True:
             await self._clock.sleep(REFRESH)
+            self._volumes.look_again()
             for kept in list(self._pods.values()):
                 if any(is_made_of_files(volume) for volume in kept.pod.spec.volumes):
                     with contextlib.suppress(Missing, ApiError, OSError):
-                        fresh = await self._volumes.references(
-                            kept.pod, address=kept.address, host_address=self._settings.host_address
-                        )
-                        if fresh != kept.references:
-                            kept.references = fresh
-                            await self._volumes.make(kept.pod, fresh)
+                        await self._refresh(kept)
+
+    async def _refresh(self, kept: SandboxedPod) -> None:
+        fresh = await self._volumes.references(kept.pod, address=kept.address, host_address=self._settings.host_address)
+        is_due = kept.renewal is not None and self._clock.now() >= kept.renewal
+        if fresh != kept.references or is_due:
+            kept.references = fresh
+            await self._make_volumes(kept)
 
     def _probe_resumed(self, pod: AgentPod) -> None:
         """Containers that ran before the agent started are asked from here on."""
@@ -345,10 +360,11 @@ class ProcessRuntime:
         return await self._care.run_hook(pod, container, attempt, hook, address=address, patience=patience)
 
     def _order(self, pod: AgentPod, name: str, attempt: int, line: CommandLine) -> Order:
-        container, kept = pod.container(name), self._pods.get(pod.uid)
-        assert container is not None, "a pod's containers do not change"
+        kept = self._pods.get(pod.uid)
         if kept is None:
             raise Missing(f"pod {pod.name} is not prepared on this node")
+        container = (with_token(pod) if kept.has_token else pod).container(name)
+        assert container is not None, "a pod's containers do not change"
         return order_for(
             pod,
             container,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import Any, Final
 
 import msgspec
 
 from volcano.agent.environment import Missing, References, field_value, resource_value
+from volcano.agent.service_account import TOKEN_SECONDS
 from volcano.api.kubelet import AgentPod, AgentVolume
 from volcano.api.meta import JSON
 
@@ -50,6 +52,12 @@ def wanted_by(pod: AgentPod) -> Wanted:
             config_maps |= _named(origin.config_map_ref)
             secrets |= _named(origin.secret_ref)
     return Wanted(frozenset(config_maps - {""}), frozenset(secrets - {""}), tuple(tokens))
+
+
+def token_life(pod: AgentPod) -> timedelta | None:
+    """How long the first of a pod's tokens lasts; None when it has none."""
+    seconds = [int(token.get("expirationSeconds") or TOKEN_SECONDS) for token in wanted_by(pod).tokens]
+    return timedelta(seconds=min(seconds)) if seconds else None
 
 
 def files_of(

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from volcano.agent.environment import Missing, References, content_of
+from volcano.agent.service_account import ROOT_CERTIFICATE, TOKEN_SECONDS, wants_token
 from volcano.agent.volume_files import File, files_of, is_made_of_files, wanted_by
 from volcano.api.core import ConfigMap, PersistentVolume, PersistentVolumeClaim, Secret, ServiceAccount
 from volcano.api.errors import ApiError, NotFound
@@ -19,7 +20,6 @@ from volcano.api.meta import JSON, Key
 from volcano.api.scheme import resource_type
 from volcano.machinery.client import Client
 
-TOKEN_SECONDS: Final = 3607
 LARGEST_FILE: Final = 4 * 1024 * 1024
 
 
@@ -28,6 +28,22 @@ class Volumes:
 
     def __init__(self, client: Client, pods: Path, memory: Path) -> None:
         self._client, self._pods, self._memory = client, pods, memory
+        self._roots: dict[Key, dict[str, bytes]] = {}  # every pod has it, and it hardly ever changes
+
+    def look_again(self) -> None:
+        """Forget what is remembered of the API."""
+        self._roots.clear()
+
+    async def gives_token(self, pod: AgentPod) -> bool:
+        """Whether the pod's service account lets it have a token; one that is not there does not."""
+        if not wants_token(pod, account_says=None):
+            return False
+        account = Key(pod.namespace, pod.spec.service_account_name or "default")
+        try:
+            says = (await self._client.get(ServiceAccount, account)).automount_service_account_token
+        except ApiError:
+            return False
+        return wants_token(pod, account_says=says)
 
     async def references(self, pod: AgentPod, *, address: str, host_address: str) -> References:
         """What the pod's environment and volumes refer to, read now; what is not there is simply missing."""
@@ -52,6 +68,8 @@ class Volumes:
     ) -> str:
         folder = self._pods / pod.uid / "volumes" / volume.name
         if is_made_of_files(volume):
+            if volume.secret is not None or volume.projected is not None:
+                folder = self._memory / pod.uid / ".files" / volume.name  # what is secret is on no disk
             write_files(folder, files_of(pod, volume, references, tokens), group=pod.spec.security_context.fs_group)
             return str(folder)
         if volume.empty_dir is not None or volume.ephemeral is not None:
@@ -108,11 +126,16 @@ class Volumes:
         return {name: content for name, content in zip(sorted(names), contents, strict=True) if content is not None}
 
     async def _config_map(self, key: Key) -> dict[str, bytes] | None:
+        if key in self._roots:
+            return self._roots[key]
         try:
             found = await self._client.get(ConfigMap, key)
         except NotFound:
             return None
-        return content_of(found.data, found.binary_data)
+        content = content_of(found.data, found.binary_data)
+        if key.name == ROOT_CERTIFICATE:
+            self._roots[key] = content
+        return content
 
     async def _secret(self, key: Key) -> dict[str, bytes] | None:
         try:

@@ -306,6 +306,7 @@ class EndpointSlice(Resource, frozen=True):
 
 class ServiceAccount(Resource, frozen=True):
     secrets: list[ObjectReference] = []
+    automount_service_account_token: bool | None = None
 
 
 class ClaimResources(Model, frozen=True):

@@ -11,6 +11,7 @@ import hmac
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -218,6 +219,7 @@ def _temporary_key() -> bytes:
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
+@lru_cache(maxsize=4)
 def _private_key(pem: bytes) -> Any:
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 

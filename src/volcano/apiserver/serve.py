@@ -19,6 +19,7 @@ from volcano.apiserver.asgi import AsgiApp, VolcanoProtocol
 from volcano.apiserver.bootstrap import ADMIN
 from volcano.apiserver.certificates import Authority, Pair, kubeconfig, server_context, write_private
 from volcano.apiserver.connect import Connector
+from volcano.apiserver.own_service import publish
 from volcano.machinery.clock import Clock
 
 DEFAULT_PORT: Final = 6443
@@ -74,6 +75,7 @@ async def serve(
     kubelets = _kubelet_context(authority, pki, clock)
     server.backend.outbound.kubelet_context = kubelets
     connector = Connector(server, kubelets)
+    await publish(server.handle, reachable, bound_port)
     async with _running(AsgiApp(server, connector), listener, context, server):
         if kubeconfig_path is not None:
             kubeconfig_path.parent.mkdir(parents=True, exist_ok=True)

@@ -41,7 +41,9 @@ async def served_machine(tmp_path: Path, pod_network: PodNetwork, images: tuple[
     given = Machine(tmp_path, pod_network, images)
     await given.server.start()
     pki = tmp_path / "pki"
-    async with serve(given.server, pki=pki, clock=given.clock, port=0, kubeconfig_path=tmp_path / "kubeconfig"):
+    kubeconfig = tmp_path / "kubeconfig"
+    async with serve(given.server, pki=pki, clock=given.clock, port=0, kubeconfig_path=kubeconfig) as serving:
+        given.api_server = (serving.host, serving.port)
         authority = Authority(pki, given.clock.now())
         pair = authority.issue("system:node", (), given.clock.now(), hosts=("127.0.0.1",))
         write_private(pki / "kubelet.pem", pair.certificate + pair.key)
