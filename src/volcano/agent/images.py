@@ -14,7 +14,6 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-
 USUAL: Final = {"busybox": "sh", "alpine": "sh", "debian": "sh", "ubuntu": "sh", "centos": "sh", "python": "python3"}
 
 
