@@ -31,12 +31,23 @@ WITHOUT_PODS = {f"{name}.replicas": 0 for name in ("scheduler", "controllers", "
 _numbers = itertools.count(1)
 
 
+LAST = "test_rights_used.py"
+"""Looks back at what all the others did."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All of it on one worker: there is one control plane, and the machine is small."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.kubernetes)
             item.add_marker(pytest.mark.xdist_group("kubernetes"))
+    items.sort(key=lambda item: item.path.name == LAST)
+
+
+@pytest.fixture(scope="session")
+def audit_logs() -> list[Path]:
+    """Where the control planes of this session wrote what was asked of them."""
+    return []
 
 
 @pytest.fixture(scope="session")
@@ -48,8 +59,9 @@ def programs() -> Path:
 
 
 @pytest.fixture(scope="session")
-def plane(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+def plane(programs: Path, audit_logs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     with ControlPlane(tmp_path_factory.mktemp("plane"), programs, audits=True) as plane:
+        audit_logs.append(plane.audit_log)
         yield plane
 
 

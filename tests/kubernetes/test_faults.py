@@ -33,9 +33,10 @@ pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.fixture(scope="module")
-def own_plane(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+def own_plane(programs: Path, audit_logs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A control plane of our own, since we are about to break it."""
     with ControlPlane(tmp_path_factory.mktemp("faulty"), programs, audits=True) as plane:
+        audit_logs.append(plane.audit_log)
         yield plane
 
 

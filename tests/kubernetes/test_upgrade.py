@@ -88,14 +88,17 @@ class Cluster:
 
 
 @pytest.fixture(scope="module", params=["open", RELEASE])
-def cluster(request: pytest.FixtureRequest, programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(
+    request: pytest.FixtureRequest, programs: Path, audit_logs: list[Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
     """Volcano's definitions are installed: a release's own, or such as keep whatever is written."""
     try:
         definitions = open_definitions() if request.param == "open" else released_definitions(request.param)
     except Unavailable as error:
         pytest.skip(str(error))
     grace = {"kube-controller-manager": ["--node-monitor-grace-period=3000s"]}  # the node here has nobody to report it alive
-    with ControlPlane(tmp_path_factory.mktemp("upgraded"), programs, more=grace) as plane:
+    with ControlPlane(tmp_path_factory.mktemp("upgraded"), programs, audits=True, more=grace) as plane:
+        audit_logs.append(plane.audit_log)
         api = Client(plane.kubeconfig)
         assert api.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}}).status == 201
         apply_with_kubectl(plane, yaml.safe_dump_all(definitions), "--field-manager=helm")

@@ -47,7 +47,7 @@ CONTROLLERS: Final[Rules] = (
     ("bus.volcano.sh", "commands", f"{FOLLOW} delete"),
     ("flow.volcano.sh", "jobflows jobtemplates", FOLLOW),
     ("flow.volcano.sh", "jobflows/status jobtemplates/status", "patch"),
-    ("flow.volcano.sh", "jobflows/finalizers jobtemplates/finalizers", "update"),
+    ("flow.volcano.sh", "jobflows/finalizers", "update"),
     ("scheduling.volcano.sh", "podgroups", f"{FOLLOW} create patch delete"),
     ("scheduling.volcano.sh", "queues", f"{FOLLOW} patch"),
     ("scheduling.volcano.sh", "queues/status", "patch"),

@@ -98,11 +98,10 @@ def _owners(pod: Pod) -> list[JSON]:
 
 
 def _reference(owner: OwnerReference) -> JSON:
+    """Without blocking the owner's deletion: that would need rights on every kind of workload there may be."""
     reference: JSON = {"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name, "uid": owner.uid}
     if owner.controller is not None:
         reference["controller"] = owner.controller
-    if owner.block_owner_deletion is not None:
-        reference["blockOwnerDeletion"] = owner.block_owner_deletion
     return reference
 
 

@@ -1,0 +1,86 @@
+"""No right of the chart is given for nothing: all of them were used by some test of this suite, by the one who has it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from volcano.app.deployment.installation import installation
+from volcano.app.deployment.values import Values
+
+HERE = Path(__file__)
+ACCOUNTS = "system:serviceaccount:volcano-system:"
+
+
+class Right(NamedTuple):
+    account: str
+    verb: str
+    group: str
+    resource: str
+
+
+RARELY = {
+    Right("volcano-scheduler", "patch", "", "events"): "an event that is said again more than ten seconds later",
+    Right("volcano-controllers", "patch", "", "events"): "an event that is said again more than ten seconds later",
+    Right("volcano-controllers", "get", "batch.volcano.sh", "jobs"): "a flow looks for a job whose end nobody saw",
+    Right("volcano-admission-init", "patch", "", "secrets"): "the certificate is renewed some weeks before it ends",
+}
+"""What no test of a few minutes can provoke, and when it is used."""
+
+
+def given() -> set[Right]:
+    """All rights of an installation with everything switched on."""
+    bodies = installation(Values({"controllers.sharding": True}))
+    rules = {(body["kind"], body["metadata"]["name"]): body["rules"] for body in bodies if body["kind"] in ("Role", "ClusterRole")}
+    found = set()
+    for body in bodies:
+        if body["kind"] not in ("RoleBinding", "ClusterRoleBinding"):
+            continue
+        (subject,) = body["subjects"]
+        for rule in rules[body["roleRef"]["kind"], body["roleRef"]["name"]]:
+            found |= {
+                Right(subject["name"], verb, group, resource)
+                for verb in rule["verbs"] for group in rule["apiGroups"] for resource in rule["resources"]
+            }  # fmt: skip
+    return found
+
+
+def used(logs: list[Path]) -> set[Right]:
+    """What components asked for and were granted; tests that borrow an account do not count."""
+    found = set()
+    for log in logs:
+        for line in log.read_text().splitlines():
+            entry = json.loads(line)
+            user, where = entry["user"]["username"], entry.get("objectRef")
+            if where is None or not user.startswith(ACCOUNTS) or not entry.get("userAgent", "").startswith("vc-"):
+                continue
+            if entry.get("annotations", {}).get("authorization.k8s.io/decision") == "allow":
+                resource = "/".join(filter(None, (where["resource"], where.get("subresource"))))
+                found.add(Right(user.removeprefix(ACCOUNTS), entry["verb"], where.get("apiGroup", ""), resource))
+    return found
+
+
+def is_of_owners(right: Right) -> bool:
+    """Never asked for by itself: the server looks whether it is there when an object names its owner."""
+    return right.resource.endswith("/finalizers") and right.verb == "update"
+
+
+def test_every_right_is_used(request: pytest.FixtureRequest, audit_logs: list[Path]):
+    ran = {item.path for item in request.session.items}
+    left_out = {path.name for path in HERE.parent.glob("test_*.py")} - {path.name for path in ran}
+    if left_out or request.session.testsfailed:
+        pytest.skip("only the whole suite, if all of it passes, shows what is used")
+    if not audit_logs:
+        pytest.skip("there is no control plane")
+
+    asked = used(audit_logs)
+
+    unused = {right for right in given() - asked if not is_of_owners(right)}
+    assert sorted(unused - set(RARELY)) == []
+
+
+def test_what_is_used_rarely_is_given_at_all():
+    assert set(RARELY) <= given()
