@@ -160,6 +160,9 @@ def queue_allocated(session: Session) -> dict[str, Resources]:
     for queue, held in held_by_queues(session).items():
         for name in _line(session, queue):
             sums[name].add(held)
+    for name, more in session.record.queue_allocated.items():
+        if name in sums:
+            sums[name].add(more)
     return sums
 
 

@@ -85,7 +85,7 @@ class Record:
     counters: Counter[tuple[str, tuple[str, ...]]] = field(default_factory=Counter)
     volumes: dict[str, tuple[VolumeChoice, ...]] = field(default_factory=dict)  # by uid of the bound task
     gates_to_remove: list[str] = field(default_factory=list)  # namespace/pod
-    queue_allocated: dict[str, Resources] = field(default_factory=dict)
+    queue_allocated: dict[str, Resources] = field(default_factory=dict)  # what queues hold beyond their pods' requests
     allocated_domains: dict[str, str] = field(default_factory=dict)  # job or sub-job → hypernode
     restless: bool = False  # time alone may change what is decided: there should be another cycle before long
     seconds: dict[str, float] = field(default_factory=dict)

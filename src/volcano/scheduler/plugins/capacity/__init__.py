@@ -12,6 +12,7 @@ from volcano.scheduler.framework.record import Note
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Job, Queue, Resources, Status, Task
 from volcano.scheduler.plugins.capacity.accounts import Account, flat_accounts, tree_accounts
+from volcano.scheduler.plugins.capacity.devices import EXCEEDED, Devices
 from volcano.scheduler.plugins.capacity.reclaim import Reclaim, shares_a_dimension
 from volcano.scheduler.solve.victims import victims_first
 
@@ -28,6 +29,13 @@ class Capacity(Plugin):
         accounts = tree_accounts(session) if self.hierarchy else flat_accounts(session)
         self._is_ready = accounts is not None
         self._accounts = accounts or {}
+        self._lines = {name: [member.name for member in account.line] for name, account in self._accounts.items()}
+        counts_devices = self.arguments.flag("capacity.DynamicResourceAllocationEnable", True)
+        counts_capacity = self.arguments.flag("capacity.DRAConsumableCapacityEnable", True)
+        devices = Devices(session, counts_capacity=counts_capacity)
+        self._devices = devices if counts_devices and devices else None
+        if self._devices is not None:
+            self._devices.open(session, self._lines)
         self._reserved: dict[str, dict[str, Task]] = {}  # queue → tasks whose gate is being removed
         for job in session.jobs.values() if session.admits_by_gate else ():
             for task in job.by_status[Status.PENDING].values():
@@ -46,6 +54,8 @@ class Capacity(Plugin):
                 metric = "queue_real_capacity" if kind == "real_capability" else f"queue_{kind}"
                 session.record.gauge_amount(metric, getattr(account, kind), name)
             session.record.gauge_amount("queue_capacity", account.capability or Resources(), name)
+        if self._devices is not None:
+            session.record.queue_allocated.update(self._devices.told())
 
     # -- orders --------------------------------------------------------------------------------------------------------
     def queue_order(self, one: Queue, other: Queue) -> int:
@@ -84,6 +94,8 @@ class Capacity(Plugin):
     def simulate_allocatable(self, queue: Queue, task: Task) -> bool:
         account = self._accounts.get(queue.name)
         if account is None or not account.is_leaf:
+            return False
+        if self._devices is not None and not self._devices.allow(task, self._lines[queue.name]):
             return False
         request = task.request
         if self._reserved:
@@ -159,20 +171,33 @@ class Capacity(Plugin):
         if not queue.is_open:
             refuse(job.id, Why(QUEUE, f"queue {queue.name} is {queue.state}", self.name))
             return Vote.REJECT
-        asked = job.min_resources
-        if asked is None:
+        exceeded = self._exceeded_by(job, account)
+        if exceeded is None:
             return Vote.PERMIT
-        for member in account.line:
+        name, over = exceeded
+        message = "queue resource quota insufficient: " + ", ".join(f"insufficient {resource}" for resource in over)
+        self.session.record.notes.append(Note(job.id, "Unschedulable", message))
+        refuse(job.id, Why(ENQUEUE, f"queue {name} resource quota insufficient", self.name, message))
+        return Vote.REJECT
+
+    def _exceeded_by(self, job: Job, account: Account) -> tuple[str, list[str]] | None:
+        """The queue, this one or one above it, that may not hold so much more, and what of."""
+        asked = job.min_resources
+        for member in account.line if asked is not None else ():
+            assert asked is not None
             over = member.wanted_with(asked).exceeds_requested(member.real_capability, asked)
             if over:
-                message = "queue resource quota insufficient: " + ", ".join(f"insufficient {name}" for name in over)
-                self.session.record.notes.append(Note(job.id, "Unschedulable", message))
-                refuse(job.id, Why(ENQUEUE, f"queue {member.name} resource quota insufficient", self.name, message))
-                return Vote.REJECT
-        return Vote.PERMIT
+                return member.name, over
+        if self._devices is not None:
+            full = self._devices.allow_entry(self._devices.least_of(job), self._lines[account.name])
+            if full is not None:
+                return full, [EXCEEDED]
+        return None
 
     def job_enqueued(self, job: Job) -> None:
         account = self._accounts.get(job.queue)
+        if self._devices is not None and account is not None:
+            self._devices.entered(self._devices.least_of(job), self._lines[account.name])
         if account is None or job.min_resources is None:
             return
         spoken_for = job.without_gated(job.min_resources)
@@ -187,6 +212,8 @@ class Capacity(Plugin):
         for member in account.line:
             member.allocated.add(task.request)
         account.refresh_share()
+        if self._devices is not None and task.claims:
+            self._devices.charge(task, self._lines[account.name])
         if self._reserved:
             self._reserved.get(account.name, {}).pop(task.uid, None)
 
@@ -197,6 +224,8 @@ class Capacity(Plugin):
         for member in account.line:
             member.allocated.subtract(task.request)
         account.refresh_share()
+        if self._devices is not None and task.claims:
+            self._devices.credit(task, self._lines[account.name])
         if self.session.admits_by_gate and task.asks_for_queue_admission:
             self._reserve(account.name, task)
 
