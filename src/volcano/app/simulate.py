@@ -29,7 +29,7 @@ from volcano.scheduler.core.snapshot import Snapshot, put_group, put_task
 from volcano.scheduler.framework.config import SchedulerConfig
 from volcano.scheduler.framework.decisions import Decisions
 from volcano.scheduler.loop import cycle
-from volcano.scheduler.model import SeededChance
+from volcano.scheduler.model import SeededChance, Status
 from volcano.scheduler.model.read import task_from_pod
 
 MOST_PODS: Final = 10_000
@@ -54,20 +54,32 @@ class Known:
 
 
 def simulate(known: Known, request: JSON) -> JSON:
-    """`request` is a Job, a Pod, {"pods": [...]} or {"job": {...}}; the answer says who would go where, or why not."""
+    """`request` is a Job, a Pod, {"pods": [...]} or {"job": {...}}; the answer says who would go where, or why not.
+
+    {"podGroup": "namespace/name"} adds nothing and asks what becomes of one that waits already.
+    """
+    if isinstance(request, dict) and "podGroup" in request:
+        return _of_waiting(known, str(request["podGroup"]))
     groups, pods = _asked(known, request)
     snapshot = _copy(known)
     for group in groups:
         put_group(snapshot, group)
     asked = [_put(snapshot, pod) for pod in pods]
-    decisions = cycle(
-        snapshot,
-        known.config,
-        SeededChance(0),
-        plugins=known.registry.plugins,
-        actions=known.registry.actions,
-    )
-    return _answer(decisions, asked, {f"{group.namespace}/{group.name}" for group in groups})
+    return _answer(_decided(known, snapshot), asked, {f"{group.namespace}/{group.name}" for group in groups})
+
+
+def _of_waiting(known: Known, name: str) -> JSON:
+    snapshot = _copy(known)
+    job = snapshot.jobs.get(name)
+    if job is None:
+        raise BadRequest(f"there is no PodGroup {name}")
+    asked = [task.key for task in job.tasks.values() if task.status == Status.PENDING]
+    return _answer(_decided(known, snapshot), asked, {name})
+
+
+def _decided(known: Known, snapshot: Snapshot) -> Decisions:
+    registry = known.registry
+    return cycle(snapshot, known.config, SeededChance(0), plugins=registry.plugins, actions=registry.actions)
 
 
 def _copy(known: Known) -> Snapshot:

@@ -17,11 +17,9 @@ PATH = "/api/v1/namespaces/volcano-system/services/volcano-scheduler:metrics/pro
 NODES_SHOWN = 8
 
 
-def verdict(connection: Connection, job: JSON) -> JSON:
-    """What the scheduler says would become of the job now."""
-    request = Request(
-        "POST", PATH, headers={"content-type": "application/json"}, body=msgspec.json.encode({"job": job})
-    )
+def answer_to(connection: Connection, question: JSON) -> JSON:
+    """What the scheduler says would happen now."""
+    request = Request("POST", PATH, headers={"content-type": "application/json"}, body=msgspec.json.encode(question))
     try:
         answer = connection.attempt(connection.client.raw(request))
     except ApiError as error:
@@ -32,7 +30,7 @@ def verdict(connection: Connection, job: JSON) -> JSON:
 
 def tell(connection: Connection, job: JSON) -> int:
     """Exit code 0 when the whole gang would be placed now, 1 when it would wait."""
-    found = verdict(connection, job)
+    found = answer_to(connection, {"job": job})
     if "error" in found:
         raise Failed(str(found["error"]))
     name, placed, asked = job["metadata"].get("name", ""), found["placed"], found["asked"]

@@ -8,12 +8,14 @@ from volcano.api.meta import JSON
 from volcano.api.scheme import find_resource_type
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import Connection, connect
-from volcano.cli.explanation import NOTHING, Explanation, Facts, TaskFunnel, explain
+from volcano.cli.dry_run import answer_to
+from volcano.cli.explanation import LATER, NOTHING, Explanation, Facts, TaskFunnel, explain, foreseen
 from volcano.cli.failures import Failed
 from volcano.cli.output import as_text, form_of
 from volcano.cli.resources import JOBS, NODES, POD_GROUPS, PODS, QUEUES
 
 CAUSES_SHOWN = 4
+NAMES_SHOWN = 8
 
 
 def explain_job(called: Called) -> None:
@@ -21,9 +23,22 @@ def explain_job(called: Called) -> None:
     name = values["name"] or (called.arguments[0] if called.arguments else "")
     if not name:
         raise Failed("job name is mandatory to explain a particular job")
-    found = explain(gather(connection, values["namespace"], name))
+    facts = gather(connection, values["namespace"], name)
+    found = explain(facts)
+    if found.verdict == LATER and facts.group is not None:
+        found = foreseen(found, facts, outlook(connection, facts.group))
     form = form_of(called)
     say(as_text(msgspec.to_builtins(found), form).rstrip("\n") if form in ("json", "yaml") else rendered(found))
+
+
+def outlook(connection: Connection, group: JSON) -> JSON:
+    """What the scheduler would do for it next; nothing when it cannot be asked, as Volcano's own cannot."""
+    metadata = group["metadata"]
+    try:
+        answer = answer_to(connection, {"podGroup": f"{metadata.get('namespace', '')}/{metadata['name']}"})
+    except Failed:
+        return {}
+    return answer if "pods" in answer else {}
 
 
 def gather(connection: Connection, namespace: str, name: str) -> Facts:
@@ -65,8 +80,17 @@ def rendered(found: Explanation) -> str:
         ahead = f"; ahead: {', '.join(queue.ahead[:CAUSES_SHOWN])}" if queue.ahead else ""
         lines.append(f"  queue  {queue.name} ({queue.state}): {queue.position} of {queue.waiting} waiting{ahead}")
     if found.would_preempt:
-        lines.append(f"  would preempt {', '.join(found.would_preempt)}")
+        lines.append(f"  next   the scheduler would preempt {_some(found.would_preempt)}")
+    elif found.waits_for:
+        ending = [name for names in found.waits_for.values() for name in names]
+        until = f" until {_some(ending)} ended" if ending else ""
+        lines.append(f"  next   room on {_some(list(found.waits_for))} is promised to it, it waits{until}")
     return "\n".join(lines)
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return ", ".join(names[:NAMES_SHOWN]) + more
 
 
 def _task_lines(task: TaskFunnel) -> list[str]:

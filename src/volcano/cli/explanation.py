@@ -52,7 +52,8 @@ class Explanation(msgspec.Struct, frozen=True):
     never_because: str = ""
     tasks: list[TaskFunnel] = []
     queue: QueueView | None = None
-    would_preempt: list[str] = []
+    would_preempt: list[str] = []  # namespace/pod, as the scheduler says
+    waits_for: dict[str, list[str]] = {}  # node → pods that are being ended there, whose room is promised to the job
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -92,6 +93,20 @@ def explain(facts: Facts) -> Explanation:
         tasks,
         queue,
     )
+
+
+def foreseen(found: Explanation, facts: Facts, answer: JSON) -> Explanation:
+    """With what the scheduler says it would do for the job next."""
+    pods = answer.get("pods") or {}
+    victims = [str(each["pod"]) for each in answer.get("evictions") or () if each.get("for") in pods]
+    nodes = {str(pod["waitsFor"]) for pod in pods.values() if pod.get("waitsFor")}
+    ending: dict[str, list[str]] = {node: [] for node in sorted(nodes)}
+    for pod in facts.pods:
+        node = (pod.get("spec") or {}).get("nodeName")
+        name = f"{pod['metadata'].get('namespace', '')}/{pod['metadata']['name']}"
+        if node in ending and (pod["metadata"].get("deletionTimestamp") or name in victims):
+            ending[node].append(name)
+    return msgspec.structs.replace(found, would_preempt=sorted(victims), waits_for=ending)
 
 
 # -- the first blocking reason ----------------------------------------------------------------------------------

@@ -137,3 +137,26 @@ def test_what_cannot_be_simulated_is_refused_with_a_reason(request_, message):
 
 def test_the_same_question_has_the_same_answer():
     assert simulate(known(), job(4)) == simulate(known(), job(4))
+
+
+def waiting(name: str, cpu: str) -> core.Pod:
+    metadata = {"name": name, "namespace": "default", "uid": name, "annotations": {"scheduling.k8s.io/group-name": "high"}}
+    spec = {"containers": [container(cpu)], "schedulerName": "volcano", "priorityClassName": "high", "priority": 100}
+    return decode_object(core.Pod, {"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}})
+
+
+def test_a_podgroup_that_waits_is_told_whom_it_would_preempt():
+    world = known(running("a"), running("b"), waiting("h", "2"), text=PREEMPTING)
+    spec = {"minMember": 1, "queue": "default", "priorityClassName": "high"}
+    body = {"metadata": {"name": "high", "namespace": "default"}, "spec": spec, "status": {"phase": "Inqueue"}}
+    world.objects[scheduling.PodGroup].append(decode_object(scheduling.PodGroup, body))
+
+    answer = simulate(world, {"podGroup": "default/high"})
+
+    assert list(answer["pods"]) == ["default/h"]
+    assert [each["for"] for each in answer["evictions"]] == ["default/h"]
+
+
+def test_a_podgroup_nobody_knows_is_refused():
+    with pytest.raises(BadRequest, match="there is no PodGroup default/nope"):
+        simulate(known(), {"podGroup": "default/nope"})

@@ -4,7 +4,7 @@ import msgspec
 
 from volcano.api.why import Why, encode_why
 from volcano.cli.explain import rendered
-from volcano.cli.explanation import LATER, NEVER, NOTHING, Facts, explain
+from volcano.cli.explanation import LATER, NEVER, NOTHING, Facts, explain, foreseen
 from volcano.cli.node_funnel import pod_requests
 
 
@@ -224,3 +224,31 @@ def test_a_pods_requests_count_init_containers_sidecars_and_overhead():
     }
 
     assert str(pod_requests(spec)["cpu"]) == "5100m"
+
+
+# -- what the scheduler would do next -------------------------------------------------------------------------------
+def test_whom_the_scheduler_would_preempt_for_the_job_is_named():
+    given = facts(a_job(), a_group(), nodes=[a_node("n1")], pods=[a_pod("n1", job="low", cpu="8")])
+    answer = {
+        "pods": {"default/demo-worker-0": {"waitsFor": "n1"}, "default/demo-worker-1": {"reason": "Pending"}},
+        "evictions": [
+            {"pod": "default/low-other", "node": "n1", "for": "default/demo-worker-0"},
+            {"pod": "default/elsewhere", "node": "n2", "for": "default/third"},
+        ],
+    }
+
+    found = foreseen(explain(given), given, answer)
+
+    assert found.would_preempt == ["default/low-other"]
+    assert "next   the scheduler would preempt default/low-other" in rendered(found)
+
+
+def test_pods_that_are_being_ended_for_the_job_are_named():
+    ending = a_pod("n1", job="low", cpu="8")
+    ending["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    given = facts(a_job(), a_group(), nodes=[a_node("n1")], pods=[ending])
+
+    found = foreseen(explain(given), given, {"pods": {"default/demo-worker-0": {"waitsFor": "n1"}}, "evictions": []})
+
+    assert found.waits_for == {"n1": ["default/low-other"]}
+    assert "room on n1 is promised to it, it waits until default/low-other ended" in rendered(found)
