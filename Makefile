@@ -54,11 +54,9 @@ check: $(DEV_STAMP)
 	@$(BIN)/lint-imports --no-logo
 
 VECTORS ?= ../shared/vectors
-PLUGINS := priority,gang,conformance,drf,proportion,capacity,predicates,nodeorder,binpack,overcommit,sla,resourcequota,nodegroup,pdb,cdp,usage,network-topology-aware,resource-strategy-fit
 vectors: $(DEV_STAMP)
 	@if [ -x $(VECTORS)/check.py ]; then \
-		$(BIN)/python $(VECTORS)/check.py --replay "$(BIN)/volcano replay --scores" --only-plugins $(PLUGINS) \
-			--without resourceClaims,resourceSlices $(VECTORS)/tables $(VECTORS)/random; \
+		$(BIN)/python $(VECTORS)/check.py --replay "$(BIN)/volcano replay --scores" $(VECTORS)/tables $(VECTORS)/random; \
 	else echo "$(VECTORS) is not here: the recorded decisions are skipped"; fi
 
 bench: $(DEV_STAMP)

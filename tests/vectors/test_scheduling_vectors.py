@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,9 @@ from typing import Any
 import pytest
 
 from volcano.app.replay import replay_scenario
-from volcano.scheduler.plugins import PLUGINS
 
 VECTORS = Path(__file__).parents[3] / "shared/vectors"
 FILES = sorted(VECTORS.rglob("*.json")) if VECTORS.is_dir() else []
-LATER = {"resourceClaims", "resourceSlices"}
 
 pytestmark = pytest.mark.skipif(not FILES, reason="the recorded outcomes are not at hand")
 
@@ -31,17 +28,9 @@ def checker() -> Any:
     return module
 
 
-def in_scope(scenario: dict[str, Any]) -> bool:
-    configured = scenario["schedulerConf"].split("configurations:")[0]
-    named = set(re.findall(r"^\s*-?\s*name:\s*['\"]?([\w-]+)", configured, re.M))
-    return named <= set(PLUGINS) and not LATER & set(scenario["objects"])
-
-
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem[:80])
 def test_a_recorded_cycle_is_decided_as_volcano_decided_it(path: Path) -> None:
     scenario = json.loads(path.read_text())
-    if not in_scope(scenario):
-        pytest.skip("needs a plugin that is not there yet")
 
     outcome = replay_scenario(scenario, scores=True)
 

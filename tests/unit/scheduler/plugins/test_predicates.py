@@ -658,3 +658,67 @@ def test_kept_answers_are_those_asked_anew_whatever_moves(asked, a_node, a_pod):
 
     waiting = [name for name in names if kept.task(name).status == Status.PENDING]
     assert {name: kept.fits(name) for name in waiting} == {name: fresh.fits(name) for name in waiting}
+
+
+# -- claims of devices -------------------------------------------------------------------------------------------------
+def _claiming(a_pod, **status):
+    pod = a_pod("p", resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "t"}])
+    pod["status"] |= status
+    return pod
+
+
+def _claim(status=None, **metadata):
+    return {"metadata": {"name": "made", "namespace": "ns", **metadata}, "spec": {}, "status": status or {}}
+
+
+MADE = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "made"}]}
+
+
+def test_a_pod_goes_where_its_claim_is_allocated(asked, a_node, a_pod):
+    fields = [{"key": "metadata.name", "operator": "In", "values": ["n2"]}]
+    allocation = {"nodeSelector": {"nodeSelectorTerms": [{"matchFields": fields}]}, "devices": {}}
+    given = asked(
+        "predicates",
+        nodes=[a_node("n1"), a_node("n2")],
+        pods=[_claiming(a_pod, **MADE)],
+        resourceClaims=[_claim({"allocation": allocation})],
+    )
+
+    assert given.refusal("p") == ""
+    assert given.fits("p") == ["n2"]
+    assert given.reasons("p") == {"resourceclaim not available on the node": 1}
+
+
+def test_an_allocation_for_any_node_keeps_nobody_out_and_one_with_all_its_users_everybody(asked, a_node, a_pod):
+    def fits(users):
+        reserved = [{"resource": "pods", "uid": f"u{i}"} for i in range(users)]
+        claims = [_claim({"allocation": {"devices": {}}, "reservedFor": reserved})]
+        return asked("predicates", nodes=[a_node("n1")], pods=[_claiming(a_pod, **MADE)], resourceClaims=claims).fits(
+            "p"
+        )
+
+    assert fits(255) == ["n1"]
+    assert fits(256) == []
+
+
+def test_a_claim_nobody_has_allocated_keeps_its_pod_waiting_and_says_so(asked, a_node, a_pod):
+    given = asked("predicates", nodes=[a_node("n1")], pods=[_claiming(a_pod, **MADE)], resourceClaims=[_claim()])
+
+    assert given.reasons("p") == {"cannot allocate all claims": 1}
+
+
+def test_claims_that_are_not_there_are_told_before_any_node_is_looked_at(asked, a_node, a_pod):
+    def refusal(pod, *claims):
+        return asked("predicates", nodes=[a_node("n1")], pods=[pod], resourceClaims=list(claims)).refusal("p")
+
+    leaving = _claim({"allocation": {}}, deletionTimestamp="2026-01-01T00:00:00Z")
+    assert 'create the resourceclaim "gpu"' in refusal(_claiming(a_pod))
+    assert 'resourceclaim "made" not found' in refusal(_claiming(a_pod, **MADE))
+    assert 'resourceclaim "made" is being deleted' in refusal(_claiming(a_pod, **MADE), leaving)
+
+
+def test_an_entry_for_which_no_claim_is_needed_needs_none(asked, a_node, a_pod):
+    pod = _claiming(a_pod, resourceClaimStatuses=[{"name": "gpu"}])
+    given = asked("predicates", nodes=[a_node("n1")], pods=[pod])
+
+    assert (given.refusal("p"), given.fits("p")) == ("", ["n1"])

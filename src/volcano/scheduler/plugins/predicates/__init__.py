@@ -23,6 +23,7 @@ from volcano.scheduler.framework.config import PluginOption
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Node, Shape, Task
+from volcano.scheduler.plugins.predicates.device_claims import DeviceClaims
 from volcano.scheduler.plugins.predicates.ports import PortBook
 from volcano.scheduler.plugins.predicates.volume_binding import ZONELESS, VolumeBinding
 from volcano.scheduler.plugins.predicates.volume_limits import VolumeLimits
@@ -84,6 +85,7 @@ class Predicates(Plugin):
         self._ports = PortBook()
         self._volumes = VolumeBinding(table, around)
         self._limits = VolumeLimits(table, around)
+        self._device_claims = DeviceClaims(table, around)
         self._neighbours = Neighbourhood(
             table,
             around.namespaces,
@@ -144,8 +146,10 @@ class Predicates(Plugin):
             causes = list(self._neighbour_causes(task, NodeView(self._table, task=task)))
             self._standing[task.uid] = np.any([self._table.no_rows(), *(cause.refused for cause in causes)], axis=0)
         if self._has_volumes(task) and "VolumeBindingEnable" in self._on:
-            return self._volumes.claims(task).refusal
-        return None
+            refusal = self._volumes.claims(task).refusal
+            if refusal is not None:
+                return refusal
+        return self._device_claims.refusal(task) if task.pod.spec.resource_claims else None
 
     # -- node by node, all at once -------------------------------------------------------------------------------
     def node_filter(self, task: Task, nodes: NodeView) -> Iterator[Cause]:
@@ -189,6 +193,8 @@ class Predicates(Plugin):
             checks.append((~demanded(table, pod), MISMATCH))
         if "TaintTolerationEnable" in self._on:
             checks.append((repelled(table, pod.spec.tolerations), TAINTED))
+        if pod.spec.resource_claims:
+            checks.extend(self._device_claims.checks(task))
         for refused, reason in checks:
             rows = refused & left
             if rows.any():
