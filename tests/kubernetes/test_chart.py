@@ -13,8 +13,9 @@ import yaml
 from tests.running_server import Client
 from tests.system.stories import a_queue
 from volcano.app.deployment.installation import installation
-from volcano.app.deployment.values import Values
+from volcano.app.deployment.values import VALUES, Values
 
+from .commands import kubectl
 from .conftest import CHART, switch_off_webhooks
 from .control_plane import ControlPlane
 
@@ -62,6 +63,31 @@ def test_the_chart_renders_what_the_manifests_say(helm: Path, chosen: dict[str, 
 
     expected = [body for body in installation(Values(chosen)) if body["kind"] != "Namespace"]
     assert by_name(rendered) == by_name(expected)
+
+
+def test_the_notes_say_what_was_chosen_and_their_job_is_accepted(helm: Path, installed: str, plane: ControlPlane):
+    words = ["install", "other", str(CHART), "--namespace", "elsewhere", "--dry-run=client", "--set", "schedulerName=mine"]
+
+    notes = {mode: run(helm, *words, "--set", f"admission.mode={mode}").partition("NOTES:\n")[2] for mode in ("webhook", "policies", "none")}
+
+    assert "a webhook, whose certificate" in notes["webhook"]
+    assert "by policies inside the API server" in notes["policies"]
+    assert "none: only the definitions" in notes["none"]
+    for text in notes.values():
+        assert "kubectl -n elsewhere get pods" in text
+        assert "WARNING: the image is named without a registry" in text
+        manifest = text.partition("<<END\n")[2].partition("\nEND\n")[0]
+        assert "job.batch.volcano.sh/hello created" in kubectl(plane, "create", "--dry-run=server", "-f", "-", given=manifest)
+
+
+def test_every_value_is_explained():
+    text = (CHART / "values.yaml").read_text()
+    table = (CHART / "README.md").read_text()
+
+    for value in VALUES:
+        assert f"# {value.meaning}\n" in text, value.path
+        assert f"| `{value.path}` |" in table
+    assert yaml.safe_load(text)["scheduler"]["config"].startswith("actions:")
 
 
 def test_older_clusters_get_the_beta_of_mutating_policies(helm: Path):

@@ -17,12 +17,55 @@ from volcano.app.deployment.values import EXTENSION, PLACEHOLDER, VALUES, Part, 
 
 KUBERNETES: Final = ">=1.30.0-0"
 NOTES: Final = """\
-Volcano is installed in namespace {{ .Release.Namespace }}.
+Volcano {{ .Chart.AppVersion }} is installed in namespace {{ .Release.Namespace }}.
 
-  kubectl get queues
-  kubectl -n {{ .Release.Namespace }} get deployments
+  image         {{ .Values.image.repository }}:{{ .Values.image.tag }}
+  scheduler     replicas: {{ .Values.scheduler.replicas }}; for pods with schedulerName: {{ .Values.schedulerName }}
+  controllers   replicas: {{ .Values.controllers.replicas }}
+{{- if eq .Values.admission.mode "webhook" }}
+  admission     replicas: {{ .Values.admission.replicas }}; a webhook, whose certificate a Job makes and renews
+{{- else if eq .Values.admission.mode "policies" }}
+  admission     by policies inside the API server
+{{- else }}
+  admission     none: only the definitions' schemas are checked
+{{- end }}
 
-Definitions (CRDs) are left as they are by upgrades and by uninstalling; docs/kubernetes.md says how to renew them.
+See that everything is up:
+
+kubectl -n {{ .Release.Namespace }} get pods
+
+Run two pods that start together or not at all:
+
+kubectl create -f - <<END
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: hello}
+spec:
+  schedulerName: {{ .Values.schedulerName }}
+  minAvailable: 2
+  tasks:
+  - name: worker
+    replicas: 2
+    template:
+      spec:
+        restartPolicy: Never
+        containers: [{name: main, image: busybox, command: [echo, hello], resources: {requests: {cpu: 100m}}}]
+END
+kubectl get vcjob hello --watch
+{{- if eq .Values.image.repository "volcano" }}
+
+WARNING: the image is named without a registry, so nodes can only start it if they have it already. Build
+deploy/Dockerfile, push it, and give --set image.repository=<registry>/volcano.
+{{- end }}
+{{- if and (eq .Values.admission.mode "policies") (not (semverCompare ">=1.36-0" .Capabilities.KubeVersion.Version)) }}
+
+WARNING: this cluster is older than 1.36, where policies that fill in defaults have to be switched on (the feature gate
+MutatingAdmissionPolicy and the API admissionregistration.k8s.io/v1beta1).
+{{- end }}
+
+Upgrades and uninstalling leave the definitions (CRDs) alone, and with them jobs and queues. To bring them up to date:
+
+volcano manifests crds | kubectl apply --server-side -f -
 """
 WHOLE: Final = re.compile(r"(?<=: )__VALUES\.([A-Za-z.]+)__$", re.M)
 MUTATING: Final = re.compile(r"^(apiVersion: )admissionregistration\.k8s\.io/v1\n(kind: Mutating.*)$", re.M)
@@ -117,7 +160,8 @@ def _dump(body: JSON) -> str:
 # -- values -------------------------------------------------------------------------------------------------------
 def values_text() -> str:
     """values.yaml: every value with the sentence about it."""
-    return "# Written by `volcano manifests chart`.\n" + "\n".join(_lines(_tree(), 0)) + "\n"
+    head = "# What can be chosen. Written by `volcano manifests chart`, as README.md is, which has the same in a table."
+    return "\n".join([head, *_lines(_tree(), 0)]) + "\n"
 
 
 def _tree() -> dict[str, Any]:
@@ -135,12 +179,21 @@ def _tree() -> dict[str, Any]:
 def _lines(tree: dict[str, Any], depth: int) -> list[str]:
     indent, lines = "  " * depth, []
     for name, value in tree.items():
+        if depth == 0:
+            lines.append("")
         if isinstance(value, dict):
             lines += [f"{indent}{name}:", *_lines(value, depth + 1)]
             continue
         lines.append(f"{indent}# {value.meaning}")
-        lines += [f"{indent}{line}" for line in _dump({name: value.default}).rstrip("\n").split("\n")]
+        lines += [f"{indent}{line}".rstrip() for line in _entry(name, value.default)]
     return lines
+
+
+def _entry(name: str, value: Any) -> list[str]:
+    """One value; a text of several lines stands as it is."""
+    if isinstance(value, str) and "\n" in value:
+        return [f"{name}: |", *(f"  {line}" for line in value.rstrip("\n").split("\n"))]
+    return _dump({name: value}).rstrip("\n").split("\n")
 
 
 def values_schema() -> JSON:
@@ -166,16 +219,21 @@ def values_schema() -> JSON:
 
 def readme() -> str:
     rows = "\n".join(f"| `{value.path}` | {_default(value.default)} | {value.meaning} |" for value in VALUES)
+    oldest = KUBERNETES.removeprefix(">=").removesuffix(".0-0")
     return f"""\
 # Helm chart for Volcano in Python
 
-    helm install volcano deploy/helm/volcano --namespace volcano-system --create-namespace
+    helm install volcano deploy/helm/volcano --namespace volcano-system --create-namespace \\
+        --set image.repository=registry.example/volcano
 
-Written by `volcano manifests chart deploy/helm/volcano`; do not edit by hand. docs/kubernetes.md says more.
+Kubernetes {oldest} or newer. What it installs, upgrades, and the way from Volcano and back: docs/kubernetes.md.
+Written by `volcano manifests chart deploy/helm/volcano`; do not edit by hand.
 
 | Value | Default | Meaning |
 |---|---|---|
 {rows}
+
+Values are checked when they are given: one that does not exist, or is of another type, is refused (values.schema.json).
 """
 
 

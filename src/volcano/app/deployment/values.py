@@ -30,13 +30,13 @@ class Value(msgspec.Struct, frozen=True):
     meaning: str
 
 
-def _component(name: str, *, cpu: str, memory: str, limit: str) -> tuple[Value, ...]:
+def _component(name: str, *, cpu: str, memory: str, limit: str, replicas: str = "") -> tuple[Value, ...]:
     return (
-        Value(f"{name}.replicas", 2, "Processes; one works, the others wait to take over (admission: all answer)."),
+        Value(f"{name}.replicas", 2, replicas or "Processes; one leads, the others wait to take over."),
         Value(
             f"{name}.resources",
             {"requests": {"cpu": cpu, "memory": memory}, "limits": {"memory": limit}},
-            "Requests and limits of the container.",
+            "Requests and limits of each process.",
         ),
         Value(f"{name}.extraArgs", [], "Further flags; the last mention of a flag wins."),
         Value(f"{name}.nodeSelector", {}, "Labels of the nodes to run on."),
@@ -49,7 +49,7 @@ def _component(name: str, *, cpu: str, memory: str, limit: str) -> tuple[Value, 
 VALUES: Final[tuple[Value, ...]] = (
     Value("image.repository", "volcano", "The image; one for all components (deploy/Dockerfile)."),
     Value("image.tag", __version__, "Its tag."),
-    Value("image.pullPolicy", "IfNotPresent", "When it is pulled."),
+    Value("image.pullPolicy", "IfNotPresent", "When it is pulled: Always, IfNotPresent or Never."),
     Value("image.pullSecrets", [], "Secrets to pull with: [{name: …}]."),
     Value("schedulerName", "volcano", "The schedulerName whose pods and jobs are looked after."),
     Value("logLevel", 0, "Verbosity of the logs; 4 and more is for debugging."),
@@ -59,9 +59,9 @@ VALUES: Final[tuple[Value, ...]] = (
     ),
     *_component("controllers", cpu="250m", memory="256Mi", limit="2Gi"),
     Value("controllers.sharding", False, "Whether the sharding controller runs, with the rights it needs."),
-    Value("admission.mode", "webhook", "How jobs and queues are checked: webhook, policies or none."),
-    *_component("admission", cpu="100m", memory="128Mi", limit="512Mi"),
-    Value("admission.failurePolicy", "Fail", "What the API server does while no admission answers: Fail or Ignore."),
+    Value("admission.mode", "webhook", "How jobs and queues are checked: webhook, policies (no process) or none."),
+    *_component("admission", cpu="100m", memory="128Mi", limit="512Mi", replicas="Processes; all answer."),
+    Value("admission.failurePolicy", "Fail", "What happens while no webhook answers: Fail (refuse) or Ignore."),
     Value("networkPolicies.enabled", True, "Whether traffic of the components is limited to what they need."),
     Value("networkPolicies.schedulerEgress", [], "Further egress rules of the scheduler (a Prometheus, for usage)."),
     Value("podDisruptionBudgets.enabled", True, "Whether drains leave one process of each component."),
