@@ -66,9 +66,11 @@ def _belongs(group: JSON, job: JSON) -> bool:
 
 def rendered(found: Explanation) -> str:
     """For people: the first blocking reason first."""
-    lines = [f"{found.job} is {found.phase}: {found.verdict}"]
     if found.verdict == NOTHING:
         return f"{found.job} is {found.phase}: {found.reason}"
+    waiting = sum(task.pending for task in found.tasks)
+    some = f"{waiting} more pod{'s' * (waiting > 1)} " if found.phase == "Running" and waiting else ""
+    lines = [f"{found.job} is {found.phase}: {some}{found.verdict}"]
     by = f", said by {found.plugin}" if found.plugin else ""
     lines.append(f"  why    {found.reason} (stage: {found.stage}{by})")
     if found.never_because:

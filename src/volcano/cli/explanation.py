@@ -124,7 +124,26 @@ def _first_reason(facts: Facts, queue: QueueView, tasks: list[TaskFunnel]) -> tu
         return "", Why("", "", message="all its pods are placed")
     if _group_phase(facts) in ("", "Pending"):
         return "enqueue", Why("enqueue", "NotLookedAtYet", message="the scheduler has not admitted it to its queue yet")
-    return "fit", Why("fit", "NotLookedAtYet", message="its pods have not been tried yet")
+    told = _told_of_pods(facts)
+    return "fit", Why(
+        "fit", "Unschedulable" if told else "NotLookedAtYet", message=told or "its pods have not been tried yet"
+    )
+
+
+def _told_of_pods(facts: Facts) -> str:
+    """What the scheduler wrote on a pod that waits: of a gang that runs, it is the only place."""
+    for pod in facts.pods:
+        if _is_mine(facts, pod) and not (pod.get("spec") or {}).get("nodeName"):
+            for condition in (pod.get("status") or {}).get("conditions") or ():
+                if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+                    return str(condition.get("message") or "")
+    return ""
+
+
+def _is_mine(facts: Facts, pod: JSON) -> bool:
+    metadata, annotations = facts.job["metadata"], pod["metadata"].get("annotations") or {}
+    mine = (metadata.get("namespace", ""), metadata["name"])
+    return (pod["metadata"].get("namespace", ""), annotations.get("volcano.sh/job-name")) == mine
 
 
 def _with_queue_numbers(why: Why, queue: QueueView) -> Why:
@@ -200,13 +219,10 @@ def _gang_amounts(facts: Facts) -> Amounts:
 
 # -- nodes ------------------------------------------------------------------------------------------------------
 def _task_funnels(facts: Facts, used: Mapping[str, Amounts]) -> list[TaskFunnel]:
-    key = (facts.job["metadata"].get("namespace", ""), facts.job["metadata"]["name"])
     placed: dict[str, int] = {}
     for pod in facts.pods:
-        annotations = pod["metadata"].get("annotations") or {}
-        is_mine = (pod["metadata"].get("namespace", ""), annotations.get("volcano.sh/job-name")) == key
-        if is_mine and (pod.get("spec") or {}).get("nodeName"):
-            task = annotations.get("volcano.sh/task-spec", "")
+        if _is_mine(facts, pod) and (pod.get("spec") or {}).get("nodeName"):
+            task = (pod["metadata"].get("annotations") or {}).get("volcano.sh/task-spec", "")
             placed[task] = placed.get(task, 0) + 1
     found = []
     for task in (facts.job.get("spec") or {}).get("tasks") or ():

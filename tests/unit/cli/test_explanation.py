@@ -226,6 +226,15 @@ def test_a_pods_requests_count_init_containers_sidecars_and_overhead():
     assert str(pod_requests(spec)["cpu"]) == "5100m"
 
 
+def test_a_gang_that_runs_says_why_its_further_pods_wait():
+    waiting = a_pod("", task="worker", job="demo", cpu="1")
+    message = "0/1 nodes are unavailable: 1 Insufficient cpu."
+    waiting["status"] = {"conditions": [{"type": "PodScheduled", "status": "False", "message": message}]}
+    given = facts(a_job(minimum=1, phase="Running"), a_group(phase="Running"), nodes=[a_node("n1")], pods=[waiting])
+
+    assert explain(given).reason == message
+
+
 # -- what the scheduler would do next -------------------------------------------------------------------------------
 def test_whom_the_scheduler_would_preempt_for_the_job_is_named():
     given = facts(a_job(), a_group(), nodes=[a_node("n1")], pods=[a_pod("n1", job="low", cpu="8")])
