@@ -25,6 +25,7 @@ CONFIGS = (
     "priority, gang, conformance; overcommit, drf, predicates, proportion, nodeorder",
     "priority, gang; predicates, capacity, nodeorder, binpack",
     "gang; predicates, nodeorder",
+    "priority, gang; predicates, drf, network-topology-aware, resource-strategy-fit, task-topology, numa-aware, deviceshare",
 )
 ACTIONS = "enqueue, allocate, preempt, reclaim, backfill"
 

@@ -19,7 +19,7 @@ def domains_from(hypernodes: Iterable[HyperNode], nodes: Mapping[str, Mapping[st
     found = {name: Domain(name, item.spec.tier, item.spec.tier_name) for name, item in objects.items()}
     domains = Domains(found)
     for name, item in objects.items():
-        for child in _child_names(item):
+        for child in dict.fromkeys(_child_names(item)):
             if child not in found:
                 continue
             if found[child].parent:
@@ -27,8 +27,9 @@ def domains_from(hypernodes: Iterable[HyperNode], nodes: Mapping[str, Mapping[st
             else:
                 found[child].parent = name
                 found[name].children.append(child)
+    known: dict[str, frozenset[str]] = {}
     for name in found:
-        below = _nodes_below(name, objects, nodes, depth=0)
+        below = _nodes_below(name, objects, nodes, known, above=frozenset())
         if below is None:
             domains.problem = f"hypernode {name} has no end: it or one of its members contains itself"
         else:
@@ -42,22 +43,30 @@ def _child_names(hypernode: HyperNode) -> list[str]:
 
 
 def _nodes_below(
-    name: str, objects: Mapping[str, HyperNode], nodes: Mapping[str, Mapping[str, str]], *, depth: int
+    name: str,
+    objects: Mapping[str, HyperNode],
+    nodes: Mapping[str, Mapping[str, str]],
+    known: dict[str, frozenset[str]],
+    *,
+    above: frozenset[str],
 ) -> frozenset[str] | None:
     """The nodes of the whole subtree; None when it has no end."""
-    if depth > DEEPEST:
+    if name in known:
+        return known[name]
+    if name in above or len(above) > DEEPEST:
         return None
     below: set[str] = set()
     for member in objects[name].spec.members:
         if member.type == "Node":
             below |= _matching(member, nodes)
-    for child in _child_names(objects[name]):
+    for child in dict.fromkeys(_child_names(objects[name])):
         if child in objects:
-            deeper = _nodes_below(child, objects, nodes, depth=depth + 1)
+            deeper = _nodes_below(child, objects, nodes, known, above=above | {name})
             if deeper is None:
                 return None
             below |= deeper
-    return frozenset(below)
+    known[name] = frozenset(below)
+    return known[name]
 
 
 def _matching(member: Member, nodes: Mapping[str, Mapping[str, str]]) -> set[str]:
