@@ -32,6 +32,8 @@ class Bundle:
 
     def worth(self, need: Resources) -> float:
         """How much of the need it covers for what it costs."""
+        if self.is_spare:
+            return math.inf
         names = need.names
         frees = total(task.request for task in self.tasks)
         price = sum(self.costs[name] / need[name] for name in names)
@@ -49,7 +51,7 @@ def bundles_of(job: Job, tasks: Iterable[Task]) -> list[Bundle]:
     rest = [task for task in ordered if task.uid not in spared]
     found = [Bundle(job, spare, True)] if spare else []
     if rest:
-        found.append(Bundle(job, rest, False, total(task.request for task in job.tasks.values())))
+        found.append(Bundle(job, rest, False, job.total_request))
     return found
 
 

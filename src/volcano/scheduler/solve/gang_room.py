@@ -37,12 +37,20 @@ class Exposed:
         self.rows: Rows = np.array([table.index[task.node] for task in self.tasks], dtype=np.intp)
         vectors = [table.vector(task.request) for task in self.tasks]
         self._amounts: Column = np.array(vectors) if vectors else np.zeros((0, len(table.resources)))
+        self._bundles: dict[tuple[str, str], tuple[int, list[Bundle]]] = {}
         self.in_vain: dict[Hashable, tuple[int, int]] = {}  # gangs for which too few could go, after so many evictions
 
     def within(self, mask: Mask, statuses: tuple[Status, ...]) -> tuple[list[Task], Column]:
         """Those there that still have such a status, and how much they hold together."""
         places = [at for at in np.flatnonzero(mask[self.rows]).tolist() if self.tasks[at].status in statuses]
         return [self.tasks[at] for at in places], self._amounts[places].sum(axis=0)
+
+    def bundles(self, domain: Domain, job: Job, members: list[Task]) -> list[Bundle]:
+        """Of one job in one domain; they stay the same while the job does."""
+        known = self._bundles.get((domain.name, job.id))
+        if known is None or known[0] != job.version:
+            known = self._bundles[domain.name, job.id] = job.version, bundles_of(job, members)
+        return known[1]
 
 
 @dataclass(slots=True, frozen=True)
@@ -116,7 +124,7 @@ class GangRoom:
             return False
         trial = Trial(session)
         promise = Promise(session, self._job, self._worksheet)
-        for bundle in self._allowed(tasks):
+        for bundle in self._allowed(domain, tasks):
             trial.evict(bundle)
             for task in bundle.tasks:
                 room = room + table.vector(task.request)
@@ -128,13 +136,14 @@ class GangRoom:
         trial.undo()
         return False
 
-    def _allowed(self, tasks: Sequence[Task]) -> list[Bundle]:
+    def _allowed(self, domain: Domain, tasks: Sequence[Task]) -> list[Bundle]:
         """Bundles in the order in which they go, as far as the plugins agree."""
         session, by_job = self._session, dict[str, list[Task]]()
         for task in tasks:
             by_job.setdefault(task.job_id, []).append(task)
         order = BundleOrder(session, self._job, self._need, between_queues=self._purpose.between_queues)
-        bundles = order.sorted(b for id, members in by_job.items() for b in bundles_of(session.jobs[id], members))
+        of_jobs = (self._exposed.bundles(domain, session.jobs[id], members) for id, members in by_job.items())
+        bundles = order.sorted(bundle for bundles in of_jobs for bundle in bundles)
         offered = [task for bundle in bundles for task in bundle.tasks]
         agreed = {task.uid for task in session.ask.evictable(self._purpose.kind, self._job, offered)}
         if len(agreed) < len(offered):
