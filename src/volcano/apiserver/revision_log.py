@@ -42,6 +42,13 @@ class _ResourceLog:
             self.objects[place] = change.stored
         self.changes.append(change)
 
+    def places(self, namespace: str) -> list[tuple[str, str]]:
+        """Where objects are, in order; of one namespace or of all."""
+        if not namespace:
+            return self.keys
+        first = bisect_left(self.keys, (namespace, ""))
+        return self.keys[first : bisect_left(self.keys, (namespace, _AFTER_ANY_NAME))]
+
     def drop_through(self, revision: int) -> None:
         number = bisect_right(self.changes, revision, key=_revision)
         del self.changes[:number]
@@ -125,13 +132,7 @@ class RevisionLog:
         log = self._resources.get(resource)
         if revision is not None and revision != self.revision:
             return self._scan_at(log, namespace, revision)
-        if log is None:
-            return []
-        if not namespace:
-            return [log.objects[place] for place in log.keys]
-        first = bisect_left(log.keys, (namespace, ""))
-        last = bisect_left(log.keys, (namespace, _AFTER_ANY_NAME))
-        return [log.objects[place] for place in log.keys[first:last]]
+        return [log.objects[place] for place in log.places(namespace)] if log is not None else []
 
     def _scan_at(self, log: _ResourceLog | None, namespace: str, revision: int) -> Sequence[Stored]:
         if revision > self.revision:
@@ -140,16 +141,20 @@ class RevisionLog:
             raise Compacted(self.compacted)
         if log is None:
             return []
-        then = dict(log.objects)
+        undone: dict[tuple[str, str], Stored | None] = {}
         for change in reversed(log.changes):
             if change.revision <= revision:
                 break
             place = change.stored.key[1:]
-            if change.previous is None:
-                then.pop(place, None)
-            else:
-                then[place] = change.previous
-        return [then[place] for place in sorted(then) if not namespace or place[0] == namespace]
+            if not namespace or place[0] == namespace:
+                undone[place] = change.previous
+        places = log.places(namespace)
+        gone = [place for place, previous in undone.items() if previous is not None and place not in log.objects]
+        if gone:
+            places = sorted([*places, *sorted(gone)])  # two runs in order each: cheap to bring together
+        now = log.objects
+        found = (undone[place] if place in undone else now[place] for place in places)
+        return [stored for stored in found if stored is not None]
 
     def position(self, resource: str, revision: int) -> int:
         if revision < self.compacted:
