@@ -16,6 +16,7 @@ class MemoryStore:
         self._listeners: list[Callable[[Sequence[Change]], None]] = []
         self.find = self._log.find
         self.scan = self._log.scan
+        self.page = self._log.page
         self.count = self._log.count
         self.resources = self._log.resources
         self.position = self._log.position

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final, TypeAlias
 
 from volcano.apiserver.store import DELETED, Change, Compacted, FutureRevision, ObjectKey, Stored
 
@@ -17,6 +18,10 @@ BYTES_KEPT: Final = 64 * 2**20
 ENCODED_KEPT: Final = 256
 """Changes whose events stay encoded for the next watcher; most have taken them by then, and they double the window."""
 _AFTER_ANY_NAME: Final = "\U0010ffff"
+
+Place: TypeAlias = tuple[str, str]
+"""Namespace and name."""
+Undone: TypeAlias = dict[Place, Stored | None]
 
 
 class _ResourceLog:
@@ -135,26 +140,39 @@ class RevisionLog:
         return [log.objects[place] for place in log.places(namespace)] if log is not None else []
 
     def _scan_at(self, log: _ResourceLog | None, namespace: str, revision: int) -> Sequence[Stored]:
+        undone = self._undone(log, namespace, revision)
+        return list(_then(log, _places_then(log, namespace, undone), undone)) if log is not None else []
+
+    def page(
+        self, resource: str, namespace: str, *, revision: int, after: Place | None, limit: int
+    ) -> tuple[Sequence[Stored], int]:
+        """At most `limit` objects behind a place, as they were at a revision, and how many more there were."""
+        log = self._resources.get(resource)
+        undone = self._undone(log, namespace, revision)
+        if log is None:
+            return [], 0
+        places = _places_then(log, namespace, undone, after=after)
+        found = list(islice(_then(log, places, undone), limit))
+        if len(found) < limit:
+            return found, 0
+        last: Place = found[-1].key[1:]
+        later = sum(previous is None and place > last and place in log.objects for place, previous in undone.items())
+        return found, len(places) - bisect_right(places, last) - later
+
+    def _undone(self, log: _ResourceLog | None, namespace: str, revision: int) -> Undone:
+        """What the changes since a revision put in the place of what was there then."""
         if revision > self.revision:
             raise FutureRevision
         if revision < self.compacted:
             raise Compacted(self.compacted)
-        if log is None:
-            return []
-        undone: dict[tuple[str, str], Stored | None] = {}
-        for change in reversed(log.changes):
+        undone: Undone = {}
+        for change in reversed(log.changes if log is not None else ()):
             if change.revision <= revision:
                 break
             place = change.stored.key[1:]
             if not namespace or place[0] == namespace:
                 undone[place] = change.previous
-        places = log.places(namespace)
-        gone = [place for place, previous in undone.items() if previous is not None and place not in log.objects]
-        if gone:
-            places = sorted([*places, *sorted(gone)])  # two runs in order each: cheap to bring together
-        now = log.objects
-        found = (undone[place] if place in undone else now[place] for place in places)
-        return [stored for stored in found if stored is not None]
+        return undone
 
     def position(self, resource: str, revision: int) -> int:
         if revision < self.compacted:
@@ -177,6 +195,23 @@ class RevisionLog:
         if log is None:
             log = self._resources[resource] = _ResourceLog()
         return log
+
+
+def _places_then(log: _ResourceLog, namespace: str, undone: Undone, *, after: Place | None = None) -> list[Place]:
+    """Where objects are or were, in order."""
+    places = log.places(namespace)
+    if after is not None:
+        places = places[bisect_right(places, after) :]
+    gone = [place for place, previous in undone.items() if previous is not None and place not in log.objects]
+    gone = [place for place in gone if after is None or place > after]
+    return sorted([*places, *sorted(gone)]) if gone else places  # two runs in order each: cheap to bring together
+
+
+def _then(log: _ResourceLog, places: Iterable[Place], undone: Undone) -> Iterator[Stored]:
+    for place in places:
+        stored = undone[place] if place in undone else log.objects[place]
+        if stored is not None:
+            yield stored
 
 
 def _weight(change: Change) -> int:

@@ -65,6 +65,7 @@ class SqliteStore:
         self._assigned = self._log.revision
         self.find = self._log.find
         self.scan = self._log.scan
+        self.page = self._log.page
         self.count = self._log.count
         self.resources = self._log.resources
         self.position = self._log.position

@@ -112,6 +112,12 @@ class Store(Protocol):
         """All objects of a resource in key order, now or as they were at a revision."""
         ...
 
+    def page(
+        self, resource: str, namespace: str, *, revision: int, after: tuple[str, str] | None, limit: int
+    ) -> tuple[Sequence[Stored], int]:
+        """At most `limit` objects behind a place, as they were at a revision, and how many more there were."""
+        ...
+
     def count(self, resource: str) -> int: ...
 
     def resources(self) -> Sequence[str]:

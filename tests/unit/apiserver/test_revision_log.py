@@ -31,3 +31,26 @@ def test_a_list_at_an_earlier_revision_says_what_was_then(changes, namespace):
 
     for revision, expected in then.items():
         assert seen(log.scan("pods", namespace, revision=revision)) == expected
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(PLACES), st.booleans()), max_size=30),
+    st.sampled_from(["", "one", "two"]),
+    st.integers(min_value=1, max_value=5),
+)
+def test_pages_together_are_the_whole_list_of_their_revision(changes, namespace, limit):
+    log = RevisionLog()
+    revisions = []
+    for key, remove in changes:
+        revisions.append(log.revision)
+        toggle(log, key, remove=remove)
+
+    for revision in [*revisions, log.revision]:
+        whole, found, after, more = seen(log.scan("pods", namespace, revision=revision)), [], None, 1
+        while more:
+            page, more = log.page("pods", namespace, revision=revision, after=after, limit=limit)
+            found += seen(page)
+            assert len(found) + more == len(whole)
+            after = found[-1][:2] if found else None
+
+        assert found == whole

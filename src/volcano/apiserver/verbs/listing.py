@@ -76,24 +76,33 @@ async def list_objects(call: Call) -> Response:
 def _page(call: Call, selection: Selection, *, limit: int, start: Continue) -> Response:
     store = call.backend.store
     revision = store.revision if start.rv == LATEST else start.rv
+    after = (start.namespace, start.name) if start.name else None
+    is_whole = not selection.name and not selection.has_selectors
+    more = 0
     try:
-        objects = store.scan(call.served.storage, selection.namespace, revision=revision)
+        if limit and is_whole:
+            objects, more = store.page(
+                call.served.storage, selection.namespace, revision=revision, after=after, limit=limit
+            )
+        else:
+            objects = store.scan(call.served.storage, selection.namespace, revision=revision)
     except Compacted:
         raise _expired(start) from None
     except FutureRevision:
         raise too_large(revision, store.revision) from None
-    if start.name:
-        after = bisect_right(objects, (start.namespace, start.name), key=_place)
-        objects = objects[after:]
-    if selection.name or selection.has_selectors:
-        objects = [stored for stored in objects if selection.matches(stored)]
+    if not (limit and is_whole):
+        if after is not None:
+            objects = objects[bisect_right(objects, after, key=_place) :]
+        if not is_whole:
+            objects = [stored for stored in objects if selection.matches(stored)]
+        if limit and len(objects) > limit:
+            objects, more = objects[:limit], len(objects) - limit
     metadata: JSON = {"resourceVersion": str(revision)}
-    if limit and len(objects) > limit:
-        last = objects[limit - 1].key
+    if more:
+        last = objects[-1].key
         metadata["continue"] = Continue(revision, last.namespace, last.name).token()
         if not selection.has_selectors:
-            metadata["remainingItemCount"] = len(objects) - limit
-        objects = objects[:limit]
+            metadata["remainingItemCount"] = more
     return reply(call.shown().list_of(objects, metadata))
 
 
