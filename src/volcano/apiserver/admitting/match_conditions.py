@@ -8,13 +8,7 @@ from typing import Any, Final
 from volcano.api.errors import Forbidden
 from volcano.api.meta import JSON
 from volcano.apiserver.admission_hook import Attributes
-
-try:
-    from cel_expr_python import cel as _engine
-    from cel_expr_python.ext import ext_optional as _optional
-    from cel_expr_python.ext import ext_strings as _strings
-except ImportError:  # the extra is not installed
-    _engine = None
+from volcano.apiserver.schemas import cel
 
 LONGEST: Final = 16 * 1024
 
@@ -23,16 +17,9 @@ class _Undecided(Exception):
     """The expression could not be evaluated."""
 
 
-@lru_cache(maxsize=1)
-def _environment() -> Any:
-    kind = _engine.Type.DYN
-    names = dict.fromkeys(("object", "oldObject", "request"), kind)
-    return _engine.NewEnv(variables=names, extensions=[_optional.ExtOptional(), _strings.ExtStrings()])
-
-
 @lru_cache(maxsize=512)
 def _compiled(source: str) -> Any:
-    return _environment().compile(source)
+    return cel.environment("object", "oldObject", "request").compile(source)
 
 
 def conditions_hold(conditions: list[JSON], attributes: Attributes, webhook: JSON) -> bool:
@@ -71,13 +58,13 @@ def conditions_hold(conditions: list[JSON], attributes: Attributes, webhook: JSO
 
 
 def _evaluate(source: str, values: JSON) -> bool:
-    if _engine is None:
+    if not cel.AVAILABLE:
         raise _Undecided("CEL is not installed here (the extra `cel`)")
     if len(source) > LONGEST:
         raise _Undecided("the expression is too long")
     try:
         result = _compiled(source).eval(data=values)
-        if result.type() == _engine.Type.ERROR:
+        if cel.is_error(result):
             raise _Undecided(str(result.value())[:300])
         return bool(result.plain_value())
     except _Undecided:

@@ -33,6 +33,7 @@ _RESERVED: Final = frozenset(
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _REFERENCE: Final = re.compile(r"\b(?:self|oldSelf)(?P<path>(?:\.[A-Za-z_]\w*)*)\b(?![.\[?])", re.ASCII)
 _TIMES: Final = {"date-time": "timestamp", "date": "timestamp", "duration": "duration"}
+_STATUS: Final = re.compile(r"^(UNKNOWN|OUT_OF_RANGE|INVALID_ARGUMENT|NOT_FOUND|INTERNAL|FAILED_PRECONDITION): ")
 _OLD_SELF: Final = re.compile(r"\boldSelf\b")
 _ESCAPES: Final = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
 
@@ -46,9 +47,9 @@ class Program(msgspec.Struct, frozen=True):
     error: str = ""
 
 
-@lru_cache(maxsize=1)
-def _environment() -> Any:
-    dynamic = _engine.Type.DYN
+@lru_cache(maxsize=4)
+def environment(*names: str) -> Any:
+    """Where expressions over variables of these names are compiled, with all that Kubernetes has in it."""
     extensions = [
         ext_optional.ExtOptional(),
         ext_strings.ExtStrings(),
@@ -57,7 +58,7 @@ def _environment() -> Any:
         ext_bindings.ExtBindings(),
         _engine.CelExtension("kubernetes", _declarations()),
     ]
-    return _engine.NewEnv(variables={"self": dynamic, "oldSelf": dynamic}, extensions=extensions)
+    return _engine.NewEnv(variables=dict.fromkeys(names, _engine.Type.DYN), extensions=extensions)
 
 
 def _declarations() -> list[Any]:
@@ -97,7 +98,7 @@ def _compiled(source: str) -> Program:
     if len(source) > LONGEST:
         return Program("", None, False, "the expression is too long")
     try:
-        expression = _environment().compile(source)
+        expression = environment("self", "oldSelf").compile(source)
     except Exception as error:  # the engine raises its own kinds, none of them public
         return Program(source, None, False, " ".join(str(error).split())[:500])
     return Program(source, expression, _OLD_SELF.search(source) is not None)
@@ -130,15 +131,21 @@ def _run(program: Program, value: Any, old: Any, schema: JSON, optional_old: boo
         names["oldSelf"] = bound(old, schema)
     try:
         result = program.expression.eval(data=names)
-        if result.type() == _engine.Type.ERROR:
+        if is_error(result):
             return _Failure(_words(str(result.value())))
         return result.plain_value()
     except Exception as error:  # the engine raises its own kinds, none of them public
         return _Failure(_words(str(error)))
 
 
+def is_error(result: Any) -> bool:
+    """Whether an evaluation failed."""
+    return bool(result.type() == _engine.Type.ERROR)
+
+
 def _words(text: str) -> str:
-    return " ".join(text.split())[:500]
+    """What went wrong, without the engine's name for the kind of it."""
+    return _STATUS.sub("", " ".join(text.split()))[:500]
 
 
 def bound(value: Any, schema: Mapping[str, Any]) -> Any:

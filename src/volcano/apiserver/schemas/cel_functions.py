@@ -1,26 +1,21 @@
 """Functions that Kubernetes adds to CEL and rules use: on lists, sets, regular expressions and quantities.
 
-A quantity is kept as its canonical text between calls.
+Addresses, URLs, versions and named formats have modules of their own; `FUNCTIONS` has them all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from volcano.api.quantity import Quantity, QuantityError, parse_quantity
+from volcano.apiserver.schemas import cel_named_formats, cel_networks, cel_urls, cel_versions
+from volcano.apiserver.schemas.cel_values import Function, kind_of, made, text_of
+from volcano.apiserver.schemas.cel_versions import SEMVER, compare_versions
 from volcano.apiserver.schemas.patterns import compile_pattern
 
-
-class Function(NamedTuple):
-    """One overload: parameter and result types by their CEL names, and what it does."""
-
-    name: str
-    parameters: tuple[str, ...]
-    result: str
-    does: Callable[..., Any]
-    is_member: bool = True
+QUANTITY: Final = "kubernetes.Quantity"
 
 
 def _is_sorted(items: Sequence[Any]) -> bool:
@@ -46,6 +41,12 @@ def _find_all(text: str, pattern: str) -> list[str]:
     return compiled.found(text)
 
 
+def _find_some(text: str, pattern: str, limit: int) -> list[str]:
+    found = _find_all(text, pattern)
+    return found if limit < 0 else found[:limit]
+
+
+# -- quantities -----------------------------------------------------------------------------------------------
 def _is_quantity(text: str) -> bool:
     try:
         parse_quantity(text)
@@ -54,32 +55,44 @@ def _is_quantity(text: str) -> bool:
     return True
 
 
-def _compare(one: str, other: str) -> int:
-    first, second = parse_quantity(one), parse_quantity(other)
+def _made(amount: Quantity) -> dict[str, str]:
+    return made(QUANTITY, str(amount))
+
+
+def _amount(value: Mapping[str, Any] | int) -> Quantity:
+    return parse_quantity(value if isinstance(value, int) else text_of(value, QUANTITY))
+
+
+def _compare(one: Mapping[str, Any], other: Mapping[str, Any]) -> int:
+    """Quantities or versions, two of a kind."""
+    if kind_of(one, QUANTITY, SEMVER) == SEMVER:
+        return compare_versions(one, other)
+    first, second = _amount(one), _amount(other)
     return (first > second) - (first < second)
 
 
-def _sign(text: str) -> int:
-    return _compare(text, "0")
+def _sign(value: Mapping[str, Any]) -> int:
+    nanos = _amount(value).nanos
+    return (nanos > 0) - (nanos < 0)
 
 
-def _added(one: str, other: str | int) -> str:
-    return str(parse_quantity(one) + parse_quantity(other))
+def _added(one: Mapping[str, Any], other: Mapping[str, Any] | int) -> dict[str, str]:
+    return _made(_amount(one) + _amount(other))
 
 
-def _subtracted(one: str, other: str | int) -> str:
-    return str(parse_quantity(one) - parse_quantity(other))
+def _subtracted(one: Mapping[str, Any], other: Mapping[str, Any] | int) -> dict[str, str]:
+    return _made(_amount(one) - _amount(other))
 
 
-def _as_integer(text: str) -> int:
-    amount: Quantity = parse_quantity(text)
-    if not _is_integer(text):
-        raise ValueError(f"cannot convert value to integer: {text}")
-    return amount.value
+def _as_integer(value: Mapping[str, Any]) -> int:
+    if not _is_integer(value):
+        raise ValueError(f"cannot convert value to integer: {text_of(value, QUANTITY)}")
+    return _amount(value).value
 
 
-def _is_integer(text: str) -> bool:
-    return parse_quantity(text).nanos % 10**9 == 0
+def _is_integer(value: Mapping[str, Any]) -> bool:
+    amount = _amount(value)
+    return amount.nanos % 10**9 == 0 and -(2**63) <= amount.value < 2**63
 
 
 FUNCTIONS: Final[tuple[Function, ...]] = (
@@ -97,17 +110,22 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     ),
     Function("find", ("STRING", "STRING"), "STRING", _find),
     Function("findAll", ("STRING", "STRING"), "DYN", _find_all),
+    Function("findAll", ("STRING", "STRING", "INT"), "DYN", _find_some),
     Function("isQuantity", ("STRING",), "BOOL", _is_quantity, False),
-    Function("quantity", ("STRING",), "STRING", lambda text: str(parse_quantity(text)), False),
-    Function("sign", ("STRING",), "INT", _sign),
-    Function("isInteger", ("STRING",), "BOOL", _is_integer),
-    Function("asInteger", ("STRING",), "INT", _as_integer),
-    Function("asApproximateFloat", ("STRING",), "DOUBLE", lambda text: float(parse_quantity(text))),
-    Function("compareTo", ("STRING", "STRING"), "INT", _compare),
-    Function("isGreaterThan", ("STRING", "STRING"), "BOOL", lambda a, b: _compare(a, b) > 0),
-    Function("isLessThan", ("STRING", "STRING"), "BOOL", lambda a, b: _compare(a, b) < 0),
-    Function("add", ("STRING", "STRING"), "STRING", _added),
-    Function("add", ("STRING", "INT"), "STRING", _added),
-    Function("sub", ("STRING", "STRING"), "STRING", _subtracted),
-    Function("sub", ("STRING", "INT"), "STRING", _subtracted),
+    Function("quantity", ("STRING",), "MAP", lambda text: _made(parse_quantity(text)), False),
+    Function("sign", ("MAP",), "INT", _sign, False),
+    Function("isInteger", ("MAP",), "BOOL", _is_integer),
+    Function("asInteger", ("MAP",), "INT", _as_integer),
+    Function("asApproximateFloat", ("MAP",), "DOUBLE", lambda value: float(_amount(value))),
+    Function("compareTo", ("MAP", "MAP"), "INT", _compare),
+    Function("isGreaterThan", ("MAP", "MAP"), "BOOL", lambda a, b: _compare(a, b) > 0),
+    Function("isLessThan", ("MAP", "MAP"), "BOOL", lambda a, b: _compare(a, b) < 0),
+    Function("add", ("MAP", "MAP"), "MAP", _added),
+    Function("add", ("MAP", "INT"), "MAP", _added),
+    Function("sub", ("MAP", "MAP"), "MAP", _subtracted),
+    Function("sub", ("MAP", "INT"), "MAP", _subtracted),
+    *cel_networks.FUNCTIONS,
+    *cel_urls.FUNCTIONS,
+    *cel_versions.FUNCTIONS,
+    *cel_named_formats.FUNCTIONS,
 )  # fmt: skip

@@ -1,0 +1,52 @@
+"""Values of types that Kubernetes adds to CEL: maps with one entry, the type's name and a canonical text.
+
+The engine knows no types of ours. Equal values have equal texts, so that `==` says what it should.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+
+class Function(NamedTuple):
+    """One overload: parameter and result types by their CEL names, and what it does."""
+
+    name: str
+    parameters: tuple[str, ...]
+    result: str
+    does: Callable[..., Any]
+    is_member: bool = True
+
+
+def made(kind: str, text: str) -> dict[str, str]:
+    return {kind: text}
+
+
+def text_of(value: Mapping[str, Any], *kinds: str) -> str:
+    """The text of a value that is of one of these types; ValueError, as for any wrong argument, when it is none."""
+    if len(value) == 1:
+        for kind in kinds:
+            if isinstance(text := value.get(kind), str):
+                return text
+    raise ValueError("no such overload")
+
+
+def kind_of(value: Mapping[str, Any], *kinds: str) -> str:
+    """Which of these types it is of."""
+    found = next((kind for kind in kinds if kind in value), "")
+    text_of(value, found)
+    return found
+
+
+def succeeds(convert: Callable[..., Any]) -> Callable[..., bool]:
+    """The question whether a conversion works."""
+
+    def question(*arguments: Any) -> bool:
+        try:
+            convert(*arguments)
+        except ValueError:
+            return False
+        return True
+
+    return question
