@@ -100,8 +100,9 @@ def sharding(running: Components, api: Client) -> Iterator[str]:
     roles = [body for body in installation(Values({"controllers.sharding": True})) if body["metadata"]["name"] == "volcano-controllers-sharding"]
     assert {body["kind"] for body in roles} == {"ClusterRole", "ClusterRoleBinding"}
     apply(api, roles)
-    config = "shardy:volcano:0.0:1.0:false:1:4"
-    controllers = running.controllers("--controllers", "sharding-controller", "--shard-sync-period", "1s", "--scheduler-configs", config)
+    shares = ("shardy:volcano:0.0:1.0:false:1:4", "another:volcano:0.0:1.0:false:1:2")
+    chosen = [word for share in shares for word in ("--scheduler-configs", share)]
+    controllers = running.controllers("--controllers", "sharding-controller", "--shard-sync-period", "1s", *chosen)
     scheduler = running.scheduler("--scheduler-name", "shardy", "--scheduler-sharding-mode", "hard", "--scheduler-sharding-name", "shardy")
     yield "shardy"
     for process in (controllers, scheduler):
@@ -121,6 +122,20 @@ async def test_nodes_are_shared_out_among_schedulers(system: RealSystem, api: Cl
     desired = set(api.get(f"{SHARDS}/{sharding}").body["spec"]["nodesDesired"]) | set(shard["spec"]["nodesDesired"])
     assert {pod.spec.node_name for pod in system.pods("demo")} <= desired
     assert set(used) <= desired
+
+
+def test_shards_follow_their_configuration(api: Client, sharding: str, installed: str):
+    def sizes() -> dict[str, int]:
+        return {body["metadata"]["name"]: len(body["spec"]["nodesDesired"]) for body in api.get(SHARDS).body["items"]}
+
+    wait_for(lambda: sizes() == {"shardy": 4, "another": 2}, why=lambda: str(sizes()))
+    text = "schedulerConfigs:\n- {name: shardy, type: volcano, cpuUtilizationMin: 0, cpuUtilizationMax: 1, minNodes: 1, maxNodes: 3}\nshardSyncPeriod: 1s\n"
+    maps, name = f"/api/v1/namespaces/{installed}/configmaps", "volcano-sharding-configmap"
+    assert api.create(maps, {"metadata": {"name": name}, "data": {"sharding.yaml": text}}).status == 201
+
+    wait_for(lambda: sizes() == {"shardy": 3}, why=lambda: str(sizes()))
+
+    api.delete(f"{maps}/{name}")
 
 
 def test_hypernodes_are_found_by_labels_of_nodes(running: Components, api: Client, installed: str):
