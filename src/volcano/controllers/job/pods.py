@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from volcano.api.batch import (
@@ -35,19 +36,22 @@ FORWARDING_KEY: Final = "volcano.sh/job-forwarding"
 PREEMPTABLE_KEY: Final = "volcano.sh/preemptable"
 COOLDOWN_KEY: Final = "volcano.sh/cooldown-time"
 REVOCABLE_KEY: Final = "volcano.sh/revocable-zone"
+AT_A_TIME: Final = 1_000
+"""Pods made by one plan: a job of very many shows how far it is, and can be ended on the way."""
 BUDGET_KEYS: Final = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
 
 
 def missing_pods(view: JobView, plugins: list[Plugin]) -> list[Create]:
-    """Pods to make now: not there, and not held back by a task they depend on."""
-    creates: list[Create] = []
+    """Pods to make now: not there, and not held back by a task they depend on. Those made bring the next look."""
+    found = islice(_missing(view), AT_A_TIME)
+    return [Create(POD, build_pod(view, task, index, plugins=plugins)) for task, index in found]
+
+
+def _missing(view: JobView) -> Iterator[tuple[TaskSpec, int]]:
     for task in view.job.spec.tasks:
-        if not may_start(view, task):
-            continue
-        name = task_name(task)
-        missing = (i for i in range(task.replicas) if not view.name_is_taken(f"{view.job.name}-{name}-{i}"))
-        creates += [Create(POD, build_pod(view, task, index, plugins=plugins)) for index in missing]
-    return creates
+        if may_start(view, task):
+            name = f"{view.job.name}-{task_name(task)}"
+            yield from ((task, i) for i in range(task.replicas) if not view.name_is_taken(f"{name}-{i}"))
 
 
 def superfluous(view: JobView) -> list[Member]:

@@ -45,6 +45,15 @@ def test_no_pod_is_made_before_the_scheduler_lets_the_gang_in() -> None:
     assert world.pods() == {"j-worker-0": "Pending", "j-worker-1": "Pending"}
 
 
+def test_very_many_pods_are_made_by_several_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("volcano.controllers.job.pods.AT_A_TIME", 3)
+    world = submitted(a_task(name="a", replicas=5), a_task(name="b", replicas=5))
+
+    world.enqueue()
+
+    assert len(world.pods()) == 10
+
+
 def test_a_pod_carries_what_the_reference_puts_on_it() -> None:
     template = a_template(metadata={"labels": {"mine": "yes"}, "annotations": {"note": "kept", "scheduling.k8s.io/group-name": "no"}})
     template["spec"]["unheardOf"] = {"kept": True}
