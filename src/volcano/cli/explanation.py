@@ -164,6 +164,8 @@ def _never(facts: Facts, tasks: list[TaskFunnel], stage: str) -> str:
     """Why no waiting will help, or nothing: as nodes, queue limits and the job are now."""
     if stage == "queue":
         return ""
+    if stage == "gang" and (held := _held_by_own_gang(facts)):
+        return held
     for task in tasks:
         needed = _needed(facts, task.task)
         if not needed:
@@ -174,6 +176,18 @@ def _never(facts: Facts, tasks: list[TaskFunnel], stage: str) -> str:
         if task.funnel.holds < needed:
             return f"task {task.task} needs {needed} pods at once, all suitable nodes together hold {task.funnel.holds}"
     return _beyond_capability(facts)
+
+
+def _held_by_own_gang(facts: Facts) -> str:
+    """A task that comes after another is not there while the gang is placed: it must not be needed for it."""
+    spec = facts.job.get("spec") or {}
+    tasks = spec.get("tasks") or ()
+    later = [task for task in tasks if (task.get("dependsOn") or {}).get("name")]
+    at_once, least = _total([task for task in tasks if task not in later]), spec.get("minAvailable", 0)
+    if not later or least <= at_once:
+        return ""
+    names = " and ".join(f"{task.get('name', '')} (after {', '.join(task['dependsOn']['name'])})" for task in later)
+    return f"minAvailable {least} needs {names} from the start, but only {at_once} pods come before; lower minAvailable"
 
 
 def _needed(facts: Facts, task_name: str) -> int:

@@ -235,6 +235,18 @@ def test_a_gang_that_runs_says_why_its_further_pods_wait():
     assert explain(given).reason == message
 
 
+def test_a_gang_that_needs_a_task_which_waits_for_the_gang_never_runs():
+    job = a_job(replicas=1)
+    job["spec"]["tasks"].append({**job["spec"]["tasks"][0], "name": "second", "dependsOn": {"name": ["worker"]}})
+    job["spec"]["minAvailable"] = 2
+    why = Why("gang", "NotEnoughPods", message="not enough pods")
+
+    found = explain(facts(job, a_group(why=why), nodes=[a_node("n1")]))
+
+    assert found.verdict == NEVER
+    assert "minAvailable 2 needs second (after worker) from the start" in found.never_because
+
+
 # -- what the scheduler would do next -------------------------------------------------------------------------------
 def test_whom_the_scheduler_would_preempt_for_the_job_is_named():
     given = facts(a_job(), a_group(), nodes=[a_node("n1")], pods=[a_pod("n1", job="low", cpu="8")])
