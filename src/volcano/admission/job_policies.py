@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from volcano.api.batch import Action, BusEvent, LifecyclePolicy
+from volcano.api.durations import DurationError, parse_duration
 
 USER_EVENTS: Final = (
     BusEvent.ANY,
@@ -69,4 +70,13 @@ def _flaw(policy: LifecyclePolicy, seen: set[str], codes: set[int]) -> str:
         return "0 is not a valid error code"
     if policy.exit_code is not None and policy.exit_code in codes:
         return f"duplicate exitCode {policy.exit_code}"
+    return _untimely(policy)
+
+
+def _untimely(policy: LifecyclePolicy) -> str:
+    try:
+        if policy.timeout is not None:
+            parse_duration(policy.timeout)
+    except DurationError as error:
+        return f"invalid policy timeout: {error}"
     return ""

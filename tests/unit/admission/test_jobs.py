@@ -66,6 +66,10 @@ REFUSED = {
         policies({"event": "PodFailed", "action": "AbortJob"}, {"events": ["PodFailed"], "action": "RestartJob"}), "duplicate",
     ),
     "exit code zero": (policies({"exitCode": 0, "action": "AbortJob"}), "0 is not a valid error code"),
+    "a timeout that is none": (
+        policies({"event": "PodFailed", "action": "AbortJob", "timeout": "3 apples"}),
+        "invalid policy timeout: time: ",
+    ),
     "an exit code twice": (
         policies({"exitCode": 1, "action": "AbortJob"}, {"exitCode": 1, "action": "RestartJob"}), "duplicate exitCode 1",
     ),
