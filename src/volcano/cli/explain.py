@@ -12,7 +12,7 @@ from volcano.cli.dry_run import answer_to
 from volcano.cli.explanation import LATER, NOTHING, Explanation, Facts, TaskFunnel, explain, foreseen
 from volcano.cli.failures import Failed
 from volcano.cli.output import as_text, form_of
-from volcano.cli.resources import JOBS, NODES, POD_GROUPS, PODS, QUEUES
+from volcano.cli.resources import EVENTS, JOBS, NODES, POD_GROUPS, PODS, QUEUES
 
 CAUSES_SHOWN = 4
 NAMES_SHOWN = 8
@@ -56,6 +56,7 @@ def gather(connection: Connection, namespace: str, name: str) -> Facts:
         connection.list(NODES),
         connection.list(PODS),
         priorities,
+        connection.list(EVENTS, namespace, fieldSelector=f"involvedObject.uid={job['metadata']['uid']}"),
     )
 
 

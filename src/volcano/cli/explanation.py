@@ -66,6 +66,7 @@ class Facts(msgspec.Struct, frozen=True):
     nodes: Sequence[JSON]
     pods: Sequence[JSON]
     priorities: Mapping[str, int] = {}
+    events: Sequence[JSON] = ()  # about the job
 
 
 def explain(facts: Facts) -> Explanation:
@@ -124,10 +125,25 @@ def _first_reason(facts: Facts, queue: QueueView, tasks: list[TaskFunnel]) -> tu
         return "", Why("", "", message="all its pods are placed")
     if _group_phase(facts) in ("", "Pending"):
         return "enqueue", Why("enqueue", "NotLookedAtYet", message="the scheduler has not admitted it to its queue yet")
+    refused = _refused(facts)
+    if refused:
+        return "admission", Why("admission", "FailedCreate", message=refused)
     told = _told_of_pods(facts)
     return "fit", Why(
         "fit", "Unschedulable" if told else "NotLookedAtYet", message=told or "its pods have not been tried yet"
     )
+
+
+def _refused(facts: Facts) -> str:
+    """What the API server said when the job's pods were to be made, while there are none."""
+    if any(_is_mine(facts, pod) for pod in facts.pods):
+        return ""
+    failed = [event for event in facts.events if event.get("reason") == "FailedCreate"]
+    return str(max(failed, key=_last_seen).get("message") or "") if failed else ""
+
+
+def _last_seen(event: JSON) -> str:
+    return str(event.get("lastTimestamp") or event["metadata"].get("creationTimestamp") or "")
 
 
 def _told_of_pods(facts: Facts) -> str:

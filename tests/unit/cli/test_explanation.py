@@ -247,6 +247,16 @@ def test_a_gang_that_needs_a_task_which_waits_for_the_gang_never_runs():
     assert "minAvailable 2 needs second (after worker) from the start" in found.never_because
 
 
+def test_pods_that_the_api_server_refuses_are_told_with_its_words():
+    message = 'Failed to create Pod default/demo-worker-0: no PriorityClass with name nope was found'
+    event = {"metadata": {}, "reason": "FailedCreate", "message": message, "lastTimestamp": "2026-01-01T00:00:00Z"}
+    given = msgspec.structs.replace(facts(a_job(), a_group(), nodes=[a_node("n1")]), events=[event])
+
+    found = explain(given)
+
+    assert (found.stage, found.reason) == ("admission", message)
+
+
 # -- what the scheduler would do next -------------------------------------------------------------------------------
 def test_whom_the_scheduler_would_preempt_for_the_job_is_named():
     given = facts(a_job(), a_group(), nodes=[a_node("n1")], pods=[a_pod("n1", job="low", cpu="8")])
