@@ -22,7 +22,7 @@ import msgspec
 
 from volcano.agent.cgroups import Cgroups
 from volcano.agent.container_care import ContainerCare
-from volcano.agent.environment import Missing, References
+from volcano.agent.environment import Missing
 from volcano.agent.images import CommandLine, NoImage, command_line
 from volcano.agent.names import Names
 from volcano.agent.network import NetworkUnavailable
@@ -46,14 +46,13 @@ from volcano.agent.pod_events import (
     Unprepared,
     Unstarted,
 )
+from volcano.agent.pod_files import PodFiles, SandboxedPod
 from volcano.agent.pod_lifecycle import LOST, LOST_MESSAGE
 from volcano.agent.process_settings import ProcessSettings
 from volcano.agent.runtime import Report
-from volcano.agent.service_account import with_token
 from volcano.agent.supervisor_client import SupervisorClient, SupervisorError
 from volcano.agent.supervisor_protocol import Order, Record
 from volcano.agent.timers import Timers
-from volcano.agent.volume_files import is_made_of_files, token_life
 from volcano.agent.volumes import Volumes
 from volcano.api.errors import ApiError
 from volcano.api.kubelet import AgentContainer, AgentPod, Handler
@@ -66,26 +65,9 @@ TIERS: Final = {
     "user": "pods run in namespaces of their own (user, mount, UTS, IPC, PID)",
     "none": "pods are plain processes: this machine does not let its user make namespaces",
 }
-REFRESH: Final = timedelta(seconds=60)
-RENEWED_AFTER: Final = 0.8
-"""Of a token's life."""
 STARTING_AT_ONCE: Final = 16
 LONGEST_HOOK: Final = timedelta(minutes=5)
 LEAST_GRACE: Final = timedelta(seconds=2)
-
-
-class SandboxedPod:
-    """What is kept of a pod between its commands."""
-
-    def __init__(self, pod: AgentPod) -> None:
-        self.pod = pod
-        self.references = References()
-        self.volumes: dict[str, str] = {}
-        self.has_token = False  # one that it does not ask for itself
-        self.renewal: datetime | None = None  # when its tokens are made anew
-        self.address = ""
-        self.preparing: asyncio.Task[None] | None = None
-        self.has_turn = False
 
 
 class ProcessRuntime:
@@ -95,7 +77,9 @@ class ProcessRuntime:
 
     def __init__(self, client: Client, clock: Clock, settings: ProcessSettings) -> None:
         self._clock, self._settings = clock, settings
-        self._volumes = Volumes(client, settings.pods, settings.memory)
+        self._files = PodFiles(
+            Volumes(client, settings.pods, settings.memory), clock, host_address=settings.host_address
+        )
         self._places = Places(settings)
         self._care = ContainerCare(clock, self.execute, lambda uid, event: self._report(uid, event))
         self._supervisor = SupervisorClient(
@@ -132,7 +116,7 @@ class ProcessRuntime:
             "agent.volcano.sh/limits": limits,
         }
         log.info("%s; network %s; %s", TIERS[self._supervisor.tier], network, limits)
-        self._background = {self._go(self._timers.run()), self._go(self._refresh_volumes())}
+        self._background = {self._go(self._timers.run()), self._go(self._files.keep_fresh(self._pods))}
 
     async def close(self) -> None:
         self._is_closed = True
@@ -229,12 +213,7 @@ class ProcessRuntime:
         await self._take_turn(kept)
         try:
             kept.address = await self._connections.connect(pod)
-            kept.has_token = self._isolation().mounts and await self._volumes.gives_token(pod)
-            kept.pod = with_token(pod) if kept.has_token else pod
-            kept.references = await self._volumes.references(
-                kept.pod, address=kept.address, host_address=self._settings.host_address
-            )
-            await self._make_volumes(kept)
+            await self._files.prepare(kept, pod, can_mount=self._isolation().mounts)
             self._write_names(pod, kept)
         except Missing as error:
             self._end_turn(kept)
@@ -256,28 +235,6 @@ class ProcessRuntime:
         if kept is not None and kept.has_turn:
             kept.has_turn = False
             self._turns.release()
-
-    async def _make_volumes(self, kept: SandboxedPod) -> None:
-        kept.volumes = await self._volumes.make(kept.pod, kept.references)
-        life = token_life(kept.pod)
-        kept.renewal = self._clock.now() + life * RENEWED_AFTER if life is not None else None
-
-    async def _refresh_volumes(self) -> None:
-        """What ConfigMaps and Secrets hold now reaches running pods sooner or later, as a kubelet does it."""
-        while True:
-            await self._clock.sleep(REFRESH)
-            self._volumes.look_again()
-            for kept in list(self._pods.values()):
-                if any(is_made_of_files(volume) for volume in kept.pod.spec.volumes):
-                    with contextlib.suppress(Missing, ApiError, OSError):
-                        await self._refresh(kept)
-
-    async def _refresh(self, kept: SandboxedPod) -> None:
-        fresh = await self._volumes.references(kept.pod, address=kept.address, host_address=self._settings.host_address)
-        is_due = kept.renewal is not None and self._clock.now() >= kept.renewal
-        if fresh != kept.references or is_due:
-            kept.references = fresh
-            await self._make_volumes(kept)
 
     def _probe_resumed(self, pod: AgentPod) -> None:
         """Containers that ran before the agent started are asked from here on."""
@@ -363,7 +320,7 @@ class ProcessRuntime:
         kept = self._pods.get(pod.uid)
         if kept is None:
             raise Missing(f"pod {pod.name} is not prepared on this node")
-        container = (with_token(pod) if kept.has_token else pod).container(name)
+        container = kept.seen(pod).container(name)
         assert container is not None, "a pod's containers do not change"
         return order_for(
             pod,

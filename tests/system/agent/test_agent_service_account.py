@@ -89,7 +89,7 @@ async def test_a_token_is_made_anew_before_it_ends_and_the_pod_sees_it(machine):
     assert kept.renewal > machine.clock.now()
 
     kept.renewal = machine.clock.now()
-    await machine.runtime._refresh(kept)
+    await machine.runtime._files.refresh(kept)
 
     assert terminated(await machine.finished("long"))["exitCode"] == 0
     assert kept.renewal > machine.clock.now()
