@@ -10,6 +10,7 @@ from typing import Final
 
 from volcano.admission.job_policies import CHOICES, USER_ACTIONS, USER_EVENTS
 from volcano.admission.policy_rules import (
+    DURATION,
     NOTHING,
     QUALIFIED,
     SUBDOMAIN,
@@ -80,6 +81,9 @@ POLICY_RULES: Final = (
         "duplicate event across different policies",
     ),
     Rule(f"LIST.all(p, !has(p.exitCode) || {_SAME_CODE}.size() == 1)", "duplicate exitCode"),
+    Rule(
+        f"LIST.all(p, !has(p.timeout) || p.timeout.matches('^[+-]?(0|{DURATION})$'))", "invalid policy timeout"
+    ),
     Rule(
         "!LIST.exists(p, '*' in EVENTS) || LIST.all(p, EVENTS.all(e, e == '*'))",
         "if there's * here, no other policy should be here",

@@ -30,6 +30,7 @@ def given(path: str, otherwise: str) -> str:
 
 SUBDOMAIN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 QUALIFIED: Final = "^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$"
+DURATION: Final = r"(([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+"
 NOTHING: Final = "quantity('0')"
 DEEPEST: Final = 16
 """How many layers of a graph are taken off to find what is left: a cycle, and what waits for it."""
@@ -260,7 +261,6 @@ JOBFLOW_RULES: Final = (
 
 # -- CronJob ------------------------------------------------------------------------------------------------------
 _DESCRIPTORS: Final = "yearly|annually|monthly|weekly|daily|midnight|hourly"
-_DURATION: Final = r"[+]?(([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|µs|ms|s|m|h))+"
 CRONJOB_VARIABLES: Final[Mapping[str, str]] = {
     "schedule": given("object.spec.schedule", "''"),
     "zone": given("object.spec.timeZone", "'UTC'"),
@@ -272,7 +272,8 @@ CRONJOB_RULES: Final = (
         "spec.schedule: Invalid value: cannot use TZ or CRON_TZ in schedule, use timeZone instead",
     ),
     Rule(
-        f"!variables.schedule.startsWith('@') || variables.schedule.matches('^@({_DESCRIPTORS}|every {_DURATION})$')",
+        "!variables.schedule.startsWith('@') "
+        f"|| variables.schedule.matches('^@({_DESCRIPTORS}|every [+]?{DURATION})$')",
         "spec.schedule: Invalid value: unrecognized descriptor, or failed to parse duration",
     ),
     Rule(
