@@ -42,11 +42,20 @@ class DataDirectoryInUse(click.ClickException):
     """Another `volcano up` holds the data directory."""
 
 
+class UnusableDataDirectory(click.ClickException):
+    """Nothing can be kept there."""
+
+
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Keep a second system away from this data directory for as long as this process lives."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise UnusableDataDirectory(
+            f"nothing can be kept in {folder}: {error.strerror}; choose another --data-dir"
+        ) from error
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -183,6 +192,8 @@ def up_command(context: click.Context, /, **flags: Any) -> None:
       volcano up --nodes 4 --node-cpu 4 --node-memory 8Gi
       volcano up --ephemeral --simulated-nodes 1000
     """
+    if flags["scheduler_conf"] and not Path(flags["scheduler_conf"]).is_file():
+        raise click.BadParameter(f"there is no file {flags['scheduler_conf']}", param_hint="--scheduler-conf")
     log_to_stderr(flags["verbosity"] or -1)  # what matters is told line by line; details are asked for
     nodes = NodeOptions(**{name: flags[name] for name in NodeOptions.__struct_fields__})
     explicit = context.get_parameter_source("nodes") == ParameterSource.COMMANDLINE
