@@ -51,7 +51,8 @@ def discover(api: Client) -> dict[tuple[str, str], tuple[str, bool]]:
     groups = [group["preferredVersion"]["groupVersion"] for group in api.get("/apis").body["groups"]]
     found = {}
     for version in ("v1", *groups):
-        for row in api.get(f"/api/{version}" if version == "v1" else f"/apis/{version}").body["resources"]:
+        answer = api.get(f"/api/{version}" if version == "v1" else f"/apis/{version}")
+        for row in answer.body["resources"] if answer.status == 200 else ():  # a new group is named before it is served
             if "/" not in row["name"]:
                 found[version, row["kind"]] = (row["name"], row["namespaced"])
     return found

@@ -18,7 +18,7 @@ import yaml
 
 from .control_plane import tool
 
-RELEASE = "v1.13.0"
+RELEASE = "v1.15.1"
 MODULE = "volcano.sh/volcano"
 TIME, LATER = "2026-01-02T03:04:05Z", "2026-01-02T04:05:06Z"
 JSONObject = dict[str, Any]
