@@ -86,8 +86,13 @@ def _job_from_file(path: str) -> JSON:
         raise Failed(f"failed to read file, err: open {path}: {(error.strerror or str(error)).lower()}") from error
     except (ManifestError, UnicodeDecodeError) as error:
         raise Failed(f"failed to decode file, err: {error}") from error
-    if not documents or documents[0]["kind"] != JOBS.kind:
+    if not documents:
         raise Failed(f"failed to decode file, err: {path} holds no Job")
+    if (kind := documents[0]["kind"]) != JOBS.kind:
+        raise Failed(
+            f"failed to decode file, err: {path} begins with a {kind}, and only a Job is taken here; "
+            f"kubectl apply -f {path} takes everything in it"
+        )
     return documents[0]
 
 
