@@ -287,6 +287,39 @@ def test_the_definitions_are_brought_up_to_date_in_place(upgraded: tuple[Cluster
     assert {name for name in ours if found[name] != ours[name]} == set()
 
 
+def test_every_field_of_a_release_is_known_here():
+    try:
+        released = released_definitions(RELEASE)
+    except Unavailable as error:
+        pytest.skip(str(error))
+    ours = {body["metadata"]["name"]: _schemas_of(body) for body in crd_manifests()}
+
+    lost = [
+        f"{body['metadata']['name']} {version}{path}"
+        for body in released
+        for version, schema in _schemas_of(body).items()
+        for path in _unknown(schema, ours.get(body["metadata"]["name"], {}).get(version))
+    ]
+
+    assert lost == []
+
+
+def _schemas_of(definition: dict[str, Any]) -> dict[str, Any]:
+    return {version["name"]: version["schema"]["openAPIV3Schema"] for version in definition["spec"]["versions"]}
+
+
+def _unknown(theirs: dict[str, Any], ours: Any, path: str = "") -> Iterator[str]:
+    """Fields that would be pruned."""
+    if not isinstance(ours, dict):
+        yield path
+    elif path != ".metadata" and not ours.get("x-kubernetes-preserve-unknown-fields"):
+        for name, schema in theirs.get("properties", {}).items():
+            yield from _unknown(schema, ours.get("properties", {}).get(name, ours.get("additionalProperties")), f"{path}.{name}")
+        for inside in ("items", "additionalProperties"):
+            if isinstance(theirs.get(inside), dict):
+                yield from _unknown(theirs[inside], ours.get(inside), f"{path}[]")
+
+
 def test_no_object_is_rewritten_or_loses_anything(upgraded: tuple[Cluster, dict[str, str]]):
     cluster, _ = upgraded
     rules = schemas()

@@ -91,6 +91,8 @@ COPIED: Final = (
     "type", "format", "enum", "default", "required",
     "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type",
 )  # fmt: skip
+EARLIER: Final = {"io.k8s.api.core.v1.PodSpec": ("workloadRef",)}
+"""Fields that Kubernetes has given up and Volcano's definitions still name: kept, so that an upgrade loses nothing."""
 
 
 def struct_schema(struct: type[msgspec.Struct]) -> JSON:
@@ -159,7 +161,10 @@ def inline(name: str, depth: int = 0) -> JSON:
         return dict(FREE)
     if depth > MAX_DEPTH:
         raise RecursionError(f"{name} refers to itself")
-    return _inline_schema(core_schema(name), depth + 1)
+    found = _inline_schema(core_schema(name), depth + 1)
+    if name in EARLIER:
+        found["properties"] |= {field: dict(FREE) for field in EARLIER[name]}
+    return found
 
 
 def _inline_schema(schema: JSON, depth: int) -> JSON:
