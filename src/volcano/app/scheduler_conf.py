@@ -64,7 +64,8 @@ def load_registry(plugins_dir: str = "") -> Registry:
         actions[point.name] = point.load()
     for path in sorted(Path(plugins_dir).glob("*.py")) if plugins_dir else ():
         if not path.stem.startswith("_"):
-            plugins[path.stem] = _plugin_of_file(path)
+            found = _plugin_of_file(path)
+            plugins[found.name] = found
     return Registry(plugins, actions)
 
 
@@ -84,7 +85,7 @@ def _plugin_of_file(path: Path) -> type[Plugin]:
     ]
     if len(found) != 1:
         raise PluginError(f"{path} must define exactly one subclass of Plugin, not {len(found)}")
-    return _plugin_class(found[0], path.stem)
+    return _plugin_class(found[0], found[0].__dict__.get("name") or path.stem.replace("_", "-"))
 
 
 def _plugin_class(found: Any, name: str) -> type[Plugin]:

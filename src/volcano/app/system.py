@@ -64,6 +64,7 @@ class SystemSettings(msgspec.Struct, frozen=True):
 
     scheduler_conf: str = ""  # a file; the ConfigMap when empty
     scheduler_configmap: str = SCHEDULER_CONFIGMAP
+    plugins_dir: str = ""
     scheduler_names: tuple[str, ...] = ("volcano",)
     adopt_plain_pods: bool = True
     root_certificate: str = ""  # by which pods know the API server
@@ -153,6 +154,7 @@ class System:
         return SchedulerSettings(
             scheduler_conf=chosen.scheduler_conf,
             scheduler_configmap="" if chosen.scheduler_conf else chosen.scheduler_configmap,
+            plugins_dir=chosen.plugins_dir,
             scheduler_names=chosen.scheduler_names,
             adopt_plain_pods=chosen.adopt_plain_pods,
         )

@@ -28,6 +28,7 @@ from volcano.apiserver.sqlite_store import SqliteStore, UnusableFile
 from volcano.app.admission_plug import VolcanoAdmission
 from volcano.app.component import log_to_stderr, run_until_signalled
 from volcano.app.nodes import NodeOptions, node_options, process_settings, simulated_settings
+from volcano.app.scheduler_conf import PluginError, load_registry
 from volcano.app.settings import DEFAULT_PORT, SCHEDULER_CONFIGMAP, data_directory
 from volcano.app.system import AgentMaker, System, SystemSettings
 from volcano.app.teller import Teller
@@ -178,6 +179,7 @@ def process_agent(
               help="Port of the API server; a free one if it is taken.")  # fmt: skip
 @click.option("--ephemeral", is_flag=True, help="Keep objects in memory only.")
 @click.option("--scheduler-conf", default="", help="A volcano-scheduler.conf; changes are taken up as they are saved.")
+@click.option("--plugins-dir", default="", help="A directory of scheduler plugins, one Python file each.")
 @click.option("--scheduler-configmap", default=SCHEDULER_CONFIGMAP, show_default=True, metavar="NS/NAME:KEY")
 @click.option("--keep-pods", is_flag=True, help="Leave pods running at the end; the next `up` finds them again.")
 @click.option("-v", "--v", "verbosity", type=int, default=0, help="Log verbosity.")
@@ -194,16 +196,28 @@ def up_command(context: click.Context, /, **flags: Any) -> None:
     """
     if flags["scheduler_conf"] and not Path(flags["scheduler_conf"]).is_file():
         raise click.BadParameter(f"there is no file {flags['scheduler_conf']}", param_hint="--scheduler-conf")
+    _check_plugins(flags["plugins_dir"])
     log_to_stderr(flags["verbosity"] or -1)  # what matters is told line by line; details are asked for
     nodes = NodeOptions(**{name: flags[name] for name in NodeOptions.__struct_fields__})
     explicit = context.get_parameter_source("nodes") == ParameterSource.COMMANDLINE
     run_until_signalled(lambda: _up(nodes, flags, explicit=explicit))
 
 
+def _check_plugins(folder: str) -> None:
+    if folder and not Path(folder).is_dir():
+        raise click.BadParameter(f"there is no directory {folder}", param_hint="--plugins-dir")
+    try:
+        load_registry(folder)
+    except PluginError as error:
+        raise click.ClickException(str(error)) from error
+
+
 async def _up(nodes: NodeOptions, flags: dict[str, Any], *, explicit: bool) -> None:
     folder, clock = data_directory(flags["data_dir"]), SystemClock()
     settings = SystemSettings(
-        scheduler_conf=flags["scheduler_conf"], scheduler_configmap=flags["scheduler_configmap"]
+        scheduler_conf=flags["scheduler_conf"],
+        scheduler_configmap=flags["scheduler_configmap"],
+        plugins_dir=flags["plugins_dir"],
     )
     began = clock.monotonic()
     async with running_system(

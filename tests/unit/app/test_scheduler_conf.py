@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
@@ -132,3 +134,9 @@ def test_every_flag_of_the_scheduler_is_understood():
     assert settings.node_selector == (("pool", "a"), ("pool", "b"))
     assert settings.admits_by_gate
     assert settings.scheduler_names == ("volcano",)
+
+
+def test_the_example_plugin_is_found_by_the_name_its_page_gives_it():
+    examples = Path(__file__).resolve().parents[3] / "examples" / "plugins"
+
+    assert load_registry(str(examples)).plugins["night-shift"].name == "night-shift"
