@@ -20,14 +20,14 @@ class Candidates:
         session = self._session
         filtered = session.nodes.filtered(task)
         hopeful: Mask = ~filtered.aborted
-        errors = session.record.fit_errors.get(task.job_id, {}).get(task.uid)
-        if errors is not None and errors.unresolvable is not None:
-            hopeful &= ~errors.unresolvable
-        if not filtered.local and task.role and self._remembers:
+        if task.role and self._remembers:
             key = (task.job_id, task.role)
             if key in self._hopeless:
                 hopeful &= ~self._hopeless[key]
             self._hopeless[key] = ~hopeful
+        errors = session.record.fit_errors.get(task.job_id, {}).get(task.uid)
+        if errors is not None and errors.unresolvable is not None:
+            hopeful &= ~errors.unresolvable
         return hopeful
 
 

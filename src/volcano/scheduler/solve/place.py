@@ -35,6 +35,7 @@ class Placement:
             self._within = session.domain_columns.mask_of(domain.name)
         self._seen_failing: dict[str, Mask] = {}  # by role; remembered for the attempt, as Volcano does
         self._remembers = session.config.arguments_of("allocate").flag("predicateErrorCacheEnable", True)
+        self._mixed: frozenset[str] = frozenset()  # roles whose tasks differ: what refused one then refuses the next
         self._running_domain = sub_job.allocated_domain
         self.statement = Statement(session)
         self.reached = 0  # tasks that could be placed, whether or not that was enough
@@ -44,6 +45,8 @@ class Placement:
         if self._nodes_count() == 0:
             return None
         ask = self._session.ask
+        if self._remembers:
+            self._mixed = line.mixed
         while line:
             task = line.pop()
             goes_on = self._try(task, 1 + len(line))
@@ -79,7 +82,8 @@ class Placement:
         if refusal is not None:
             self._note(task, FitErrors(self._nodes_count(), Counter({refusal.message: self._nodes_count()})))
             return self._continues()
-        contest = self._contests.of(task) if self._contests is not None else None
+        alike = task.role not in self._mixed
+        contest = self._contests.of(task) if self._contests is not None and alike else None
         if contest is not None:
             if self._put_by_contest(task, contest, expected):
                 return True
@@ -105,7 +109,7 @@ class Placement:
             alone: Mask = np.zeros(len(session.table), dtype=bool)
             alone[row] = True
             return alone
-        if not filtered.local and task.role and self._remembers:
+        if task.role and self._remembers and (not filtered.local or task.role in self._mixed):
             failing = self._seen_failing.get(task.role)
             if failing is not None:
                 passing &= ~failing

@@ -13,10 +13,12 @@ from volcano.scheduler.model import Job, Status, SubJob, Task
 class TaskLine:
     """Waiting tasks, the first one next. The order of tasks is fixed while they wait, so one sort will do."""
 
-    __slots__ = ("_waiting",)
+    __slots__ = ("_waiting", "mixed")
 
     def __init__(self, session: Session, tasks: Iterable[Task]) -> None:
         before = session.ask.task_before
+        tasks = list(tasks)
+        self.mixed = mixed_roles(tasks)
 
         def compare(one: Task, other: Task) -> int:
             return -1 if before(one, other) else 1
@@ -36,6 +38,7 @@ class TaskLine:
     def copy(self) -> TaskLine:
         copied = TaskLine.__new__(TaskLine)
         copied._waiting = self._waiting.copy()
+        copied.mixed = self.mixed
         return copied
 
     def clear(self) -> None:
@@ -90,6 +93,16 @@ class Worksheet:
         if difference:
             return difference
         return -1 if self._session.ask.sub_job_before(mine, theirs) else 1
+
+
+def mixed_roles(tasks: Iterable[Task]) -> frozenset[str]:
+    """The roles whose tasks are not all alike."""
+    first: dict[str, int] = {}
+    mixed = set()
+    for task in tasks:
+        if task.role and first.setdefault(task.role, task.shape.number) != task.shape.number:
+            mixed.add(task.role)
+    return frozenset(mixed)
 
 
 def required_sub_jobs(session: Session, job: Job) -> frozenset[str]:

@@ -53,6 +53,21 @@ def test_a_role_that_fails_stops_the_job_only_if_its_minimum_is_not_met() -> Non
     assert too_few.schedule(plugins="gang").binds == {}
 
 
+def test_a_node_that_refused_a_larger_task_of_a_role_is_not_asked_about_a_smaller_one() -> None:
+    def given(*, role: str, remembers: bool) -> dict[str, str]:
+        found = cluster(nodes={"n1": "cpu=2", "n2": "cpu=4"}, jobs={"j": gang(2, each="cpu=1", roles=(role,))})
+        larger = next(pod for pod in found.objects["pods"] if pod["metadata"]["name"] == "j-0")
+        larger["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "4"
+        arguments = {"allocate": {"predicateErrorCacheEnable": remembers}}
+        return found.schedule(plugins="gang, predicates", configurations=arguments).binds
+
+    both = {"j-0": "n2", "j-1": "n1"}
+
+    assert given(role="worker", remembers=True) == {}
+    assert given(role="worker", remembers=False) == both
+    assert given(role="", remembers=True) == both
+
+
 def test_room_that_others_are_leaving_is_promised_not_given() -> None:
     leaving = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
     given = cluster(nodes={"n1": "cpu=1"}, jobs={"old": running(["n1"]), "new": gang(1)})
