@@ -128,10 +128,11 @@ class KubeletServer:
             return present is not None and present.attempt == attempt and present.is_live
 
         response = web.StreamResponse(headers={"content-type": "text/plain"})
-        await response.prepare(request)
-        async for piece in read_log(path, query, self._clock, is_live):
-            await response.write(piece)
-        await response.write_eof()
+        with contextlib.suppress(ConnectionError):  # whoever followed it has gone away
+            await response.prepare(request)
+            async for piece in read_log(path, query, self._clock, is_live):
+                await response.write(piece)
+            await response.write_eof()
         return response
 
     def _log_query(self, request: web.Request) -> LogQuery:
