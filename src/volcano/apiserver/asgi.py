@@ -12,6 +12,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.utils import ClientDisconnected
 
 from volcano.api.errors import ApiError, BadRequest, Timeout, TooLarge
 from volcano.apiserver.app import LARGEST_BODY, ApiServer
@@ -186,7 +187,7 @@ class AsgiApp:
         except (ApiError, Refusal) as error:
             refusal = error if isinstance(error, ApiError) else BadRequest(str(error))
             await _refuse(scope, send, error_reply(refusal))
-            return
+            raise ClientDisconnected from error  # the library takes a mere return after a refusal for a mistake
         await relay(receive, send)
 
     def _bodiless(self, scope: Scope) -> Request:
