@@ -53,7 +53,8 @@ class Contest:
 
     def _fits(self, task: Task, view: NodeView) -> npt.NDArray[np.int8]:
         now, later = fits_in(task.request, view.idle), fits_in(task.request, view.future_idle)
-        fit: npt.NDArray[np.int8] = np.where(now, NOW, np.where(later, LATER, 0)).astype(np.int8)
+        # What is free may be promised to somebody: then there is no room, neither now nor later.
+        fit: npt.NDArray[np.int8] = np.where(later, np.where(now, NOW, LATER), 0).astype(np.int8)
         for cause, _ in self._nodes.causes(task, view):
             fit[cause.refused] = 0
         return fit

@@ -80,6 +80,24 @@ def test_room_that_others_are_leaving_is_promised_not_given() -> None:
     assert outcome.decisions.why["default/new"].stage == "wait"
 
 
+def test_what_is_free_but_promised_is_not_given_to_another() -> None:
+    given = cluster(
+        nodes={"n1": "cpu=6"},
+        jobs={
+            "old": running(["n1"], each="cpu=2"),
+            "promised": gang(1, each="cpu=5", priority=100),
+            "late": gang(1, each="cpu=3"),
+        },
+    )
+    leaving = next(pod for pod in given.objects["pods"] if pod["metadata"]["name"] == "old-0")
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+
+    outcome = given.schedule(plugins="priority, gang, predicates")
+
+    assert outcome.binds == {}
+    assert outcome.pipelined == {"promised-0": "n1"}
+
+
 def test_a_pod_that_was_nominated_to_a_node_goes_there() -> None:
     given = cluster(nodes={f"n{i}": "cpu=4" for i in range(5)}, jobs={"a": gang(1, status={"nominatedNodeName": "n3"})})
 
