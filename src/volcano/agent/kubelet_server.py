@@ -20,7 +20,7 @@ from volcano.agent.attach_session import AttachSession
 from volcano.agent.client_channels import TRUE, client_channels, open_socket
 from volcano.agent.exec_session import ExecSession
 from volcano.agent.logs import LogQuery, parse_stamp, read_log
-from volcano.agent.pod_lifecycle import Pod, Running
+from volcano.agent.pod_lifecycle import Pod, Running, Waiting
 from volcano.agent.port_forward import forward_ports
 from volcano.agent.spdy_forward import VERSIONS, Connection, SpdyForward
 from volcano.agent.upgrade import choose_version, upgraded, wants_spdy
@@ -273,7 +273,10 @@ def _no_log(known: KnownPod, name: str, *, previous: bool) -> str:
     pod = known.pod
     if previous:
         return f'previous terminated container "{name}" in pod "{pod.name}" not found\n'
-    return f'container "{name}" in pod "{pod.name}" is waiting to start: ContainerCreating\n'
+    container = known.record.container(name)
+    waiting = container.state if container is not None else None
+    reason = waiting.reason if isinstance(waiting, Waiting) else "ContainerCreating"
+    return f'container "{name}" in pod "{pod.name}" is waiting to start: {reason}\n'
 
 
 def _live_attempt(known: KnownPod, name: str) -> int:
