@@ -65,6 +65,11 @@ class Sending:
         for record in commitment.records:
             self.recorder.record(record)
 
+    @property
+    def backlog(self) -> int:
+        """How much of what was decided is still being sent."""
+        return len(self._tasks)
+
     def write_once(self, name: str, patch: Patch) -> None:
         """Unless something of this name is just being written."""
         if name not in self._once:

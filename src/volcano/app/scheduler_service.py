@@ -45,6 +45,7 @@ PATIENCE: Final = timedelta(milliseconds=100)
 EAGER_TURNS: Final = 10
 TURNS_PER_SECOND: Final = 20
 """Something that happens now and then is looked at immediately; in a stream of changes each turn takes many of them."""
+BACKLOG: Final = 64
 QUEUE_TRIES: Final = 60
 SECOND: Final = timedelta(seconds=1)
 
@@ -196,6 +197,8 @@ class SchedulerService:
                 return
             # A change rarely comes alone; and the busier, the longer others may work in between.
             rest = max(self._last_turn / 2, self._eagerness.wait(self.clock.monotonic()))
+            if self.sending.backlog >= BACKLOG:  # deciding faster than the server takes it would gain nothing
+                rest = LONGEST_PAUSE.total_seconds()
             await self.clock.sleep(min(max(timedelta(seconds=rest), SHORTEST_PAUSE), LONGEST_PAUSE))
             return
 
