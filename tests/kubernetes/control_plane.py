@@ -71,10 +71,14 @@ def free_port() -> int:
 class ControlPlane:
     """Everything is in one folder and ends with the block."""
 
-    def __init__(self, folder: Path, programs: Path, *, audits: bool = False, controls: bool = True, more: dict[str, list[str]] | None = None) -> None:
-        """`audits` keeps a line about every request in audit.log; `controls` starts the controllers; `more` are flags."""
+    def __init__(self, folder: Path, programs: Path, *, audits: bool = False, controls: bool = True, strict: bool = True, more: dict[str, list[str]] | None = None) -> None:
+        """`audits` keeps a line about every request in audit.log; `controls` starts the controllers; `more` are flags.
+
+        `strict` has an admission plugin that is not on by default, but in some distributions: who blocks an owner's deletion
+        must be allowed to.
+        """
         self.folder, self._programs, self._audits, self._more = folder, programs, audits, more or {}
-        self._controls = controls
+        self._controls, self._strict = controls, strict
         self.kubeconfig = folder / "kubeconfig"
         self.port, self._etcd_port, self._peer_port = free_port(), free_port(), free_port()
         self.url = f"https://127.0.0.1:{self.port}"
@@ -174,8 +178,7 @@ class ControlPlane:
                 "--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.96.0.0/16",
                 "--allow-privileged=true", "--enable-aggregator-routing=false", "--profiling=false",
                 "--kubelet-preferred-address-types=InternalIP",
-                # Not on by default, but some distributions have it: who blocks an owner's deletion must be allowed to
-                "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
+                *(["--enable-admission-plugins=OwnerReferencesPermissionEnforcement"] if self._strict else []),
                 f"--kubelet-client-certificate={folder / 'pki' / 'admin.crt'}",
                 f"--kubelet-client-key={folder / 'pki' / 'admin.key'}",
                 *([f"--audit-policy-file={folder / 'audit.yaml'}", f"--audit-log-path={self.audit_log}"] if self._audits else []),
