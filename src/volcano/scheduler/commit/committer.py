@@ -26,7 +26,7 @@ from volcano.scheduler.framework.record import VolumeChoice
 
 REPEAT_TIME: Final = timedelta(minutes=5)
 BUSY: Final = 50
-"""Binds of about the last second from which on what merely follows waits longer and takes no room from them."""
+"""Binds lately (35 a second, for long) from which on what merely follows waits longer and takes no room from them."""
 
 
 @dataclass(slots=True, frozen=True)
