@@ -1,7 +1,7 @@
 """A pod's way to the API server: token, certificate and namespace where in-cluster clients look for them. Pure.
 
 In Kubernetes admission writes this volume into every pod. The agent adds it when it starts one: the process sees the
-same, and stored and watched pods stay a third smaller.
+same, and stored and watched pods stay smaller.
 """
 
 from __future__ import annotations
