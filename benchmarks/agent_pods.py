@@ -13,15 +13,15 @@ import tempfile
 import time
 from pathlib import Path
 
-from volcano.agent.agent import Agent
-from volcano.agent.process_runtime import ProcessRuntime
-from volcano.agent.process_settings import ProcessSettings
-from volcano.agent.settings import NodeSettings, NodeShape
 from volcano.api.core import Pod
 from volcano.api.kubelet import AgentPod
 from volcano.api.scheme import resource_type
-from volcano.apiserver.app import ApiServer
-from volcano.apiserver.memory_store import MemoryStore
+from volcano.embedded.agent.agent import Agent
+from volcano.embedded.agent.containers.process_settings import ProcessSettings
+from volcano.embedded.agent.node.settings import NodeSettings, NodeShape
+from volcano.embedded.agent.runtime.process_runtime import ProcessRuntime
+from volcano.embedded.apiserver.server import ApiServer
+from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.machinery.client import Client
 from volcano.machinery.clock import SystemClock
 from volcano.machinery.transport import InProcess, User

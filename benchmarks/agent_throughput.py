@@ -50,7 +50,7 @@ def supervisor_of(folder: str) -> int:
                 words = Path(f"/proc/{entry}/cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if b"volcano.agent.supervisor" in words and folder.encode() in b" ".join(words):
+            if b"volcano.embedded.agent.processes.supervisor" in words and folder.encode() in b" ".join(words):
                 return int(entry)
     raise SystemExit("there is no supervisor")
 

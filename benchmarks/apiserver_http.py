@@ -21,9 +21,9 @@ import aiohttp
 import uvloop
 from apiserver_in_process import a_pod
 
-from volcano.apiserver.app import ApiServer
-from volcano.apiserver.serve import serve
-from volcano.apiserver.sqlite_store import SqliteStore
+from volcano.embedded.apiserver.server import ApiServer
+from volcano.embedded.apiserver.serving.serve import serve
+from volcano.embedded.apiserver.store.sqlite_store import SqliteStore
 from volcano.machinery.clock import SystemClock
 from volcano.machinery.kubeconfig import endpoint_from
 from volcano.machinery.tls import client_context

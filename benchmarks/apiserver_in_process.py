@@ -1,6 +1,6 @@
 """How fast the API server is without HTTP: durable pod creates, lists, memory. Prints figures.
 
-    python benchmarks/apiserver_in_process.py [pods]
+python benchmarks/apiserver_in_process.py [pods]
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 import uvloop
 
-from volcano.apiserver.app import ADMIN, ApiServer
-from volcano.apiserver.sqlite_store import SqliteStore
+from volcano.embedded.apiserver.server import ADMIN, ApiServer
+from volcano.embedded.apiserver.store.sqlite_store import SqliteStore
 from volcano.machinery.clock import SystemClock
 from volcano.machinery.transport import Request
 

@@ -19,18 +19,18 @@ from typing import Any
 
 import uvloop
 
-from volcano.agent.agent import Agent
-from volcano.agent.settings import simulated_nodes
-from volcano.agent.simulated_runtime import SimulatedRuntime
 from volcano.api.batch import Job
 from volcano.api.core import Pod
 from volcano.api.scheme import resource_type
-from volcano.apiserver.app import ApiServer
-from volcano.apiserver.memory_store import MemoryStore
-from volcano.apiserver.sqlite_store import SqliteStore
-from volcano.apiserver.store import Store
 from volcano.app.admission_plug import VolcanoAdmission
 from volcano.app.system import System
+from volcano.embedded.agent.agent import Agent
+from volcano.embedded.agent.node.settings import simulated_nodes
+from volcano.embedded.agent.runtime.simulated_runtime import SimulatedRuntime
+from volcano.embedded.apiserver.server import ApiServer
+from volcano.embedded.apiserver.store.contract import Store
+from volcano.embedded.apiserver.store.memory_store import MemoryStore
+from volcano.embedded.apiserver.store.sqlite_store import SqliteStore
 from volcano.machinery.clock import SystemClock
 from volcano.machinery.transport import Request, Response
 from volcano.machinery.world import Change

@@ -36,8 +36,8 @@ from volcano.api.errors import ApiError
 from volcano.api.meta import Key
 from volcano.api.scheduling import Queue
 from volcano.api.scheme import find_resource_type, resource_type
-from volcano.app.deployment.installation import installation
-from volcano.app.deployment.values import Values
+from volcano.install.installation import installation
+from volcano.install.values import Values
 from volcano.machinery.client import Client
 from volcano.machinery.clock import SystemClock
 from volcano.machinery.http_transport import HttpTransport
@@ -48,7 +48,7 @@ from volcano.machinery.world import Change, Mirror
 
 SUBMITTERS = 32
 RESTING = 30  # requests in two seconds
-LINE = re.compile(r'^apiserver_request_total\{(.*)\} (\S+)$', re.M)
+LINE = re.compile(r"^apiserver_request_total\{(.*)\} (\S+)$", re.M)
 APART = {"events", "leases", "nodes", "endpointslices", "configmaps", "serviceaccounts", "namespaces"}
 """Not the jobs' doing: events (counted on their own), heartbeats, and what makes a namespace."""
 

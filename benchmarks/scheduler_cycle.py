@@ -17,11 +17,11 @@ from typing import Any
 
 import msgspec
 
-from volcano.app.replay import scenario_snapshot
 from volcano.scheduler.actions import ACTIONS
 from volcano.scheduler.framework.config import parse_config
 from volcano.scheduler.loop import cycle
 from volcano.scheduler.model import SeededChance
+from volcano.scheduler.service.replay import scenario_snapshot
 
 NAMES = ("alloc-1000n-100x10", "alloc-5000n-1000x10", "alloc-5000n-100x100", "preempt-1000n", "reclaim-1000n")
 VOLCANO = {

@@ -12,17 +12,17 @@ import time
 from datetime import timedelta
 from typing import Any
 
-from volcano.agent.agent import Agent
-from volcano.agent.settings import simulated_nodes
-from volcano.agent.simulated_runtime import SimulatedRuntime
 from volcano.api.core import Pod
 from volcano.api.meta import Key
 from volcano.api.scheduling import PodGroup
 from volcano.api.scheme import resource_type
-from volcano.apiserver.app import ApiServer
-from volcano.apiserver.memory_store import MemoryStore
 from volcano.app.admission_plug import VolcanoAdmission
 from volcano.app.system import System
+from volcano.embedded.agent.agent import Agent
+from volcano.embedded.agent.node.settings import simulated_nodes
+from volcano.embedded.agent.runtime.simulated_runtime import SimulatedRuntime
+from volcano.embedded.apiserver.server import ApiServer
+from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.machinery.client import Client
 from volcano.machinery.clock import SystemClock
 

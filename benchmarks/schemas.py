@@ -12,12 +12,12 @@ from typing import Any
 
 from volcano.api.crds import crd_manifests
 from volcano.api.scheme import find_resource_type
-from volcano.apiserver.schemas.apply import apply_patch, track_update
-from volcano.apiserver.schemas.core_defaults import apply_core_defaults
-from volcano.apiserver.schemas.fields import check_types, duplicate_fields, prune_core
-from volcano.apiserver.schemas.strategic import strategic_merge
-from volcano.apiserver.schemas.structural import compile_schema
-from volcano.apiserver.schemas.tables import table_for
+from volcano.embedded.apiserver.schemas.apply.merge import apply_patch, track_update
+from volcano.embedded.apiserver.schemas.apply.strategic import strategic_merge
+from volcano.embedded.apiserver.schemas.builtin.core_defaults import apply_core_defaults
+from volcano.embedded.apiserver.schemas.builtin.strict_fields import check_types, duplicate_fields, prune_core
+from volcano.embedded.apiserver.schemas.crd.structural import compile_schema
+from volcano.embedded.apiserver.schemas.tables.tables import table_for
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 POD = "io.k8s.api.core.v1.Pod"

@@ -18,10 +18,10 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 import yaml
 
-from volcano.apiserver.app import ApiServer
-from volcano.apiserver.memory_store import MemoryStore
-from volcano.apiserver.serve import Serving, serve
-from volcano.apiserver.store import Store
+from volcano.embedded.apiserver.server import ApiServer
+from volcano.embedded.apiserver.serving.serve import Serving, serve
+from volcano.embedded.apiserver.store.contract import Store
+from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.machinery.clock import SystemClock
 from volcano.machinery.transport import User
 
@@ -48,7 +48,9 @@ class Running:
 
 
 @contextmanager
-def running_server(store: Store | None = None, tokens: Mapping[str, User] | None = None, **options: Any) -> Iterator[Running]:
+def running_server(
+    store: Store | None = None, tokens: Mapping[str, User] | None = None, **options: Any
+) -> Iterator[Running]:
     ready: threading.Event = threading.Event()
     box: dict[str, Any] = {}
 
@@ -119,7 +121,9 @@ class Client:
             self.token = user.get("token", "")
 
     def connect(self, timeout: float = 30) -> http.client.HTTPSConnection:
-        return http.client.HTTPSConnection(self.server.hostname, self.server.port, context=self.context, timeout=timeout)
+        return http.client.HTTPSConnection(
+            self.server.hostname, self.server.port, context=self.context, timeout=timeout
+        )
 
     def __call__(
         self,

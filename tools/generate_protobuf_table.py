@@ -1,4 +1,4 @@
-"""Make src/volcano/apiserver/data/protobuf.json.z: the field numbers of Kubernetes' own kinds in protobuf.
+"""Make src/volcano/embedded/apiserver/wire/data/protobuf.json.z: protobuf field numbers of Kubernetes' own kinds.
 
 Run by developers when the project moves to another Kubernetes release; users never need it:
 
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from volcano.api.scheme import BUILT_IN
 
-TARGET = Path(__file__).parent.parent / "src/volcano/apiserver/data/protobuf.json.z"
+TARGET = Path(__file__).parent.parent / "src/volcano/embedded/apiserver/wire/data/protobuf.json.z"
 REQUESTS = (
     "k8s.io.api.core.v1.Binding", "k8s.io.api.policy.v1.Eviction", "k8s.io.api.autoscaling.v1.Scale",
     "k8s.io.api.authentication.v1.TokenRequest", "k8s.io.api.authentication.v1.TokenReview",

@@ -102,7 +102,12 @@ def test_a_collection_is_deleted_by_selector(api: Client, pods: str):
 
 def test_a_pod_is_bound_once(api: Client, pods: str):
     api.create(pods, a_pod())
-    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n1"}}
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "p"},
+        "target": {"kind": "Node", "name": "n1"},
+    }
 
     first, second = api.create(f"{pods}/p/binding", binding), api.create(f"{pods}/p/binding", binding)
 

@@ -10,7 +10,7 @@ import pytest
 from tests.contract.bodies import a_crd
 from tests.contract.test_custom_resources import CRDS, established
 from tests.running_server import Client
-from volcano.apiserver.schemas import cel
+from volcano.embedded.apiserver.schemas.cel import evaluator as cel
 
 pytestmark = pytest.mark.skipif(not cel.AVAILABLE, reason="needs the extra volcano[cel]")
 GROUP = "expressions.example.com"

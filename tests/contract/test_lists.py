@@ -60,7 +60,10 @@ def test_fields_that_cannot_be_selected_are_refused(api: Client, pods: str):
     assert "field label not supported: spec.priority" in answer.body["message"]
 
 
-@pytest.mark.parametrize("query", [{"labelSelector": "a in b"}, {"labelSelector": "=="}, {"fieldSelector": "metadata.name"}, {"limit": "many"}])
+@pytest.mark.parametrize(
+    "query",
+    [{"labelSelector": "a in b"}, {"labelSelector": "=="}, {"fieldSelector": "metadata.name"}, {"limit": "many"}],
+)
 def test_selectors_that_are_none_are_refused(api: Client, pods: str, query: dict):
     assert api.get(pods, **query).status == 400
 

@@ -87,7 +87,9 @@ def test_immutable_things_stay(api: Client, namespace: str):
 def test_a_service_gets_an_address_and_keeps_it(api: Client, namespace: str):
     services = f"/api/v1/namespaces/{namespace}/services"
     made = api.create(services, SERVICE).body["spec"]
-    headless = api.create(services, changed(changed(SERVICE, "metadata.name", "h"), "spec.clusterIP", "None")).body["spec"]
+    headless = api.create(services, changed(changed(SERVICE, "metadata.name", "h"), "spec.clusterIP", "None")).body[
+        "spec"
+    ]
     port = api.create(services, changed(changed(SERVICE, "metadata.name", "n"), "spec.type", "NodePort")).body["spec"]
 
     changed_spec = api.merge(f"{services}/s", {"metadata": {"labels": {"a": "b"}}}).body["spec"]
@@ -121,7 +123,15 @@ def test_a_namespace_is_ready_for_use(api: Client, namespace: str):
 def test_a_pod_gets_its_defaults(api: Client, pods: str):
     spec = api.create(pods, a_pod()).body["spec"]
 
-    assert (spec["restartPolicy"], spec["dnsPolicy"], spec["terminationGracePeriodSeconds"]) == ("Always", "ClusterFirst", 30)
-    assert (spec["serviceAccountName"], spec["priority"], spec["preemptionPolicy"]) == ("default", 0, "PreemptLowerPriority")
+    assert (spec["restartPolicy"], spec["dnsPolicy"], spec["terminationGracePeriodSeconds"]) == (
+        "Always",
+        "ClusterFirst",
+        30,
+    )
+    assert (spec["serviceAccountName"], spec["priority"], spec["preemptionPolicy"]) == (
+        "default",
+        0,
+        "PreemptLowerPriority",
+    )
     assert spec["containers"][0]["imagePullPolicy"] == "Always"
     assert {t["key"] for t in spec["tolerations"]} == {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}

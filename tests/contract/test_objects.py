@@ -44,9 +44,7 @@ def test_a_dry_run_leaves_nothing_behind(api: Client, configs: str):
     assert api.get(f"{configs}/c").status == 404
 
 
-@pytest.mark.parametrize(
-    ("mode", "status"), [("Strict", 400), ("Warn", 201), ("Ignore", 201)]
-)
+@pytest.mark.parametrize(("mode", "status"), [("Strict", 400), ("Warn", 201), ("Ignore", 201)])
 def test_unknown_fields_are_treated_as_the_client_asks(api: Client, configs: str, mode: str, status: int):
     answer = api.create(configs, a_config("c") | {"nonsense": 1}, query={"fieldValidation": mode})
 
@@ -260,7 +258,12 @@ def test_the_scale_of_a_deployment_is_read_and_written(api: Client, namespace: s
     path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
     labels = {"app": "d"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "b"}]}}
-    assert api.create(path, {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": labels}, "template": template}}).status == 201
+    assert (
+        api.create(
+            path, {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": labels}, "template": template}}
+        ).status
+        == 201
+    )
 
     scale = api.get(f"{path}/d/scale").body
     assert (scale["kind"], scale["spec"]["replicas"], scale["status"]["selector"]) == ("Scale", 1, "app=d")

@@ -91,7 +91,12 @@ def plain(value: Any) -> Any:
 def job(name: str = "j", **spec: Any) -> dict[str, Any]:
     template = {"spec": {"containers": [{"name": "c", "image": "busybox"}]}}
     tasks = [{"name": "t", "replicas": 1, "template": template}]
-    return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": name}, "spec": {"tasks": tasks, **spec}}
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {"tasks": tasks, **spec},
+    }
 
 
 def queue(name: str = "q", **spec: Any) -> dict[str, Any]:
@@ -112,7 +117,12 @@ STORIES: dict[str, list[Ask]] = {
         Ask("POST", BATCH, job()),
         Ask("GET", f"{BATCH}/j"),
         Ask("GET", f"{BATCH}/k"),
-        Ask("PATCH", f"{BATCH}/j/status", {"status": {"state": {"phase": "Running"}, "running": 1, "minAvailable": 1}}, MERGE),
+        Ask(
+            "PATCH",
+            f"{BATCH}/j/status",
+            {"status": {"state": {"phase": "Running"}, "running": 1, "minAvailable": 1}},
+            MERGE,
+        ),
         Ask("GET", BATCH, headers=TABLE),
         Ask("GET", f"{BATCH}/j", headers=TABLE),
         Ask("DELETE", f"{BATCH}/j"),
@@ -148,7 +158,16 @@ STORIES: dict[str, list[Ask]] = {
         Ask("PATCH", f"{QUEUES}/q/status", {"status": {"state": "Open", "allocated": {"cpu": "1"}}}, MERGE),
         Ask("PATCH", f"{QUEUES}/q", {"spec": {"weight": 3}, "status": {"state": "Closed"}}, MERGE),
         Ask("GET", QUEUES, headers=TABLE),
-        Ask("POST", GROUPS, {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": "g"}, "spec": {"minMember": 2}}),
+        Ask(
+            "POST",
+            GROUPS,
+            {
+                "apiVersion": "scheduling.volcano.sh/v1beta1",
+                "kind": "PodGroup",
+                "metadata": {"name": "g"},
+                "spec": {"minMember": 2},
+            },
+        ),
         Ask("PATCH", f"{GROUPS}/g", {"status": {"phase": "Inqueue"}}, MERGE),
         Ask("GET", GROUPS, headers=TABLE),
         Ask("DELETE", f"{GROUPS}/g", {"preconditions": {"uid": "no-such"}}),
@@ -177,11 +196,48 @@ STORIES: dict[str, list[Ask]] = {
     ],
     "pods and their subresources": [
         Ask("POST", PODS, a_pod("p", schedulerName="volcano")),
-        Ask("POST", f"{PODS}/p/binding", {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n1"}}),
-        Ask("POST", f"{PODS}/p/binding", {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n2"}}),
-        Ask("POST", f"{PODS}/none/binding", {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "none"}, "target": {"kind": "Node", "name": "n1"}}),
-        Ask("PATCH", f"{PODS}/p/status", {"status": {"conditions": [{"type": "Ready", "status": "True"}], "phase": "Running"}}, STRATEGIC),
-        Ask("PATCH", f"{PODS}/p/status", {"status": {"conditions": [{"type": "DisruptionTarget", "status": "True"}]}}, STRATEGIC),
+        Ask(
+            "POST",
+            f"{PODS}/p/binding",
+            {
+                "apiVersion": "v1",
+                "kind": "Binding",
+                "metadata": {"name": "p"},
+                "target": {"kind": "Node", "name": "n1"},
+            },
+        ),
+        Ask(
+            "POST",
+            f"{PODS}/p/binding",
+            {
+                "apiVersion": "v1",
+                "kind": "Binding",
+                "metadata": {"name": "p"},
+                "target": {"kind": "Node", "name": "n2"},
+            },
+        ),
+        Ask(
+            "POST",
+            f"{PODS}/none/binding",
+            {
+                "apiVersion": "v1",
+                "kind": "Binding",
+                "metadata": {"name": "none"},
+                "target": {"kind": "Node", "name": "n1"},
+            },
+        ),
+        Ask(
+            "PATCH",
+            f"{PODS}/p/status",
+            {"status": {"conditions": [{"type": "Ready", "status": "True"}], "phase": "Running"}},
+            STRATEGIC,
+        ),
+        Ask(
+            "PATCH",
+            f"{PODS}/p/status",
+            {"status": {"conditions": [{"type": "DisruptionTarget", "status": "True"}]}},
+            STRATEGIC,
+        ),
         Ask("PATCH", f"{PODS}/p", {"spec": {"nodeName": "n3"}}, MERGE),
         Ask("PATCH", f"{PODS}/p", {"metadata": {"annotations": {"a": "b"}}}, MERGE),
         Ask("GET", PODS, query={"fieldSelector": "spec.nodeName=n1,status.phase!=Failed"}),
@@ -196,7 +252,16 @@ STORIES: dict[str, list[Ask]] = {
         Ask("POST", PODS, a_pod("x", containers=[])),
         Ask("POST", PODS, a_pod("x", containers=[{"name": "A_b", "image": ""}])),
         Ask("POST", PODS, a_pod("x", restartPolicy="Sometimes")),
-        Ask("POST", PODS, a_pod("x", containers=[{"name": "a", "image": "i", "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}}])),
+        Ask(
+            "POST",
+            PODS,
+            a_pod(
+                "x",
+                containers=[
+                    {"name": "a", "image": "i", "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}}
+                ],
+            ),
+        ),
         Ask("POST", PODS, a_pod("x", schedulingGates=[{"name": "a/b"}, {"name": "a/b"}])),
         Ask("POST", PODS, a_pod("x", volumes=[{"name": "v"}])),
     ],
@@ -219,7 +284,9 @@ STORIES: dict[str, list[Ask]] = {
 
 
 def said(client: Client, ask: Ask) -> Any:
-    answer = client(ask.method, ask.path, ask.body, query=ask.query or None, headers=ask.headers or None, content_type=ask.type)
+    answer = client(
+        ask.method, ask.path, ask.body, query=ask.query or None, headers=ask.headers or None, content_type=ask.type
+    )
     return {"code": answer.status, "warning": plain(answer.headers.get("warning", "")), "body": _body(answer)}
 
 
@@ -248,7 +315,9 @@ def test_both_servers_say_the_same(both: tuple[Client, Client], story: str):
     for number, ask in enumerate(STORIES[story]):
         ours, theirs = (said(client, ask) for client in both)
         if ours != theirs:
-            differences[number] = f"{number}. {ask.method} {ask.path} {ask.query}\n  " + "\n  ".join(parts(ours, theirs))
+            differences[number] = f"{number}. {ask.method} {ask.path} {ask.query}\n  " + "\n  ".join(
+                parts(ours, theirs)
+            )
 
     known = KNOWN.get(story, set())
     fresh = [text for number, text in differences.items() if number not in known]

@@ -29,7 +29,11 @@ def test_a_watch_from_a_revision_tells_everything_since(api: Client, configs: st
     with api.watching(configs, query={"resourceVersion": since}) as events:
         seen = list(islice(events, 3))
 
-    assert [(e["type"], e["object"]["metadata"]["name"]) for e in seen] == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
+    assert [(e["type"], e["object"]["metadata"]["name"]) for e in seen] == [
+        ("ADDED", "a"),
+        ("MODIFIED", "a"),
+        ("DELETED", "a"),
+    ]
     revisions = [int(e["object"]["metadata"]["resourceVersion"]) for e in seen]
     assert revisions == sorted(set(revisions))
 

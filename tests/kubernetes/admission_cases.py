@@ -215,7 +215,12 @@ UPDATES = [
 # -- queues -------------------------------------------------------------------------------------------------------
 def a_queue(name: str = "subject", annotations: JSONObject | None = None, **spec: Any) -> JSONObject:
     metadata = {"name": name, "annotations": annotations or {}}
-    return {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": metadata, "spec": {"weight": 1, **spec}}
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": metadata,
+        "spec": {"weight": 1, **spec},
+    }
 
 
 def annotated(path: str, weights: str) -> JSONObject:
@@ -227,7 +232,12 @@ def guaranteed(amount: Any, **spec: Any) -> JSONObject:
 
 
 SAME_LENGTH = ("must have the same length",)
-STANDING_QUEUES = [a_queue("case-parent"), a_queue("case-child", parent="case-parent"), a_queue("case-closed"), a_queue("case-closing", weight=2)]
+STANDING_QUEUES = [
+    a_queue("case-parent"),
+    a_queue("case-child", parent="case-parent"),
+    a_queue("case-closed"),
+    a_queue("case-closing", weight=2),
+]
 ROOT = {"weight": 1, "reclaimable": False}
 QUEUES = [
     Case("a plain queue", a_queue()),
@@ -278,28 +288,55 @@ QUEUE_DELETIONS = [
 
 # -- the others ---------------------------------------------------------------------------------------------------
 def a_group(**spec: Any) -> JSONObject:
-    return {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": "subject"}, "spec": {"minMember": 1, **spec}}
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "subject"},
+        "spec": {"minMember": 1, **spec},
+    }
 
 
 def a_pod(annotations: JSONObject | None = None, **spec: Any) -> JSONObject:
     full = {"containers": [{"name": "c", "image": "i"}], "schedulerName": "volcano", **spec}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "subject", "annotations": annotations or {}}, "spec": full}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "subject", "annotations": annotations or {}},
+        "spec": full,
+    }
 
 
 def a_flow(**steps: list[str]) -> JSONObject:
-    flows = [{"name": name, **({"dependsOn": {"targets": targets}} if targets else {})} for name, targets in steps.items()]
-    return {"apiVersion": "flow.volcano.sh/v1alpha1", "kind": "JobFlow", "metadata": {"name": "subject"}, "spec": {"flows": flows}}
+    flows = [
+        {"name": name, **({"dependsOn": {"targets": targets}} if targets else {})} for name, targets in steps.items()
+    ]
+    return {
+        "apiVersion": "flow.volcano.sh/v1alpha1",
+        "kind": "JobFlow",
+        "metadata": {"name": "subject"},
+        "spec": {"flows": flows},
+    }
 
 
 def a_cronjob(schedule: str = "*/5 * * * *", name: str = "subject", **spec: Any) -> JSONObject:
     template = {"spec": a_job()["spec"]}
-    return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "CronJob", "metadata": {"name": name}, "spec": {"schedule": schedule, "jobTemplate": template, **spec}}
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "CronJob",
+        "metadata": {"name": name},
+        "spec": {"schedule": schedule, "jobTemplate": template, **spec},
+    }
 
 
 def a_hypernode(*selectors: JSONObject, **more: Any) -> JSONObject:
     members = [{"type": "Node", "selector": selector} for selector in selectors]
     spec = {"tier": 1, **({"members": members} if members else {}), **more}
-    return {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": {"name": "subject"}, "spec": spec}
+    return {
+        "apiVersion": "topology.volcano.sh/v1alpha1",
+        "kind": "HyperNode",
+        "metadata": {"name": "subject"},
+        "spec": spec,
+    }
 
 
 def matching(pattern: str) -> JSONObject:

@@ -176,7 +176,9 @@ class Components:
         return self.account(name, server=server)
 
     # -- the components of an installation ------------------------------------------------------------------------
-    def scheduler(self, *more: str, account: str = "volcano-scheduler", elects: bool = False, server: str = "") -> Process:
+    def scheduler(
+        self, *more: str, account: str = "volcano-scheduler", elects: bool = False, server: str = ""
+    ) -> Process:
         kubeconfig = self.account(account, server=server)
         lease = f"--leader-elect={'true' if elects else 'false'}"
         return self.start("scheduler", "--kubeconfig", str(kubeconfig), lease, *more, kept=elects)
@@ -186,7 +188,9 @@ class Components:
         lease = f"--leader-elect={'true' if elects else 'false'}"
         return self.start("controller-manager", "--kubeconfig", str(kubeconfig), lease, *more, kept=elects)
 
-    def nodes(self, prefix: str, count: int, *, cpu: str = "32", labels: dict[str, str] | None = None, server: str = "") -> Process:
+    def nodes(
+        self, prefix: str, count: int, *, cpu: str = "32", labels: dict[str, str] | None = None, server: str = ""
+    ) -> Process:
         """Simulated nodes; the agent is a node's own, so it is not bound by the chart's roles."""
         file = self.folder / f"nodes-{prefix}.yaml"
         shapes = [
@@ -200,13 +204,20 @@ class Components:
         ]
         file.write_text(yaml.safe_dump_all(shapes))
         kubeconfig = self.administrator(server) if server else self.plane.kubeconfig
-        words = ["--kubeconfig", str(kubeconfig), "--data-dir", str(self.folder / f"agent-{prefix}"), "--nodes-file", str(file)]
+        words = [
+            "--kubeconfig",
+            str(kubeconfig),
+            "--data-dir",
+            str(self.folder / f"agent-{prefix}"),
+            "--nodes-file",
+            str(file),
+        ]
         process = self.start("agent", *words, name=f"agent-{prefix}")
         process.wait_for_word("the nodes are ready")
         return process
 
     def webhook(self, *more: str) -> Process:
-        from volcano.app.deployment.rbac import SERVED
+        from volcano.install.rbac import SERVED
 
         port = free_port()
         words = [

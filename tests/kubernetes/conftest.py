@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.running_server import Client
-from volcano.app.deployment.installation import installation
-from volcano.app.deployment.values import Values
+from volcano.install.installation import installation
+from volcano.install.values import Values
 from volcano.machinery.client import Client as TypedClient
 from volcano.machinery.clock import SystemClock
 from volcano.machinery.http_transport import HttpTransport
@@ -89,7 +89,11 @@ def installed(plane: ControlPlane, api: Client) -> str:
         words = [f"--set={path}={value}" for path, value in WITHOUT_PODS.items()]
         install = [str(found), "install", "volcano", str(CHART), "--namespace", NAMESPACE, "--create-namespace", *words]
         done = subprocess.run(
-            install, env={**os.environ, "KUBECONFIG": str(plane.kubeconfig)}, capture_output=True, text=True, timeout=120
+            install,
+            env={**os.environ, "KUBECONFIG": str(plane.kubeconfig)},
+            capture_output=True,
+            text=True,
+            timeout=120,
         )
         assert done.returncode == 0, done.stderr
     switch_off_webhooks(api)

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from volcano.apiserver.certificates import Authority, kubeconfig
+from volcano.machinery.certificates import Authority, kubeconfig
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools" / "kubernetes"
 PATIENCE = 90.0
@@ -71,7 +71,16 @@ def free_port() -> int:
 class ControlPlane:
     """Everything is in one folder and ends with the block."""
 
-    def __init__(self, folder: Path, programs: Path, *, audits: bool = False, controls: bool = True, strict: bool = True, more: dict[str, list[str]] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        programs: Path,
+        *,
+        audits: bool = False,
+        controls: bool = True,
+        strict: bool = True,
+        more: dict[str, list[str]] | None = None,
+    ) -> None:
         """`audits` keeps a line about every request in audit.log; `controls` starts the controllers; `more` are flags.
 
         `strict` has an admission plugin that is not on by default, but in some distributions: who blocks an owner's deletion
@@ -86,7 +95,9 @@ class ControlPlane:
 
     def __enter__(self) -> ControlPlane:
         now = datetime.now(UTC)
-        self._minder = subprocess.Popen([sys.executable, "-c", MINDER], stdin=subprocess.PIPE, text=True, start_new_session=True)
+        self._minder = subprocess.Popen(
+            [sys.executable, "-c", MINDER], stdin=subprocess.PIPE, text=True, start_new_session=True
+        )
         self.authority = Authority(self.folder / "pki", now)
         self._server_pair = self.authority.server_pair(["127.0.0.1", "localhost"], now)
         self._write_keys(now)
@@ -208,7 +219,10 @@ def main() -> None:
     programs = binaries()
     if programs is None:
         sys.exit("the programs are not built: make kubernetes")
-    with tempfile.TemporaryDirectory(prefix="volcano-kubernetes-") as folder, ControlPlane(Path(folder), programs) as plane:
+    with (
+        tempfile.TemporaryDirectory(prefix="volcano-kubernetes-") as folder,
+        ControlPlane(Path(folder), programs) as plane,
+    ):
         print(plane.kubeconfig, flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))

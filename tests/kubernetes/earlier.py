@@ -25,7 +25,14 @@ JSONObject = dict[str, Any]
 
 TOPOLOGY = {"mode": "hard", "highestTierAllowed": 2}
 SELECTOR = {"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "c", "operator": "In", "values": ["d", "e"]}]}
-CONDITION = {"type": "Ready", "status": "True", "reason": "AllGood", "message": "m", "lastTransitionTime": TIME, "observedGeneration": 1}
+CONDITION = {
+    "type": "Ready",
+    "status": "True",
+    "reason": "AllGood",
+    "message": "m",
+    "lastTransitionTime": TIME,
+    "observedGeneration": 1,
+}
 TEMPLATE = {
     "metadata": {"name": "n", "namespace": "s", "labels": {"app": "x"}, "annotations": {"note": "y"}, "finalizers": ["example.org/f"]},
     "spec": {
@@ -120,7 +127,12 @@ FLOW = {
         "state": {"phase": "Succeed"},
     },
 }  # fmt: skip
-ALLOCATION = {"uid": "u", "name": "p", "namespace": "s", "containerAllocations": [{"name": "c", "allocations": {"cpu": "0-1"}}]}
+ALLOCATION = {
+    "uid": "u",
+    "name": "p",
+    "namespace": "s",
+    "containerAllocations": [{"name": "c", "allocations": {"cpu": "0-1"}}],
+}
 
 
 def _body(api_version: str, kind: str, name: str, **content: Any) -> JSONObject:
@@ -129,13 +141,26 @@ def _body(api_version: str, kind: str, name: str, **content: Any) -> JSONObject:
 
 def whole_objects() -> list[JSONObject]:
     """One or more of each kind, finished or at rest, with every field."""
-    batch, scheduling, topology = "batch.volcano.sh/v1alpha1", "scheduling.volcano.sh/v1beta1", "topology.volcano.sh/v1alpha1"
+    batch, scheduling, topology = (
+        "batch.volcano.sh/v1alpha1",
+        "scheduling.volcano.sh/v1beta1",
+        "topology.volcano.sh/v1alpha1",
+    )
     cron = {
         "schedule": "0 3 * * *", "timeZone": "Europe/Berlin", "startingDeadlineSeconds": 60, "concurrencyPolicy": "Forbid", "suspend": True,
         "jobTemplate": {"metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}}, "spec": JOB_SPEC},
         "successfulJobsHistoryLimit": 4, "failedJobsHistoryLimit": 2,
     }  # fmt: skip
-    active = [{"apiVersion": batch, "kind": "Job", "name": "nightly-1", "namespace": "default", "uid": "u", "resourceVersion": "1"}]
+    active = [
+        {
+            "apiVersion": batch,
+            "kind": "Job",
+            "name": "nightly-1",
+            "namespace": "default",
+            "uid": "u",
+            "resourceVersion": "1",
+        }
+    ]
     members = [
         {"type": "Node", "selector": {"exactMatch": {"name": "n1"}}},
         {"type": "Node", "selector": {"regexMatch": {"pattern": "^n[0-9]+$"}}},
@@ -170,8 +195,23 @@ def whole_objects() -> list[JSONObject]:
 
 def a_command() -> JSONObject:
     """Apart from the others, since controllers consume it."""
-    target = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "whole", "uid": "u", "controller": True, "blockOwnerDeletion": True}
-    return _body("bus.volcano.sh/v1alpha1", "Command", "order", action="AbortJob", target=target, reason="Because", message="it said")
+    target = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "name": "whole",
+        "uid": "u",
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    return _body(
+        "bus.volcano.sh/v1alpha1",
+        "Command",
+        "order",
+        action="AbortJob",
+        target=target,
+        reason="Because",
+        message="it said",
+    )
 
 
 # -- definitions --------------------------------------------------------------------------------------------------
@@ -199,8 +239,19 @@ def open_definitions() -> list[JSONObject]:
         served: JSONObject = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
         if has_status:
             served["subresources"] = {"status": {}}
-        names = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower(), "shortNames": short.split()}
-        spec = {"group": group, "names": names, "scope": "Namespaced" if namespaced else "Cluster", "versions": [served]}
+        names = {
+            "kind": kind,
+            "listKind": f"{kind}List",
+            "plural": plural,
+            "singular": kind.lower(),
+            "shortNames": short.split(),
+        }
+        spec = {
+            "group": group,
+            "names": names,
+            "scope": "Namespaced" if namespaced else "Cluster",
+            "versions": [served],
+        }
         found.append(_body("apiextensions.k8s.io/v1", "CustomResourceDefinition", f"{plural}.{group}", spec=spec))
     return found
 

@@ -34,5 +34,7 @@ def creations(plane: ControlPlane, namespace: str) -> Counter[str]:
     return Counter(
         entry["objectRef"].get("name", "")
         for entry in requests(plane, namespace)
-        if entry["verb"] == "create" and entry["objectRef"]["resource"] == "pods" and not entry["objectRef"].get("subresource")
+        if entry["verb"] == "create"
+        and entry["objectRef"]["resource"] == "pods"
+        and not entry["objectRef"].get("subresource")
     )

@@ -83,7 +83,11 @@ class Proxy:
                 body = await reader.readexactly(length) if length else b""
                 if code := self._failure():
                     content = STATUS % (REASONS[code], code)
-                    writer.write(b"HTTP/1.1 %d Injected\r\ncontent-type: application/json\r\nretry-after: 1\r\ncontent-length: %d\r\n\r\n" % (code, len(content)) + content)
+                    writer.write(
+                        b"HTTP/1.1 %d Injected\r\ncontent-type: application/json\r\nretry-after: 1\r\ncontent-length: %d\r\n\r\n"
+                        % (code, len(content))
+                        + content
+                    )
                     continue
                 upstream.write(head + body)
                 await upstream.drain()

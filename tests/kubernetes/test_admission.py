@@ -12,12 +12,12 @@ import pytest
 from tests.running_server import Answer, Client
 from volcano.admission.chain import WEBHOOKS
 from volcano.admission.policies import policy_manifests
+from volcano.admission.webhook.registration import configuration_name
 from volcano.api.batch import Job
 from volcano.api.errors import ApiError
 from volcano.api.scheduling import Queue
-from volcano.app.deployment.values import Values
-from volcano.app.deployment.workloads import SERVICE, webhooks
-from volcano.app.webhook_registration import configuration_name
+from volcano.install.values import Values
+from volcano.install.workloads import SERVICE, webhooks
 
 from .admission_cases import (
     HIERARCHY,
@@ -62,7 +62,13 @@ def refused(answer: Answer) -> bool:
 
 # -- admission at work --------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module", params=["webhook", "policies"])
-def mode(request: pytest.FixtureRequest, standing: None, running: Components, api: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def mode(
+    request: pytest.FixtureRequest,
+    standing: None,
+    running: Components,
+    api: Client,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[str]:
     """Admission is at work: by webhooks, the chart's and those that are not in the chart, or by policies."""
     path = jobs("default")
     if request.param == "policies":
@@ -101,8 +107,19 @@ def standing(running: Components, api: Client) -> Iterator[None]:
     blocking = {**a_group(queue="case-closing"), "metadata": {"name": "blocking"}}
     assert api.create(f"/apis/scheduling.volcano.sh/v1beta1/namespaces/{PLACE}/podgroups", blocking).status == 201
     for name, wanted in (("case-closed", "Closed"), ("case-closing", "Closing")):
-        target = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": name, "uid": api.get(f"{QUEUE_PATH}/{name}").body["metadata"]["uid"]}
-        command = {"apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command", "metadata": {"name": name}, "target": target, "action": "CloseQueue"}
+        target = {
+            "apiVersion": "scheduling.volcano.sh/v1beta1",
+            "kind": "Queue",
+            "name": name,
+            "uid": api.get(f"{QUEUE_PATH}/{name}").body["metadata"]["uid"],
+        }
+        command = {
+            "apiVersion": "bus.volcano.sh/v1alpha1",
+            "kind": "Command",
+            "metadata": {"name": name},
+            "target": target,
+            "action": "CloseQueue",
+        }
         assert api.create(f"/apis/bus.volcano.sh/v1alpha1/namespaces/{PLACE}/commands", command).status == 201
         wait_for(lambda name=name, wanted=wanted: state(api, name) == wanted)
     yield
@@ -125,7 +142,12 @@ def serve_webhooks(running: Components, api: Client, folder: Path) -> list[JSONO
     port = free_port()
     # There is no pod network here: the service's name leads to this machine
     api.delete(SERVICES + SERVICE)
-    named = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": SERVICE}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
+    named = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": SERVICE},
+        "spec": {"type": "ExternalName", "externalName": "localhost"},
+    }
     assert api.create(SERVICES.rstrip("/"), named).status == 201
     bodies = list(webhooks(Values()))
     for body in bodies:
@@ -209,8 +231,15 @@ def merged(found: Any, old: Any, new: Any) -> Any:
     """What is there, with the difference between two descriptions of it."""
     if isinstance(found, dict) and isinstance(old, dict) and isinstance(new, dict):
         kept = {key: value for key, value in found.items() if key not in old or key in new}
-        return kept | {key: merged(found.get(key), old.get(key), value) for key, value in new.items() if value != old.get(key)}
-    if isinstance(found, list) and isinstance(old, list) and isinstance(new, list) and len(found) == len(old) == len(new):
+        return kept | {
+            key: merged(found.get(key), old.get(key), value) for key, value in new.items() if value != old.get(key)
+        }
+    if (
+        isinstance(found, list)
+        and isinstance(old, list)
+        and isinstance(new, list)
+        and len(found) == len(old) == len(new)
+    ):
         return [merged(*three) for three in zip(found, old, new, strict=True)]
     return found if old == new else new
 
@@ -238,27 +267,50 @@ def test_a_job_that_says_nothing_gets_its_defaults(mode: str, api: Client, names
     on_host = a_template()
     on_host["spec"]["hostNetwork"] = True
     partitioned = {"totalPartitions": 3, "partitionSize": 2, "minPartitions": 2}
-    tasks = [{"replicas": 2, "template": a_template()}, {"replicas": 1, "template": on_host, "maxRetry": 7}, {"replicas": 6, "template": a_template(), "partitionPolicy": partitioned}]
+    tasks = [
+        {"replicas": 2, "template": a_template()},
+        {"replicas": 1, "template": on_host, "maxRetry": 7},
+        {"replicas": 6, "template": a_template(), "partitionPolicy": partitioned},
+    ]
 
     spec = made(api, jobs(namespace), a_job(*tasks, maxRetry=0, minAvailable=0))["spec"]
 
-    assert (spec["queue"], spec["schedulerName"], spec["maxRetry"], spec["minAvailable"]) == ("default", "volcano", 3, 7)
+    assert (spec["queue"], spec["schedulerName"], spec["maxRetry"], spec["minAvailable"]) == (
+        "default",
+        "volcano",
+        3,
+        7,
+    )
     assert [task["name"] for task in spec["tasks"]] == ["default0", "default1", "default2"]
     assert [task["minAvailable"] for task in spec["tasks"]] == [2, 1, 4]
     assert [task["maxRetry"] for task in spec["tasks"]] == [3, 7, 3]
-    assert [task["template"]["spec"].get("dnsPolicy") for task in spec["tasks"]] == [None, "ClusterFirstWithHostNet", None]
+    assert [task["template"]["spec"].get("dnsPolicy") for task in spec["tasks"]] == [
+        None,
+        "ClusterFirstWithHostNet",
+        None,
+    ]
 
 
 def test_what_a_job_says_stays(mode: str, api: Client, namespace: str):
-    job = a_job(a_task("a", 4, minAvailable=2, maxRetry=7), a_task("b", 1, minAvailable=0, maxRetry=1), minAvailable=1, maxRetry=5, schedulerName="other", queue="default")
+    job = a_job(
+        a_task("a", 4, minAvailable=2, maxRetry=7),
+        a_task("b", 1, minAvailable=0, maxRetry=1),
+        minAvailable=1,
+        maxRetry=5,
+        schedulerName="other",
+        queue="default",
+    )
 
     assert made(api, jobs(namespace), job)["spec"] == job["spec"]
 
 
 @pytest.mark.parametrize(
-    ("plugin", "needs"), [("tensorflow", ["svc"]), ("pytorch", ["svc"]), ("ray", ["svc"]), ("mpi", ["ssh", "svc"]), ("env", [])]
+    ("plugin", "needs"),
+    [("tensorflow", ["svc"]), ("pytorch", ["svc"]), ("ray", ["svc"]), ("mpi", ["ssh", "svc"]), ("env", [])],
 )
-def test_a_framework_brings_the_plugins_that_it_needs(mode: str, api: Client, namespace: str, plugin: str, needs: list[str]):
+def test_a_framework_brings_the_plugins_that_it_needs(
+    mode: str, api: Client, namespace: str, plugin: str, needs: list[str]
+):
     plugins = made(api, jobs(namespace), a_job(a_task("master"), plugins={plugin: ["--x=1"]}))["spec"]["plugins"]
 
     assert plugins == {plugin: ["--x=1"], **{name: [] for name in needs}}
@@ -290,7 +342,13 @@ def test_a_hierarchy_gets_its_root(mode: str, api: Client):
 def test_a_group_goes_where_its_namespace_says(mode: str, api: Client, namespace: str):
     path = f"/apis/scheduling.volcano.sh/v1beta1/namespaces/{namespace}/podgroups"
     assert made(api, path, a_group())["spec"]["queue"] == "default"
-    assert api.merge(f"/api/v1/namespaces/{namespace}", {"metadata": {"annotations": {"scheduling.volcano.sh/queue-name": "case-child"}}}).status == 200
+    assert (
+        api.merge(
+            f"/api/v1/namespaces/{namespace}",
+            {"metadata": {"annotations": {"scheduling.volcano.sh/queue-name": "case-child"}}},
+        ).status
+        == 200
+    )
 
     wait_for(lambda: made(api, path, a_group())["spec"]["queue"] == "case-child", why="the namespace's word is known")
     assert made(api, path, a_group(queue="default"))["spec"]["queue"] == "case-child"
@@ -308,7 +366,12 @@ def test_pods_of_this_project_are_left_to_the_scheduler_of_the_cluster(mode: str
     """Else nobody would start the scheduler."""
     deployment = api.get(f"/apis/apps/v1/namespaces/{installed}/deployments/volcano-scheduler").body
     template = deployment["spec"]["template"]
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {**template["metadata"], "name": "subject"}, "spec": template["spec"]}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {**template["metadata"], "name": "subject"},
+        "spec": template["spec"],
+    }
 
     assert made(api, f"/api/v1/namespaces/{installed}/pods", pod)["spec"]["schedulerName"] == "default-scheduler"
 
@@ -322,8 +385,21 @@ async def test_a_closing_queue_keeps_its_work_and_takes_no_more(mode: str, syste
         return found.status.state if found else ""
 
     async def order(action: str) -> None:
-        target = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": name, "uid": system.get(Queue, name).uid}
-        await system.apply({"apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command", "metadata": {"generateName": "c-"}, "target": target, "action": action})
+        target = {
+            "apiVersion": "scheduling.volcano.sh/v1beta1",
+            "kind": "Queue",
+            "name": name,
+            "uid": system.get(Queue, name).uid,
+        }
+        await system.apply(
+            {
+                "apiVersion": "bus.volcano.sh/v1alpha1",
+                "kind": "Command",
+                "metadata": {"generateName": "c-"},
+                "target": target,
+                "action": action,
+            }
+        )
 
     await system.apply(a_queue(name))
     await system.until(lambda: told() == "Open")
@@ -339,7 +415,9 @@ async def test_a_closing_queue_keeps_its_work_and_takes_no_more(mode: str, syste
             await system.apply(a_job(name="late", queue=name))
     else:
         await system.apply(a_job(name="late", queue=name))
-        await system.until(lambda: "queue" in system.job("late").status.state.message.lower(), why="it says why it waits")
+        await system.until(
+            lambda: "queue" in system.job("late").status.state.message.lower(), why="it says why it waits"
+        )
         assert not any(each.spec.node_name for each in system.pods("late"))
         await system.delete(Job, "late")
         await system.until(lambda: system.get(Job, "late") is None)

@@ -94,7 +94,11 @@ def test_what_is_there_is_not_built_again(machine: Machine):
 
 @pytest.mark.parametrize(
     ("version", "words"),
-    [(None, "Go is not installed; Go 1.26 or newer is needed"), ("go1.22.3", "is Go 1.22; Go 1.26 or newer is needed"), ("", "does not run")],
+    [
+        (None, "Go is not installed; Go 1.26 or newer is needed"),
+        ("go1.22.3", "is Go 1.22; Go 1.26 or newer is needed"),
+        ("", "does not run"),
+    ],
 )
 def test_a_missing_or_old_go_is_named(machine: Machine, version: str | None, words: str):
     if version is not None:
@@ -130,7 +134,9 @@ def test_an_interrupted_build_leaves_nothing_half_done(machine: Machine, how: in
 
 
 def test_a_killed_build_is_cleared_away_by_the_next(machine: Machine):
-    machine.install_go(building=f"echo > {machine.folder}/begun; while [ ! -e {machine.folder}/end ]; do sleep 0.05; done; exit 1")
+    machine.install_go(
+        building=f"echo > {machine.folder}/begun; while [ ! -e {machine.folder}/end ]; do sleep 0.05; done; exit 1"
+    )
     process = machine.start("etcd")
     wait_for((machine.folder / "begun").exists)
     process.kill()
@@ -147,7 +153,9 @@ def test_a_killed_build_is_cleared_away_by_the_next(machine: Machine):
 
 
 def test_a_second_build_waits_for_the_first(machine: Machine):
-    machine.install_go(building=f'echo x >> {machine.folder}/begun; while [ ! -e {machine.folder}/go-on ]; do sleep 0.05; done')
+    machine.install_go(
+        building=f"echo x >> {machine.folder}/begun; while [ ! -e {machine.folder}/go-on ]; do sleep 0.05; done"
+    )
     first = machine.start("etcd")
     wait_for((machine.folder / "begun").exists)
     second = machine.start("etcd")
@@ -189,8 +197,15 @@ def checkout(tmp_path: Path) -> Path:
 
 def run_ci(checkout: Path, *, build: str, failing: str = "") -> tuple[int, list[str], str]:
     (checkout / "tools" / "kubernetes" / "build.py").write_text(build)
-    environment = {"PATH": str(checkout.parent / "bin"), "FAILING": failing, "BUILD_LIMIT": "2", "TMPDIR": str(checkout)}
-    done = subprocess.run(["bash", str(checkout / ".ci" / "run")], env=environment, capture_output=True, text=True, timeout=60)
+    environment = {
+        "PATH": str(checkout.parent / "bin"),
+        "FAILING": failing,
+        "BUILD_LIMIT": "2",
+        "TMPDIR": str(checkout),
+    }
+    done = subprocess.run(
+        ["bash", str(checkout / ".ci" / "run")], env=environment, capture_output=True, text=True, timeout=60
+    )
     text = done.stdout + done.stderr
     assert not list(checkout.glob("tmp.*")), "the log of the build is left"
     return done.returncode, [line.removeprefix("made ") for line in text.splitlines() if line.startswith("made ")], text
@@ -203,7 +218,9 @@ def test_ci_runs_the_suite_once_the_control_plane_is_built(checkout: Path):
     assert "built it" in said
 
 
-@pytest.mark.parametrize("build", ["raise SystemExit('no Go here')", "import time; print('no Go here', flush=True); time.sleep(60)"])
+@pytest.mark.parametrize(
+    "build", ["raise SystemExit('no Go here')", "import time; print('no Go here', flush=True); time.sleep(60)"]
+)
 def test_ci_says_loudly_that_it_goes_on_without_one(checkout: Path, build: str):
     code, made, said = run_ci(checkout, build=build)
 

@@ -12,8 +12,8 @@ import yaml
 
 from tests.running_server import Client
 from tests.system.stories import a_queue
-from volcano.app.deployment.installation import installation
-from volcano.app.deployment.values import VALUES, Values
+from volcano.install.installation import installation
+from volcano.install.values import VALUES, Values
 
 from .commands import kubectl
 from .conftest import CHART, switch_off_webhooks
@@ -37,7 +37,13 @@ def run(helm: Path, *words: str, kubeconfig: Path | None = None) -> str:
 def flags(chosen: dict[str, Any]) -> list[str]:
     words = []
     for path, value in chosen.items():
-        text = "{" + ",".join(value) + "}" if isinstance(value, list) else str(value).lower() if isinstance(value, bool) else str(value)
+        text = (
+            "{" + ",".join(value) + "}"
+            if isinstance(value, list)
+            else str(value).lower()
+            if isinstance(value, bool)
+            else str(value)
+        )
         words += ["--set", f"{path}={text}"]
     return words
 
@@ -66,9 +72,21 @@ def test_the_chart_renders_what_the_manifests_say(helm: Path, chosen: dict[str, 
 
 
 def test_the_notes_say_what_was_chosen_and_their_job_is_accepted(helm: Path, installed: str, plane: ControlPlane):
-    words = ["install", "other", str(CHART), "--namespace", "elsewhere", "--dry-run=client", "--set", "schedulerName=mine"]
+    words = [
+        "install",
+        "other",
+        str(CHART),
+        "--namespace",
+        "elsewhere",
+        "--dry-run=client",
+        "--set",
+        "schedulerName=mine",
+    ]
 
-    notes = {mode: run(helm, *words, "--set", f"admission.mode={mode}").partition("NOTES:\n")[2] for mode in ("webhook", "policies", "none")}
+    notes = {
+        mode: run(helm, *words, "--set", f"admission.mode={mode}").partition("NOTES:\n")[2]
+        for mode in ("webhook", "policies", "none")
+    }
 
     assert "a webhook, whose certificate" in notes["webhook"]
     assert "by policies inside the API server" in notes["policies"]
@@ -77,7 +95,9 @@ def test_the_notes_say_what_was_chosen_and_their_job_is_accepted(helm: Path, ins
         assert "kubectl -n elsewhere get pods" in text
         assert "WARNING: the image is named without a registry" in text
         manifest = text.partition("<<END\n")[2].partition("\nEND\n")[0]
-        assert "job.batch.volcano.sh/hello created" in kubectl(plane, "create", "--dry-run=server", "-f", "-", given=manifest)
+        assert "job.batch.volcano.sh/hello created" in kubectl(
+            plane, "create", "--dry-run=server", "-f", "-", given=manifest
+        )
 
 
 def test_every_value_is_explained():
@@ -93,24 +113,42 @@ def test_every_value_is_explained():
 def test_older_clusters_get_the_beta_of_mutating_policies(helm: Path):
     text = run(helm, "template", "volcano", str(CHART), "--set", "admission.mode=policies", "--kube-version", "1.34.0")
 
-    versions = {body["apiVersion"] for body in yaml.safe_load_all(text) if body and body["kind"] == "MutatingAdmissionPolicy"}
+    versions = {
+        body["apiVersion"] for body in yaml.safe_load_all(text) if body and body["kind"] == "MutatingAdmissionPolicy"
+    }
     assert versions == {"admissionregistration.k8s.io/v1beta1"}
 
 
 def test_a_value_that_does_not_exist_is_refused(helm: Path):
-    done = subprocess.run([str(helm), "lint", str(CHART), "--set", "scheduler.colour=blue"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [str(helm), "lint", str(CHART), "--set", "scheduler.colour=blue"], capture_output=True, text=True, timeout=60
+    )
 
     assert done.returncode != 0
 
 
 @pytest.mark.parametrize("chosen", SETTINGS[:3], ids=str)
-def test_the_server_accepts_every_object(helm: Path, installed: str, plane: ControlPlane, api: Client, chosen: dict[str, Any]):
-    text = run(helm, "upgrade", "volcano", str(CHART), "--namespace", installed, "--dry-run=server", *flags(chosen), kubeconfig=plane.kubeconfig)
+def test_the_server_accepts_every_object(
+    helm: Path, installed: str, plane: ControlPlane, api: Client, chosen: dict[str, Any]
+):
+    text = run(
+        helm,
+        "upgrade",
+        "volcano",
+        str(CHART),
+        "--namespace",
+        installed,
+        "--dry-run=server",
+        *flags(chosen),
+        kubeconfig=plane.kubeconfig,
+    )
 
     assert "STATUS: pending-upgrade" in text or "MANIFEST" in text
 
 
-def test_an_upgrade_keeps_definitions_and_objects(helm: Path, running: Any, installed: str, plane: ControlPlane, api: Client):
+def test_an_upgrade_keeps_definitions_and_objects(
+    helm: Path, running: Any, installed: str, plane: ControlPlane, api: Client
+):
     queues = "/apis/scheduling.volcano.sh/v1beta1/queues"
     assert api.create(queues, a_queue("kept", weight=7)).status == 201
     definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/queues.scheduling.volcano.sh"
@@ -118,7 +156,18 @@ def test_an_upgrade_keeps_definitions_and_objects(helm: Path, running: Any, inst
     zero = [word for name in ("scheduler", "controllers", "admission") for word in ("--set", f"{name}.replicas=0")]
 
     try:
-        run(helm, "upgrade", "volcano", str(CHART), "--namespace", installed, "--set", "logLevel=1", *zero, kubeconfig=plane.kubeconfig)
+        run(
+            helm,
+            "upgrade",
+            "volcano",
+            str(CHART),
+            "--namespace",
+            installed,
+            "--set",
+            "logLevel=1",
+            *zero,
+            kubeconfig=plane.kubeconfig,
+        )
     finally:
         switch_off_webhooks(api)
 

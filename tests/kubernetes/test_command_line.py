@@ -47,7 +47,12 @@ def may_name_owners(api: Client, namespace: str, role: str) -> None:
     subjects = [{"kind": "ServiceAccount", "name": role, "namespace": namespace}]
     root = f"/apis/{group}/v1/namespaces/{namespace}"
     assert api.create(f"{root}/roles", {"metadata": {"name": name}, "rules": rules}).status == 201
-    assert api.create(f"{root}/rolebindings", {"metadata": {"name": name}, "roleRef": reference, "subjects": subjects}).status == 201
+    assert (
+        api.create(
+            f"{root}/rolebindings", {"metadata": {"name": name}, "roleRef": reference, "subjects": subjects}
+        ).status
+        == 201
+    )
 
 
 async def test_an_editor_runs_suspends_resumes_and_deletes_jobs(system: RealSystem, running: Components, api: Client):
@@ -92,7 +97,17 @@ async def test_a_job_that_waits_is_explained(system: RealSystem, plane: ControlP
     assert "cpu" in said
 
 
-@pytest.mark.parametrize("words", [("queue", "list"), ("queue", "get", "-n", "default"), ("queue", "tree"), ("jobflow", "list"), ("jobtemplate", "list"), ("pod", "list")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("queue", "list"),
+        ("queue", "get", "-n", "default"),
+        ("queue", "tree"),
+        ("jobflow", "list"),
+        ("jobtemplate", "list"),
+        ("pod", "list"),
+    ],
+)
 def test_everything_can_be_listed(running: Components, plane: ControlPlane, words: tuple[str, ...]):
     code, said = vcctl(plane.kubeconfig, *words)
 

@@ -11,8 +11,8 @@ from tests.running_server import Client
 from tests.system.stories import a_job, a_task
 from volcano.api.core import Pod
 from volcano.api.scheduling import PodGroup
-from volcano.app.deployment.installation import installation
-from volcano.app.deployment.values import Values
+from volcano.install.installation import installation
+from volcano.install.values import Values
 
 from .components import Components, apply, wait_for
 from .real_system import RealSystem
@@ -36,7 +36,11 @@ def a_claim(name: str, kind: str) -> dict[str, Any]:
 
 async def test_a_pod_goes_where_its_volume_is_and_the_volume_is_bound(system: RealSystem, api: Client):
     kind = storage_class(api, f"local-{system.namespace}", "kubernetes.io/no-provisioner")
-    here = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["main-3"]}]}]}
+    here = {
+        "nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["main-3"]}]}
+        ]
+    }
     spec = {
         "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": kind, "local": {"path": "/data"},
         "persistentVolumeReclaimPolicy": "Delete", "nodeAffinity": {"required": here},
@@ -71,11 +75,27 @@ async def test_daemons_are_gangs_too(system: RealSystem, api: Client):
     label = f"daemon-{system.namespace}"
     assert api.merge(f"{NODES}/main-2", {"metadata": {"labels": {label: "yes"}}}).status == 200
     labels = {"app": "d"}
-    pod = {"metadata": {"labels": labels}, "spec": {"schedulerName": "volcano", "nodeSelector": {label: "yes"}, "containers": [{"name": "c", "image": "i"}]}}
+    pod = {
+        "metadata": {"labels": labels},
+        "spec": {
+            "schedulerName": "volcano",
+            "nodeSelector": {label: "yes"},
+            "containers": [{"name": "c", "image": "i"}],
+        },
+    }
     spec = {"selector": {"matchLabels": labels}, "template": pod}
-    (made,) = await system.apply({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d", "annotations": {"volcano.sh/sla-waiting-time": "1h"}}, "spec": spec})
+    (made,) = await system.apply(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "DaemonSet",
+            "metadata": {"name": "d", "annotations": {"volcano.sh/sla-waiting-time": "1h"}},
+            "spec": spec,
+        }
+    )
 
-    await system.until(lambda: [(p.spec.node_name, p.status.phase) for p in system.mirror.all(Pod)] == [("main-2", "Running")])
+    await system.until(
+        lambda: [(p.spec.node_name, p.status.phase) for p in system.mirror.all(Pod)] == [("main-2", "Running")]
+    )
 
     (group,) = system.mirror.all(PodGroup)
     assert group.name == f"podgroup-{made['metadata']['uid']}"
@@ -84,11 +104,25 @@ async def test_daemons_are_gangs_too(system: RealSystem, api: Client):
 
 
 async def test_a_gate_is_removed_when_the_queue_admits(system: RealSystem, running: Components):
-    running.scheduler("--scheduler-name", "gating", "--node-selector", "pool:main", "--feature-gates", "SchedulingGatesQueueAdmission=true")
+    running.scheduler(
+        "--scheduler-name",
+        "gating",
+        "--node-selector",
+        "pool:main",
+        "--feature-gates",
+        "SchedulingGatesQueueAdmission=true",
+    )
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
     metadata = {"name": "gated", "annotations": {GATE: "true", "scheduling.k8s.io/group-name": "gated"}}
     spec = {"schedulerName": "gating", "schedulingGates": [{"name": GATE}], "containers": [container]}
-    await system.apply({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": "gated"}, "spec": {"minMember": 1}})
+    await system.apply(
+        {
+            "apiVersion": "scheduling.volcano.sh/v1beta1",
+            "kind": "PodGroup",
+            "metadata": {"name": "gated"},
+            "spec": {"minMember": 1},
+        }
+    )
     await system.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
 
     await system.until(lambda: (found := system.get(Pod, "gated")) and found.status.phase == "Running")
@@ -97,13 +131,19 @@ async def test_a_gate_is_removed_when_the_queue_admits(system: RealSystem, runni
 @pytest.fixture
 def sharding(running: Components, api: Client) -> Iterator[str]:
     """The sharding controller, with the rights that the chart gives with it, and a scheduler that minds its shard."""
-    roles = [body for body in installation(Values({"controllers.sharding": True})) if body["metadata"]["name"] == "volcano-controllers-sharding"]
+    roles = [
+        body
+        for body in installation(Values({"controllers.sharding": True}))
+        if body["metadata"]["name"] == "volcano-controllers-sharding"
+    ]
     assert {body["kind"] for body in roles} == {"ClusterRole", "ClusterRoleBinding"}
     apply(api, roles)
     shares = ("shardy:volcano:0.0:1.0:false:1:4", "another:volcano:0.0:1.0:false:1:2")
     chosen = [word for share in shares for word in ("--scheduler-configs", share)]
     controllers = running.controllers("--controllers", "sharding-controller", "--shard-sync-period", "1s", *chosen)
-    scheduler = running.scheduler("--scheduler-name", "shardy", "--scheduler-sharding-mode", "hard", "--scheduler-sharding-name", "shardy")
+    scheduler = running.scheduler(
+        "--scheduler-name", "shardy", "--scheduler-sharding-mode", "hard", "--scheduler-sharding-name", "shardy"
+    )
     yield "shardy"
     for process in (controllers, scheduler):
         process.stop()
@@ -155,7 +195,9 @@ networkTopologyDiscovery:
 
     def racks() -> dict[str, list[str]]:
         return {
-            body["metadata"]["labels"]["example.org/rack"]: [member["selector"]["exactMatch"]["name"] for member in body["spec"]["members"]]
+            body["metadata"]["labels"]["example.org/rack"]: [
+                member["selector"]["exactMatch"]["name"] for member in body["spec"]["members"]
+            ]
             for body in api.get(HYPERNODES).body["items"]
         }
 

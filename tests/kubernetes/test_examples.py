@@ -27,7 +27,9 @@ pytestmark = pytest.mark.timeout(180)
 
 
 @pytest.fixture(scope="module")
-def machine(running: Components, plane: ControlPlane, api, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Components]:
+def machine(
+    running: Components, plane: ControlPlane, api, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Components]:
     """This machine as a node of the pool "main", beside the simulated ones, which are kept out."""
     folder = tmp_path_factory.mktemp("machine")
     with components(plane, api, folder) as found:
@@ -44,7 +46,11 @@ def machine(running: Components, plane: ControlPlane, api, tmp_path_factory: pyt
 
 
 def examples_of(kind: str) -> list[str]:
-    return sorted(path.stem for path in EXAMPLES.glob("*.yaml") if any(each["kind"] == kind for each in load_documents(path.read_bytes())))
+    return sorted(
+        path.stem
+        for path in EXAMPLES.glob("*.yaml")
+        if any(each["kind"] == kind for each in load_documents(path.read_bytes()))
+    )
 
 
 JOBS, FLOWS, CRONS = (examples_of(kind) for kind in ("Job", "JobFlow", "CronJob"))
@@ -62,7 +68,9 @@ async def test_an_example_runs_to_its_end(system: RealSystem, machine: Component
     made = await system.apply(EXAMPLES / f"{name}.yaml")
     jobs = [body["metadata"]["name"] for body in made if body["kind"] == "Job"]
 
-    await system.until(lambda: all(system.phase(job) in ("Completed", "Failed", "Terminated") for job in jobs), within=LONG)
+    await system.until(
+        lambda: all(system.phase(job) in ("Completed", "Failed", "Terminated") for job in jobs), within=LONG
+    )
 
     logs = {pod.name: (pod.status.phase, pod.status.container_statuses) for pod in system.mirror.all(Pod)}
     assert {system.phase(job) for job in jobs} == {"Completed"}, logs
@@ -82,13 +90,17 @@ async def test_a_flow_runs_to_its_end(system: RealSystem, machine: Components, n
 
 
 @pytest.mark.parametrize("name", CRONS)
-async def test_a_cronjob_makes_a_job_that_runs_to_its_end_and_keeps_as_many_as_it_should(system: RealSystem, machine: Components, name: str):
+async def test_a_cronjob_makes_a_job_that_runs_to_its_end_and_keeps_as_many_as_it_should(
+    system: RealSystem, machine: Components, name: str
+):
     (made,) = await system.apply(EXAMPLES / f"{name}.yaml")
     cron = made["metadata"]["name"]
     # The night is far away; jobs are named by the minute, so this is at most one a minute
     await system.patch(CronJob, cron, {"spec": {"schedule": "@every 1s"}})
 
-    await system.until(lambda: any(job.status.state.phase == "Completed" for job in system.mirror.all(Job)), within=LONG)
+    await system.until(
+        lambda: any(job.status.state.phase == "Completed" for job in system.mirror.all(Job)), within=LONG
+    )
 
     await system.patch(CronJob, cron, {"spec": {"suspend": True}})
     assert all(job.labels["purpose"] == "nightly" for job in system.mirror.all(Job))
@@ -97,7 +109,9 @@ async def test_a_cronjob_makes_a_job_that_runs_to_its_end_and_keeps_as_many_as_i
     await system.delete(CronJob, cron)
 
 
-async def test_logs_of_a_pod_can_be_read_while_it_runs_and_after(system: RealSystem, machine: Components, plane: ControlPlane):
+async def test_logs_of_a_pod_can_be_read_while_it_runs_and_after(
+    system: RealSystem, machine: Components, plane: ControlPlane
+):
     container = {"name": "c", "image": "any", "command": ["sh", "-c", "echo hello from $HOSTNAME; sleep 2; echo bye"]}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "speaker"},
            "spec": {"schedulerName": "volcano", "restartPolicy": "Never", "containers": [container]}}  # fmt: skip

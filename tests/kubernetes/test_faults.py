@@ -33,7 +33,9 @@ pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.fixture(scope="module")
-def own_plane(programs: Path, audit_logs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+def own_plane(
+    programs: Path, audit_logs: list[Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ControlPlane]:
     """A control plane of our own, since we are about to break it."""
     with ControlPlane(tmp_path_factory.mktemp("faulty"), programs, audits=True) as plane:
         audit_logs.append(plane.audit_log)
@@ -42,8 +44,8 @@ def own_plane(programs: Path, audit_logs: list[Path], tmp_path_factory: pytest.T
 
 @pytest.fixture(scope="module")
 def own_api(own_plane: ControlPlane) -> Client:
-    from volcano.app.deployment.installation import installation
-    from volcano.app.deployment.values import Values
+    from volcano.install.installation import installation
+    from volcano.install.values import Values
 
     from .components import apply
 
@@ -59,7 +61,9 @@ def proxy(own_plane: ControlPlane) -> Iterator[Proxy]:
 
 
 @pytest.fixture(scope="module")
-def electing(own_plane: ControlPlane, own_api: Client, proxy: Proxy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Components]:
+def electing(
+    own_plane: ControlPlane, own_api: Client, proxy: Proxy, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Components]:
     """Two schedulers and two controller managers with the usual times, and 20 nodes, all through the proxy."""
     with components(own_plane, own_api, tmp_path_factory.mktemp("electing")) as found:
         found.nodes("sim", 20, server=proxy.url)
@@ -71,7 +75,9 @@ def electing(own_plane: ControlPlane, own_api: Client, proxy: Proxy, tmp_path_fa
 
 
 @pytest.fixture
-async def world(own_plane: ControlPlane, own_api: Client, electing: Components, request: pytest.FixtureRequest) -> AsyncIterator[RealSystem]:
+async def world(
+    own_plane: ControlPlane, own_api: Client, electing: Components, request: pytest.FixtureRequest
+) -> AsyncIterator[RealSystem]:
     name = f"f-{abs(hash(request.node.name)) % 10**8}"
     assert own_api.create("/api/v1/namespaces", {"metadata": {"name": name}}).status == 201
     client = TypedClient(HttpTransport(load_endpoint(own_plane.kubeconfig), SystemClock()), agent="tests")
@@ -108,7 +114,9 @@ async def all_complete(world: RealSystem, names: list[str]) -> None:
 
 
 @pytest.mark.parametrize("lease", ["volcano", "vc-controller-manager"])
-async def test_another_takes_over_when_the_leader_is_killed(world: RealSystem, electing: Components, own_api: Client, own_plane: ControlPlane, lease: str):
+async def test_another_takes_over_when_the_leader_is_killed(
+    world: RealSystem, electing: Components, own_api: Client, own_plane: ControlPlane, lease: str
+):
     command = "scheduler" if lease == "volcano" else "controller-manager"
     candidates = [each for each in electing.running if each.words[0] == command]
     first = leader(own_api, lease)

@@ -150,7 +150,10 @@ async def test_a_plain_pod_gets_a_podgroup_and_runs(system: RealSystem):
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "Job"])
 async def test_pods_of_kubernetes_own_workloads_are_gangs_too(system: RealSystem, kind: str):
     labels = {"app": "w"}
-    pod = {"metadata": {"labels": labels}, "spec": {"schedulerName": "volcano", "containers": [{"name": "c", "image": "i"}]}}
+    pod = {
+        "metadata": {"labels": labels},
+        "spec": {"schedulerName": "volcano", "containers": [{"name": "c", "image": "i"}]},
+    }
     spec = {"selector": {"matchLabels": labels}, "replicas": 2, "template": pod}
     if kind == "StatefulSet":
         spec |= {"podManagementPolicy": "Parallel", "serviceName": "w"}
@@ -159,7 +162,9 @@ async def test_pods_of_kubernetes_own_workloads_are_gangs_too(system: RealSystem
         spec = {"parallelism": 2, "completions": 2, "template": pod}
     annotations = {"scheduling.volcano.sh/group-min-member": "2"}
     version = "batch/v1" if kind == "Job" else "apps/v1"
-    await system.apply({"apiVersion": version, "kind": kind, "metadata": {"name": "w", "annotations": annotations}, "spec": spec})
+    await system.apply(
+        {"apiVersion": version, "kind": kind, "metadata": {"name": "w", "annotations": annotations}, "spec": spec}
+    )
 
     await system.until(lambda: [p.status.phase for p in system.mirror.all(Pod)] == ["Running", "Running"])
 

@@ -20,7 +20,9 @@ async def test_without_a_policy_a_deleted_pod_comes_back_and_a_failed_one_does_n
     old = system.get(Pod, "demo-stays-0")
     assert old is not None
     await system.delete(Pod, "demo-stays-0")
-    await system.until(lambda: (new := system.get(Pod, "demo-stays-0")) and new.uid != old.uid and new.status.phase == "Running")
+    await system.until(
+        lambda: (new := system.get(Pod, "demo-stays-0")) and new.uid != old.uid and new.status.phase == "Running"
+    )
 
     failed = system.get(Pod, "demo-fails-0")
     assert failed is not None and failed.status.phase == "Failed"
@@ -54,7 +56,10 @@ async def test_a_completed_task_completes_the_job_and_succeeded_pods_are_kept(sy
     ("task", "job"),
     [
         ({"exits": 3}, {"policies": [policy("RestartJob", exitCode=3)]}),
-        ({"exits": 1, "policies": [policy("RestartJob", "PodFailed")]}, {"policies": [policy("AbortJob", "PodFailed")]}),
+        (
+            {"exits": 1, "policies": [policy("RestartJob", "PodFailed")]},
+            {"policies": [policy("AbortJob", "PodFailed")]},
+        ),
     ],
     ids=["an exit code has its own policy", "a task's policy wins over the job's"],
 )
@@ -128,10 +133,23 @@ def test_hypernodes_count_their_nodes(running: object, api: Client):
         "label": [{"type": "Node", "selector": {"labelMatch": {"matchLabels": {"pool": "main"}}}}],
     }
     for name, selected in members.items():
-        assert api.create(path, {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": {"name": name}, "spec": {"tier": 1, "members": selected}}).status == 201
+        assert (
+            api.create(
+                path,
+                {
+                    "apiVersion": "topology.volcano.sh/v1alpha1",
+                    "kind": "HyperNode",
+                    "metadata": {"name": name},
+                    "spec": {"tier": 1, "members": selected},
+                },
+            ).status
+            == 201
+        )
 
     def counts() -> dict[str, int]:
-        return {body["metadata"]["name"]: body.get("status", {}).get("nodeCount", 0) for body in api.get(path).body["items"]}
+        return {
+            body["metadata"]["name"]: body.get("status", {}).get("nodeCount", 0) for body in api.get(path).body["items"]
+        }
 
     labelled = len(api.get("/api/v1/nodes", labelSelector="pool=main").body["items"])
     wait_for(lambda: counts() == {"exact": 3, "regex": 5, "label": labelled}, why=lambda: str(counts()))

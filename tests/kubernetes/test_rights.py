@@ -10,7 +10,7 @@ import pytest
 from tests.running_server import Client
 from tests.system.stories import a_job, a_task
 from volcano.api.batch import Job
-from volcano.app.deployment import rbac
+from volcano.install import rbac
 
 from .components import Components, wait_for
 from .control_plane import ControlPlane
@@ -31,7 +31,8 @@ def may(api: Client, account: str, verb: str, group: str, resource: str) -> bool
 
 
 @pytest.mark.parametrize(
-    ("account", "table"), [("scheduler", rbac.SCHEDULER), ("controllers", rbac.CONTROLLERS), ("admission", rbac.ADMISSION)]
+    ("account", "table"),
+    [("scheduler", rbac.SCHEDULER), ("controllers", rbac.CONTROLLERS), ("admission", rbac.ADMISSION)],
 )
 def test_every_right_of_the_table_is_given(installed: str, api: Client, account: str, table: rbac.Rules):
     for group, resources, verbs in table:
@@ -90,7 +91,15 @@ def refusals(plane: ControlPlane) -> set[tuple[str, ...]]:
         forbidden = entry.get("annotations", {}).get("authorization.k8s.io/decision") == "forbid"
         # What the tests here do on purpose comes from Python's own client
         if forbidden and user.startswith(ACCOUNT) and entry.get("userAgent", "").startswith("vc-"):
-            found.add((user, entry["verb"], where.get("apiGroup", ""), where.get("resource", ""), where.get("subresource", "")))
+            found.add(
+                (
+                    user,
+                    entry["verb"],
+                    where.get("apiGroup", ""),
+                    where.get("resource", ""),
+                    where.get("subresource", ""),
+                )
+            )
     return found
 
 

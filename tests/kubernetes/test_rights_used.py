@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from volcano.app.deployment.installation import installation
-from volcano.app.deployment.values import Values
+from volcano.install.installation import installation
+from volcano.install.values import Values
 
 HERE = Path(__file__)
 ACCOUNTS = "system:serviceaccount:volcano-system:"
@@ -34,7 +34,11 @@ RARELY = {
 def given() -> set[Right]:
     """All rights of an installation with everything switched on."""
     bodies = installation(Values({"controllers.sharding": True}))
-    rules = {(body["kind"], body["metadata"]["name"]): body["rules"] for body in bodies if body["kind"] in ("Role", "ClusterRole")}
+    rules = {
+        (body["kind"], body["metadata"]["name"]): body["rules"]
+        for body in bodies
+        if body["kind"] in ("Role", "ClusterRole")
+    }
     found = set()
     for body in bodies:
         if body["kind"] not in ("RoleBinding", "ClusterRoleBinding"):

@@ -84,7 +84,12 @@ async def test_a_queue_reclaims_its_share(system: RealSystem, second: str):
 
 
 async def test_pods_of_the_default_scheduler_are_left_alone(system: RealSystem, api: Client):
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "other"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "other"},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
     await system.apply(pod)
     await system.apply(a_job("demo", a_task(lasts="1s")))
     await system.until(lambda: system.phase("demo") == "Completed")

@@ -15,9 +15,9 @@ import yaml
 
 from tests.running_server import Client
 from volcano.api.crds import crd_manifests
-from volcano.apiserver.schemas.structural import StructuralSchema, compile_schema
-from volcano.app.deployment.installation import installation
-from volcano.app.deployment.values import Values
+from volcano.embedded.apiserver.schemas.crd.structural import StructuralSchema, compile_schema
+from volcano.install.installation import installation
+from volcano.install.values import Values
 
 from .commands import kubectl, run
 from .components import NAMESPACE, VOLCANO, Components, apply, components, discover, path_of, wait_for
@@ -83,7 +83,12 @@ class Cluster:
     def finish(self, pod: str) -> None:
         """As its node would say."""
         done = {"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": "2026-01-02T05:00:00Z"}}
-        status = {"phase": "Succeeded", "containerStatuses": [{"name": "main", "image": "i", "imageID": "", "ready": False, "restartCount": 0, "state": done}]}
+        status = {
+            "phase": "Succeeded",
+            "containerStatuses": [
+                {"name": "main", "image": "i", "imageID": "", "ready": False, "restartCount": 0, "state": done}
+            ],
+        }
         assert self.api.merge(f"{pods(pod)}/status", {"status": status}).status == 200
 
 
@@ -96,7 +101,9 @@ def cluster(
         definitions = open_definitions() if request.param == "open" else released_definitions(request.param)
     except Unavailable as error:
         pytest.skip(str(error))
-    grace = {"kube-controller-manager": ["--node-monitor-grace-period=3000s"]}  # the node here has nobody to report it alive
+    grace = {
+        "kube-controller-manager": ["--node-monitor-grace-period=3000s"]
+    }  # the node here has nobody to report it alive
     with ControlPlane(tmp_path_factory.mktemp("upgraded"), programs, audits=True, more=grace) as plane:
         audit_logs.append(plane.audit_log)
         api = Client(plane.kubeconfig)
@@ -125,7 +132,17 @@ def earlier(cluster: Cluster) -> Cluster:
     hook = {"name": "mutatejob.volcano.sh", "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail",
             "clientConfig": {"service": {"name": "volcano-admission-service", "namespace": NAMESPACE, "path": "/jobs/mutate"}},
             "rules": [{"apiGroups": ["batch.volcano.sh"], "apiVersions": ["v1alpha1"], "operations": ["CREATE"], "resources": ["jobs"]}]}  # fmt: skip
-    apply(cluster.api, [{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration", "metadata": {"name": STOPPED}, "webhooks": [hook]}])
+    apply(
+        cluster.api,
+        [
+            {
+                "apiVersion": "admissionregistration.k8s.io/v1",
+                "kind": "MutatingWebhookConfiguration",
+                "metadata": {"name": STOPPED},
+                "webhooks": [hook],
+            }
+        ],
+    )
     return cluster
 
 
@@ -134,20 +151,31 @@ def upgraded(earlier: Cluster) -> tuple[Cluster, dict[str, str]]:
     """This project is installed over it, by the steps of the documentation; the definitions' identities before."""
     plane, before = earlier.plane, earlier.uids()
     kubectl(plane, "delete", "mutatingwebhookconfigurations", STOPPED)
-    printed = subprocess.run([*VOLCANO, "manifests", "crds"], capture_output=True, text=True, check=True, timeout=60).stdout
+    printed = subprocess.run(
+        [*VOLCANO, "manifests", "crds"], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
     apply_with_kubectl(plane, printed, "--force-conflicts")
     values = {**WITHOUT_PODS, "admission.mode": "policies"}
     helm = find_helm()
     if helm is None:
         apply(earlier.api, installation(Values(values)))
     else:
-        words = ["install", "volcano", str(CHART), "--namespace", NAMESPACE, *(f"--set={path}={value}" for path, value in values.items())]
+        words = [
+            "install",
+            "volcano",
+            str(CHART),
+            "--namespace",
+            NAMESPACE,
+            *(f"--set={path}={value}" for path, value in values.items()),
+        ]
         run(plane, str(helm), *words)
     return earlier, before
 
 
 @pytest.fixture(scope="module")
-def taken_over(upgraded: tuple[Cluster, dict[str, str]], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, Components]]:
+def taken_over(
+    upgraded: tuple[Cluster, dict[str, str]], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Cluster, Components]]:
     """Our components run with the chart's rights, and have looked at everything."""
     cluster, _ = upgraded
     with components(cluster.plane, cluster.api, tmp_path_factory.mktemp("successors")) as found:
@@ -164,8 +192,19 @@ def apply_with_kubectl(plane: ControlPlane, manifests: str, *words: str) -> None
 def make_node(api: Client) -> None:
     assert api.create("/api/v1/nodes", {"metadata": {"name": "n1"}}).status == 201
     room = {"cpu": "16", "memory": "64Gi", "pods": "110"}
-    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "", "lastHeartbeatTime": "2026-01-02T03:04:05Z"}
-    assert api.merge("/api/v1/nodes/n1/status", {"status": {"capacity": room, "allocatable": room, "conditions": [ready]}}).status == 200
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "KubeletReady",
+        "message": "",
+        "lastHeartbeatTime": "2026-01-02T03:04:05Z",
+    }
+    assert (
+        api.merge(
+            "/api/v1/nodes/n1/status", {"status": {"capacity": room, "allocatable": room, "conditions": [ready]}}
+        ).status
+        == 200
+    )
     wait_for(lambda: not api.get("/api/v1/nodes/n1").body["spec"].get("taints"), why="the node may be used")
 
 
@@ -173,7 +212,14 @@ def a_job(name: str, replicas: int, phase: str, **status: Any) -> JSONObject:
     container = {"name": "main", "image": "any", "resources": {"requests": {"cpu": "1"}}}
     task = {"name": "worker", "replicas": replicas, "minAvailable": replicas, "maxRetry": 3,
             "template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}  # fmt: skip
-    spec = {"minAvailable": replicas, "schedulerName": "volcano", "queue": "default", "maxRetry": 3, "tasks": [task], "plugins": {"env": [], "svc": []}}
+    spec = {
+        "minAvailable": replicas,
+        "schedulerName": "volcano",
+        "queue": "default",
+        "maxRetry": 3,
+        "tasks": [task],
+        "plugins": {"env": [], "svc": []},
+    }
     state = {"phase": phase, "lastTransitionTime": "2026-01-02T03:04:05Z"}
     conditions = [{"status": "Pending", "lastTransitionTime": "2026-01-02T03:04:00Z"}]
     told = {"state": state, "minAvailable": replicas, "version": 0, "conditions": conditions,
@@ -183,7 +229,9 @@ def a_job(name: str, replicas: int, phase: str, **status: Any) -> JSONObject:
 
 def make_running_job(cluster: Cluster) -> None:
     """Two pods run on the node; beside them what the svc plugin made."""
-    owner = cluster.make(a_job("at-work", 2, "Running", running=2, taskStatusCount={"worker": {"phase": {"Running": 2}}}))
+    owner = cluster.make(
+        a_job("at-work", 2, "Running", running=2, taskStatusCount={"worker": {"phase": {"Running": 2}}})
+    )
     reference = owned_by(owner)
     group = f"at-work-{owner['metadata']['uid']}"
     cluster.make(a_group(group, 2, "Running", running=2), ownerReferences=reference)
@@ -193,7 +241,13 @@ def make_running_job(cluster: Cluster) -> None:
                "spec": {"clusterIP": "None", "selector": {"volcano.sh/job-name": "at-work", "volcano.sh/job-namespace": "default"}}}  # fmt: skip
     hosts = {"worker.host": "at-work-worker-0.at-work\nat-work-worker-1.at-work", "VC_WORKER_NUM": "2"}
     assert cluster.api.create("/api/v1/namespaces/default/services", service).status == 201
-    assert cluster.api.create("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "at-work-svc", "ownerReferences": reference}, "data": hosts}).status == 201
+    assert (
+        cluster.api.create(
+            "/api/v1/namespaces/default/configmaps",
+            {"metadata": {"name": "at-work-svc", "ownerReferences": reference}, "data": hosts},
+        ).status
+        == 201
+    )
 
 
 def make_waiting_job(cluster: Cluster) -> None:
@@ -216,38 +270,80 @@ def make_flow(cluster: Cluster) -> None:
     })  # fmt: skip
     marks = {"volcano.sh/createdByJobTemplate": "default.load", "volcano.sh/createdByJobFlow": "default.pipeline"}
     status = {"running": 1, "taskStatusCount": {"worker": {"phase": {"Running": 1}}}}
-    step = cluster.make(a_job("pipeline-load", 1, "Running", **status), labels=marks, annotations=marks, ownerReferences=owned_by(flow))
+    step = cluster.make(
+        a_job("pipeline-load", 1, "Running", **status), labels=marks, annotations=marks, ownerReferences=owned_by(flow)
+    )
     group = f"pipeline-load-{step['metadata']['uid']}"
     cluster.make(a_group(group, 1, "Running", running=1), ownerReferences=owned_by(step))
     make_pod(cluster, step, group, 0, node="n1", phase="Running")
 
 
 def a_group(name: str, members: int, phase: str, **status: Any) -> JSONObject:
-    spec = {"minMember": members, "minTaskMember": {"worker": members}, "queue": "default", "minResources": {"cpu": str(members)}}
-    return {"apiVersion": GROUPS, "kind": "PodGroup", "metadata": {"name": name}, "spec": spec, "status": {"phase": phase, **status}}
+    spec = {
+        "minMember": members,
+        "minTaskMember": {"worker": members},
+        "queue": "default",
+        "minResources": {"cpu": str(members)},
+    }
+    return {
+        "apiVersion": GROUPS,
+        "kind": "PodGroup",
+        "metadata": {"name": name},
+        "spec": spec,
+        "status": {"phase": phase, **status},
+    }
 
 
 def owned_by(owner: JSONObject) -> list[JSONObject]:
-    known = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"]}
+    known = {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+    }
     return [{**known, "controller": True, "blockOwnerDeletion": True}]
 
 
 def make_pod(cluster: Cluster, owner: JSONObject, group: str, index: int, *, node: str = "", phase: str = "") -> None:
     job, (task,) = owner["metadata"]["name"], owner["spec"]["tasks"]
-    both = {"volcano.sh/job-name": job, "volcano.sh/queue-name": "default", "volcano.sh/task-spec": "worker", "volcano.sh/task-index": str(index)}
-    annotations = {**both, "scheduling.k8s.io/group-name": group, "volcano.sh/job-version": "0", "volcano.sh/job-retry-count": "0", "volcano.sh/template-uid": f"{job}-worker"}
-    metadata = {"name": f"{job}-worker-{index}", "labels": {**both, "volcano.sh/job-namespace": "default"}, "annotations": annotations, "ownerReferences": owned_by(owner)}
+    both = {
+        "volcano.sh/job-name": job,
+        "volcano.sh/queue-name": "default",
+        "volcano.sh/task-spec": "worker",
+        "volcano.sh/task-index": str(index),
+    }
+    annotations = {
+        **both,
+        "scheduling.k8s.io/group-name": group,
+        "volcano.sh/job-version": "0",
+        "volcano.sh/job-retry-count": "0",
+        "volcano.sh/template-uid": f"{job}-worker",
+    }
+    metadata = {
+        "name": f"{job}-worker-{index}",
+        "labels": {**both, "volcano.sh/job-namespace": "default"},
+        "annotations": annotations,
+        "ownerReferences": owned_by(owner),
+    }
     spec = {**task["template"]["spec"], "schedulerName": "volcano", **({"nodeName": node} if node else {})}
     made = cluster.api.create(pods(), {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
     assert made.status == 201, made
     if phase:
-        assert cluster.api.merge(f"{pods(metadata['name'])}/status", {"status": {"phase": phase, "conditions": [{"type": "Ready", "status": "True"}]}}).status == 200
+        assert (
+            cluster.api.merge(
+                f"{pods(metadata['name'])}/status",
+                {"status": {"phase": phase, "conditions": [{"type": "Ready", "status": "True"}]}},
+            ).status
+            == 200
+        )
 
 
 # -- what must hold -----------------------------------------------------------------------------------------------
 def schemas() -> dict[tuple[str, str], StructuralSchema]:
     return {
-        (f"{body['spec']['group']}/{version['name']}", body["spec"]["names"]["kind"]): compile_schema(version["schema"]["openAPIV3Schema"])
+        (f"{body['spec']['group']}/{version['name']}", body["spec"]["names"]["kind"]): compile_schema(
+            version["schema"]["openAPIV3Schema"]
+        )
         for body in crd_manifests()
         for version in body["spec"]["versions"]
     }
@@ -257,7 +353,9 @@ def without_history(body: JSONObject) -> JSONObject:
     return {**body, "metadata": {key: value for key, value in body["metadata"].items() if key != "managedFields"}}
 
 
-@pytest.mark.parametrize("body", [*whole_objects(), a_command()], ids=lambda body: f"{body['kind']}-{body['metadata']['name']}")
+@pytest.mark.parametrize(
+    "body", [*whole_objects(), a_command()], ids=lambda body: f"{body['kind']}-{body['metadata']['name']}"
+)
 def test_our_definitions_know_every_field_of_the_reference(body: JSONObject):
     schema, given = schemas()[body["apiVersion"], body["kind"]], copy.deepcopy(body)
 
@@ -272,8 +370,14 @@ def test_definitions_are_found_in_a_release(tmp_path: Path):
     with zipfile.ZipFile(tmp_path / "release.zip", "w") as archive:
         archive.writestr("m@v1/deep/er/chart/a.yaml", yaml.safe_dump({**first, "deep": True}, sort_keys=False))
         archive.writestr("m@v1/config/a.yaml", yaml.safe_dump_all([first, None, {"kind": "Other"}], sort_keys=False))
-        archive.writestr("m@v1/config/template.yaml", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n{{ if .x }}: [\n")
-        archive.writestr("m@v1/other.yaml", yaml.safe_dump({**first, "metadata": {"name": "b"}, "spec": {"group": "other.org"}}, sort_keys=False))
+        archive.writestr(
+            "m@v1/config/template.yaml",
+            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n{{ if .x }}: [\n",
+        )
+        archive.writestr(
+            "m@v1/other.yaml",
+            yaml.safe_dump({**first, "metadata": {"name": "b"}, "spec": {"group": "other.org"}}, sort_keys=False),
+        )
 
     assert definitions_in(tmp_path / "release.zip") == [first]
 
@@ -314,7 +418,9 @@ def _unknown(theirs: dict[str, Any], ours: Any, path: str = "") -> Iterator[str]
         yield path
     elif path != ".metadata" and not ours.get("x-kubernetes-preserve-unknown-fields"):
         for name, schema in theirs.get("properties", {}).items():
-            yield from _unknown(schema, ours.get("properties", {}).get(name, ours.get("additionalProperties")), f"{path}.{name}")
+            yield from _unknown(
+                schema, ours.get("properties", {}).get(name, ours.get("additionalProperties")), f"{path}.{name}"
+            )
         for inside in ("items", "additionalProperties"):
             if isinstance(theirs.get(inside), dict):
                 yield from _unknown(theirs[inside], ours.get(inside), f"{path}[]")
@@ -340,12 +446,18 @@ def test_what_runs_is_taken_over_and_ends_well(taken_over: tuple[Cluster, Compon
     beside = [f"/api/v1/namespaces/default/{name}" for name in ("services/at-work", "configmaps/at-work-svc")]
     made = [cluster.api.get(url).body["metadata"]["uid"] for url in beside]
     # The one that waited is placed: so somebody is at work, and has seen the others too
-    wait_for(lambda: all(cluster.api.get(pods(f"waiting-worker-{index}")).body["spec"].get("nodeName") == "n1" for index in range(2)))
+    wait_for(
+        lambda: all(
+            cluster.api.get(pods(f"waiting-worker-{index}")).body["spec"].get("nodeName") == "n1" for index in range(2)
+        )
+    )
     assert [cluster.api.get(url).body["metadata"]["uid"] for url in beside] == made
 
     for name in names:
         cluster.finish(name)
-    done = wait_for(lambda: (job := cluster.api.get(jobs("at-work")).body)["status"]["state"]["phase"] == "Completed" and job)
+    done = wait_for(
+        lambda: (job := cluster.api.get(jobs("at-work")).body)["status"]["state"]["phase"] == "Completed" and job
+    )
 
     assert (done["status"]["succeeded"], done["status"].get("retryCount", 0)) == (2, 0)
     assert done["metadata"]["uid"] == cluster.kept[jobs("at-work")]["metadata"]["uid"]
@@ -363,7 +475,11 @@ def test_what_waited_keeps_its_pods_and_its_group_and_runs(taken_over: tuple[Clu
 
     wait_for(lambda: cluster.api.get(jobs("waiting")).body["status"]["state"]["phase"] == "Running")
 
-    groups = [group["metadata"] for group in cluster.api.get(own).body["items"] if group["metadata"]["name"].startswith("waiting")]
+    groups = [
+        group["metadata"]
+        for group in cluster.api.get(own).body["items"]
+        if group["metadata"]["name"].startswith("waiting")
+    ]
     assert [(group["name"], group["uid"]) for group in groups] == [("waiting", before)]
 
 
@@ -372,11 +488,17 @@ def test_a_flow_goes_on_with_its_next_step(taken_over: tuple[Cluster, Components
     flow = f"/apis/{FLOW}/namespaces/default/jobflows/pipeline"
 
     cluster.finish("pipeline-load-worker-0")
-    wait_for(lambda: cluster.api.get(pods("pipeline-train-worker-0")).body.get("spec", {}).get("nodeName") == "n1", why="the next step is placed")
+    wait_for(
+        lambda: cluster.api.get(pods("pipeline-train-worker-0")).body.get("spec", {}).get("nodeName") == "n1",
+        why="the next step is placed",
+    )
     cluster.finish("pipeline-train-worker-0")
 
     wait_for(lambda: cluster.api.get(flow).body["status"]["state"]["phase"] == "Succeed")
-    assert cluster.api.get(jobs("pipeline-load")).body["metadata"]["uid"] == cluster.kept[jobs("pipeline-load")]["metadata"]["uid"]
+    assert (
+        cluster.api.get(jobs("pipeline-load")).body["metadata"]["uid"]
+        == cluster.kept[jobs("pipeline-load")]["metadata"]["uid"]
+    )
 
 
 def test_going_back_loses_nothing_either(taken_over: tuple[Cluster, Components]):
@@ -393,7 +515,9 @@ def test_going_back_loses_nothing_either(taken_over: tuple[Cluster, Components])
     lasting = {url: body for url, body in cluster.kept.items() if url not in ended}
     running = {url: cluster.api.get(url).body for url in lasting}
 
-    apply_with_kubectl(cluster.plane, yaml.safe_dump_all(cluster.definitions), "--field-manager=helm", "--force-conflicts")
+    apply_with_kubectl(
+        cluster.plane, yaml.safe_dump_all(cluster.definitions), "--field-manager=helm", "--force-conflicts"
+    )
 
     assert cluster.uids() == identities
     for url, before in lasting.items():
@@ -410,7 +534,9 @@ def test_going_back_loses_nothing_either(taken_over: tuple[Cluster, Components])
 def contains(whole: Any, part: Any) -> bool:
     """Whether everything of one value is in another; what is new beside it does not matter."""
     if isinstance(part, dict):
-        return isinstance(whole, dict) and all(key in whole and contains(whole[key], value) for key, value in part.items())
+        return isinstance(whole, dict) and all(
+            key in whole and contains(whole[key], value) for key, value in part.items()
+        )
     if isinstance(part, list):
         return isinstance(whole, list) and len(whole) == len(part) and all(map(contains, whole, part))
     return bool(whole == part) or part is None

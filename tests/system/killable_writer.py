@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from volcano.apiserver.app import ADMIN, ApiServer
-from volcano.apiserver.sqlite_store import SqliteStore
+from volcano.embedded.apiserver.server import ADMIN, ApiServer
+from volcano.embedded.apiserver.store.sqlite_store import SqliteStore
 from volcano.machinery.clock import SystemClock
 from volcano.machinery.transport import Request
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.running_server import Client
-from volcano.agent.network import BridgedNetwork
+from volcano.embedded.agent.network.network import BridgedNetwork
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"

@@ -20,8 +20,8 @@ import pytest
 from tests.running_server import Running, running_server
 from tests.system.real_system import VOLCANO, environment, wait_until
 from volcano.admission.chain import ALL_PATHS
-from volcano.apiserver.memory_store import MemoryStore
 from volcano.app.admission_plug import VolcanoAdmission
+from volcano.embedded.apiserver.store.memory_store import MemoryStore
 
 BESIDE = Path(sys.executable).with_name("kubectl")
 KUBECTL = str(BESIDE) if BESIDE.exists() else shutil.which("kubectl")
@@ -69,7 +69,13 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
             variables = {**os.environ, "HOME": str(folder), "KUBECONFIG": str(running.kubeconfig)}
             text = stdin if isinstance(stdin, str) else json.dumps(stdin)
             done = subprocess.run(
-                [str(KUBECTL), *arguments], input=text, capture_output=True, text=True, env=variables, timeout=60, check=False
+                [str(KUBECTL), *arguments],
+                input=text,
+                capture_output=True,
+                text=True,
+                env=variables,
+                timeout=60,
+                check=False,
             )
             assert (done.returncode != 0) is fails, f"{arguments}: {done.stdout}{done.stderr}"
             return done.stdout + done.stderr
@@ -121,7 +127,12 @@ def test_what_was_left_out_is_filled_in(run: Run):
     run("apply", "-f", "-", stdin=a_job("filled"))
 
     found = json.loads(run("get", "vcjob", "filled", "-o", "json"))["spec"]
-    assert (found["queue"], found["schedulerName"], found["minAvailable"], found["maxRetry"]) == ("default", "volcano", 3, 3)
+    assert (found["queue"], found["schedulerName"], found["minAvailable"], found["maxRetry"]) == (
+        "default",
+        "volcano",
+        3,
+        3,
+    )
     assert found["tasks"][0]["name"] == "default0"
 
 
@@ -137,7 +148,14 @@ def test_a_change_that_is_not_allowed_is_refused(run: Run):
     ("body", "words"),
     [
         ({"kind": "Queue", "metadata": {"name": "heavy"}, "spec": {"weight": 0, "parent": "nobody"}}, "nobody"),
-        ({"kind": "Queue", "metadata": {"name": "over"}, "spec": {"weight": 1, "capability": {"cpu": "1"}, "deserved": {"cpu": "2"}}}, "deserved"),
+        (
+            {
+                "kind": "Queue",
+                "metadata": {"name": "over"},
+                "spec": {"weight": 1, "capability": {"cpu": "1"}, "deserved": {"cpu": "2"}},
+            },
+            "deserved",
+        ),
     ],
     ids=["parent", "deserved"],
 )

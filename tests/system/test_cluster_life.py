@@ -37,7 +37,12 @@ def a_workload(kind: str, name: str, *, api: str = "apps/v1", lasts: str = "", i
         "spec": {"containers": [container], **({"restartPolicy": "Never"} if kind == "Job" else {})},
     }
     selector = {} if kind == "Job" else {"selector": {"matchLabels": {"app": name}}}
-    return {"apiVersion": api, "kind": kind, "metadata": {"name": name}, "spec": {**selector, "template": template, **spec}}
+    return {
+        "apiVersion": api,
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": {**selector, "template": template, **spec},
+    }
 
 
 async def gone(system: VirtualSystem, kind: type[Resource], key: Key) -> bool:
@@ -95,8 +100,10 @@ def test_a_deployment_runs_rolls_and_goes():
         template = a_workload("Deployment", "web", image="two")["spec"]["template"]
         await system.patch(Deployment, "web", {"spec": {"template": template}})
         await system.until(
-            lambda: [pod.spec.containers[0].image for pod in running(system, "web")] == ["two"] * 4
-            and len([pod for pod in system.mirror.all(Pod) if not pod.is_finished]) == 4
+            lambda: (
+                [pod.spec.containers[0].image for pod in running(system, "web")] == ["two"] * 4
+                and len([pod for pod in system.mirror.all(Pod) if not pod.is_finished]) == 4
+            )
         )
         deployment = await system.client.get(Deployment, Key("default", "web"))
         assert deployment.status is not None
@@ -123,7 +130,9 @@ def test_a_statefulset_comes_up_in_order():
 def test_a_plain_job_completes_all_its_indexes():
     @on_virtual_time
     async def story(system: VirtualSystem) -> None:
-        job = a_workload("Job", "batch", api="batch/v1", lasts="5s", completions=6, parallelism=2, completionMode="Indexed")
+        job = a_workload(
+            "Job", "batch", api="batch/v1", lasts="5s", completions=6, parallelism=2, completionMode="Indexed"
+        )
         await system.apply(job)
         for _ in range(120):
             found = await system.client.get(BatchJob, Key("default", "batch"))
@@ -160,7 +169,12 @@ def test_pods_of_a_node_that_is_deleted_are_replaced():
     async def story(system: VirtualSystem) -> None:
         await system.apply(a_workload("Deployment", "web", replicas=4))
         await system.until(lambda: len(running(system, "web")) == 4)
-        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "ghost"}, "status": {"allocatable": {"cpu": "4"}}}
+        node = {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": "ghost"},
+            "status": {"allocatable": {"cpu": "4"}},
+        }
         await system.client.create(resource_type(Node), node)
         lost = {
             "apiVersion": "v1",
@@ -202,9 +216,7 @@ def test_orphans_stay():
     async def story(system: VirtualSystem) -> None:
         (owner,) = await system.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "parent"}})
         await system.apply(owned_by("parent", owner["metadata"]["uid"]))
-        await system.client.delete(
-            resource_type(ConfigMap), Key("default", "parent"), {"propagationPolicy": "Orphan"}
-        )
+        await system.client.delete(resource_type(ConfigMap), Key("default", "parent"), {"propagationPolicy": "Orphan"})
         await system.settle()
 
         assert await gone(system, ConfigMap, Key("default", "parent"))

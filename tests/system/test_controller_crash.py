@@ -87,7 +87,9 @@ class Place:
         others = {kind.__name__: await self._names(kind) for kind in LIST_OF_KINDS}
         return {
             "made": dict(self.made),
-            "pods": {pod.name: (pod.annotations.get(JOB_VERSION_KEY), pod.status.phase, pod.is_deleting) for pod in self.pods},
+            "pods": {
+                pod.name: (pod.annotations.get(JOB_VERSION_KEY), pod.status.phase, pod.is_deleting) for pod in self.pods
+            },
             "jobs": {job.name: _status(job) for job in jobs},
             **others,
         }
@@ -102,7 +104,17 @@ class Place:
 
 def _status(job: Job) -> dict[str, Any]:
     status = msgspec.to_builtins(job.status)
-    kept = ("minAvailable", "pending", "running", "succeeded", "failed", "terminating", "retryCount", "version", "taskStatusCount")
+    kept = (
+        "minAvailable",
+        "pending",
+        "running",
+        "succeeded",
+        "failed",
+        "terminating",
+        "retryCount",
+        "version",
+        "taskStatusCount",
+    )
     return {"phase": job.status.state.phase, **{name: status.get(name) for name in kept if status.get(name)}}
 
 
@@ -130,7 +142,10 @@ async def restarts_until_it_fails(place: Place) -> None:
 
 
 async def restarts_a_task(place: Place) -> None:
-    tasks = a_task("good", replicas=2, lasts="60s"), a_task("bad", lasts="10s", exits=1, policies=[policy("RestartTask", "PodFailed")])
+    tasks = (
+        a_task("good", replicas=2, lasts="60s"),
+        a_task("bad", lasts="10s", exits=1, policies=[policy("RestartTask", "PodFailed")]),
+    )
     await place.apply(a_job("demo", *tasks, policies=[policy("CompleteJob", "TaskCompleted")], maxRetry=2))
     await place.until("Failed", "Completed")
 
@@ -161,7 +176,9 @@ async def is_gone_after_its_time_to_live(place: Place) -> None:
         {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": f"of-{place.namespace}"}, "spec": disk}
     )
     await place.apply(a_job("demo", a_task(replicas=2, lasts="10s"), ttlSecondsAfterFinished=30, volumes=claims))
-    await place.system.until(lambda: place.made and not place.system.get(Job, "demo", place.namespace) and not place.pods)
+    await place.system.until(
+        lambda: place.made and not place.system.get(Job, "demo", place.namespace) and not place.pods
+    )
 
 
 async def flows(place: Place) -> None:
@@ -170,7 +187,12 @@ async def flows(place: Place) -> None:
         return {"apiVersion": FLOW, "kind": "JobTemplate", "metadata": {"name": name}, "spec": body["spec"]}
 
     steps = [{"name": "a"}, {"name": "b", "dependsOn": {"targets": ["a"]}}]
-    flow = {"apiVersion": FLOW, "kind": "JobFlow", "metadata": {"name": "flow"}, "spec": {"jobRetainPolicy": "retain", "flows": steps}}
+    flow = {
+        "apiVersion": FLOW,
+        "kind": "JobFlow",
+        "metadata": {"name": "flow"},
+        "spec": {"jobRetainPolicy": "retain", "flows": steps},
+    }
     await place.apply(template("a"), template("b"), flow)
     key, deadline = Key(place.namespace, "flow"), place.system.clock.now() + timedelta(minutes=5)
     while (phase := (await place.system.client.get(JobFlow, key)).status.state.phase) != "Succeed":

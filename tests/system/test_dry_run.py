@@ -6,10 +6,10 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from volcano.agent.settings import NodeSettings, NodeShape
 from volcano.api.core import ConfigMap, Pod
 from volcano.api.meta import Key
 from volcano.api.scheme import resource_type
+from volcano.embedded.agent.node.settings import NodeSettings, NodeShape
 from volcano.machinery.transport import Request
 from volcano.testing.system import on_virtual_time
 
@@ -37,7 +37,11 @@ tiers:
 def a_cluster(chance):
     """Nodes of several sizes, so that jobs of all sizes meet room and no room."""
     shapes = tuple(
-        NodeShape(f"n{i}", {"cpu": str(chance.choice([2, 4, 8])), "memory": "64Gi", "pods": "20"}, {"zone": chance.choice("ab")})
+        NodeShape(
+            f"n{i}",
+            {"cpu": str(chance.choice([2, 4, 8])), "memory": "64Gi", "pods": "20"},
+            {"zone": chance.choice("ab")},
+        )
         for i in range(chance.randint(1, 6))
     )
     return NodeSettings(shapes)

@@ -17,8 +17,8 @@ import msgspec
 import pytest
 
 from tests.system.killable_writer import STEPS_OF_A_LIFE, WORKERS
-from volcano.apiserver.sqlite_store import SqliteStore
-from volcano.apiserver.store import ObjectKey
+from volcano.embedded.apiserver.store.contract import ObjectKey
+from volcano.embedded.apiserver.store.sqlite_store import SqliteStore
 
 ROUNDS = int(os.environ.get("VOLCANO_KILL_ROUNDS", "12"))
 WRITER = Path(__file__).with_name("killable_writer.py")

@@ -90,7 +90,11 @@ def test_a_flow_of_a_hundred_steps_succeeds():
             "apiVersion": "flow.volcano.sh/v1alpha1",
             "kind": "JobTemplate",
             "metadata": {"name": name},
-            "spec": {"schedulerName": "volcano", "minAvailable": 1, "tasks": [{"name": "t", "replicas": 1, "template": pod}]},
+            "spec": {
+                "schedulerName": "volcano",
+                "minAvailable": 1,
+                "tasks": [{"name": "t", "replicas": 1, "template": pod}],
+            },
         }
 
     @on_virtual_time
@@ -98,11 +102,23 @@ def test_a_flow_of_a_hundred_steps_succeeds():
         for index in range(100):
             await system.apply(template(f"s{index}"))
         flows = [
-            {"name": f"s{index}", **({"dependsOn": {"targets": sorted({f"s{index // 2}", f"s{index - 1 - index % 7}"} - {f"s{index}"})}} if index > 7 else {})}
+            {
+                "name": f"s{index}",
+                **(
+                    {"dependsOn": {"targets": sorted({f"s{index // 2}", f"s{index - 1 - index % 7}"} - {f"s{index}"})}}
+                    if index > 7
+                    else {}
+                ),
+            }
             for index in range(100)
         ]
         await system.apply(
-            {"apiVersion": "flow.volcano.sh/v1alpha1", "kind": "JobFlow", "metadata": {"name": "long"}, "spec": {"flows": flows}}
+            {
+                "apiVersion": "flow.volcano.sh/v1alpha1",
+                "kind": "JobFlow",
+                "metadata": {"name": "long"},
+                "spec": {"flows": flows},
+            }
         )
         await until_flow(system, "long", "Succeed", within=timedelta(hours=1))
 

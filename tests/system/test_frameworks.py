@@ -13,7 +13,7 @@ from tests.system.real_system import running_up, volcano_run
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
-CONNECT = '''
+CONNECT = """
 import json, os, socket, time
 
 DEADLINE = time.monotonic() + 90
@@ -29,9 +29,9 @@ def retrying(attempt):
 
 def connect(host, port):
     return retrying(lambda: socket.create_connection((host, port), timeout=60))
-'''
+"""
 
-ALL_REDUCE = '''
+ALL_REDUCE = """
 rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 master, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
 gradient = [rank + 1.0, 10.0 * rank]
@@ -55,9 +55,9 @@ else:
     stream.flush()
     total = json.loads(stream.readline())
 print(f"{os.environ['JOB']} rank {rank} of {size}: {total}", flush=True)
-'''
+"""
 
-CHECK_CONFIG = '''
+CHECK_CONFIG = """
 import threading
 config = json.loads(os.environ["TF_CONFIG"])
 me, cluster = config["task"], config["cluster"]
@@ -79,7 +79,7 @@ for role, index, place in others:
     assert found == {"type": role, "index": index}, (found, role, index)
 answering.join()
 print(f"{me['type']} {me['index']} met {len(others)} others", flush=True)
-'''
+"""
 
 
 def a_job(name: str, plugins: dict[str, list[str]], tasks: dict[str, int], program: str, **pod: Any) -> dict[str, Any]:

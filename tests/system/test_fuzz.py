@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.contract.bodies import a_config, a_crd, a_pod
-from volcano.apiserver.app import ADMIN, ApiServer
-from volcano.apiserver.memory_store import MemoryStore
+from volcano.embedded.apiserver.server import ADMIN, ApiServer
+from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.machinery.clock import SystemClock
 from volcano.machinery.transport import Request, Response, User
 
@@ -29,10 +29,28 @@ PARAMETERS = (
     "fieldManager", "fieldValidation", "force", "timeoutSeconds", "gracePeriodSeconds", "propagationPolicy",
     "sendInitialEvents", "allowWatchBookmarks", "container", "tailLines", "pretty", "includeObject", "verbose", "exclude",
 )  # fmt: skip
-VALUES = ("", "1", "true", "-1", "abc", "All", "Strict", "Exact", "NotOlderThan", "a=b", "a in (", "metadata.name=x", "9" * 30, "é\x00", "Foreground")
+VALUES = (
+    "",
+    "1",
+    "true",
+    "-1",
+    "abc",
+    "All",
+    "Strict",
+    "Exact",
+    "NotOlderThan",
+    "a=b",
+    "a in (",
+    "metadata.name=x",
+    "9" * 30,
+    "é\x00",
+    "Foreground",
+)
 
 texts = st.text(max_size=12) | st.sampled_from(("a", "default", "main", "v1", "1Gi", "-5", "Never", "None"))
-scalars = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | texts
+scalars = (
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | texts
+)
 garbage = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=5), max_leaves=20
 )
@@ -55,7 +73,12 @@ class World:
         rows = [served.type for served in self.server.backend.registry.all()]
         self.collections = sorted({row.path("default") for row in rows} | {row.path() for row in rows})
         self.objects = sorted(
-            {row.path("default", name, sub) for row in rows for name in ("p", "c", "default") for sub in ("", *row.subresources)}
+            {
+                row.path("default", name, sub)
+                for row in rows
+                for name in ("p", "c", "default")
+                for sub in ("", *row.subresources)
+            }
         )
 
     def send(self, method: str, path: str, body: Any = None, user: User | None = ADMIN, **options: Any) -> Response:
@@ -162,7 +185,11 @@ FULL_POD = a_pod(
     topologySpreadConstraints=[{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"a": "b"}}}],
     securityContext={"runAsUser": 1},
 )  # fmt: skip
-FULL_POD["metadata"] |= {"annotations": {"a": "b"}, "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "o", "uid": "u"}], "finalizers": []}
+FULL_POD["metadata"] |= {
+    "annotations": {"a": "b"},
+    "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "o", "uid": "u"}],
+    "finalizers": [],
+}
 FULL_POD["spec"]["containers"][0] |= {
     "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}},
     "ports": [{"containerPort": 80, "name": "http"}],
@@ -205,11 +232,17 @@ def test_objects_that_are_almost_good(world: World, path: str, source: st.DataOb
         table = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
         check(world.send("GET", path, headers=table))
         check(world.send("PUT", one, again))
-        for media in ("application/merge-patch+json", "application/strategic-merge-patch+json", "application/apply-patch+yaml"):
+        for media in (
+            "application/merge-patch+json",
+            "application/strategic-merge-patch+json",
+            "application/apply-patch+yaml",
+        ):
             check(world.send("PATCH", one, again, headers={"content-type": media}, query=(("fieldManager", "f"),)))
         check(world.send("POST", "/api/v1/namespaces/default/pods", a_pod("after"), SOMEONE))
         check(world.send("DELETE", one))
-        world.send("PATCH", one, {"metadata": {"finalizers": None}}, headers={"content-type": "application/merge-patch+json"})
+        world.send(
+            "PATCH", one, {"metadata": {"finalizers": None}}, headers={"content-type": "application/merge-patch+json"}
+        )
 
 
 def test_bodies_over_the_limit_are_refused(world: World):
@@ -223,4 +256,11 @@ def test_bodies_over_the_limit_are_refused(world: World):
 def test_protobuf_of_anything(world: World, body: bytes):
     head = b"k8s\x00\x0a\x09\x0a\x02v1\x12\x03Pod\x12"
     for content in (body, b"k8s\x00" + body, head + bytes([min(len(body), 127)]) + body[:127]):
-        check(world.send("POST", "/api/v1/namespaces/default/pods", content, headers={"content-type": "application/vnd.kubernetes.protobuf"}))
+        check(
+            world.send(
+                "POST",
+                "/api/v1/namespaces/default/pods",
+                content,
+                headers={"content-type": "application/vnd.kubernetes.protobuf"},
+            )
+        )

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from volcano.app.main import COMMANDS, volcano_command
-from volcano.app.system import DEFAULT_CONFIGURATION
+from volcano.scheduler.service.shipped_configuration import DEFAULT_CONFIGURATION
 
 from .real_system import environment, running_up
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.system.real_system import EXAMPLES, Up, running_up, volcano_run
-from volcano.agent import linux
+from volcano.embedded.agent.kernel import linux
 
 pytestmark = [
     pytest.mark.slow,
@@ -24,7 +24,18 @@ pytestmark = [
     ),
 ]
 
-FRAMEWORKS = ("tensorflow", "pytorch", "mpi", "ray", "spark-like", "horovod", "mindspore", "paddlepaddle", "array", "elastic")
+FRAMEWORKS = (
+    "tensorflow",
+    "pytorch",
+    "mpi",
+    "ray",
+    "spark-like",
+    "horovod",
+    "mindspore",
+    "paddlepaddle",
+    "array",
+    "elastic",
+)
 
 
 @pytest.fixture(scope="module")

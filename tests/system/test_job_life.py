@@ -86,7 +86,9 @@ def test_without_a_policy_a_deleted_pod_comes_back_and_a_failed_one_does_not():
         await system.until(lambda: system.job("demo").status.failed == 1)
         old = system.get(Pod, "demo-stays-0")
         await system.delete(Pod, "demo-stays-0")
-        await system.until(lambda: (new := system.get(Pod, "demo-stays-0")) and new.uid != old.uid and new.status.phase == "Running")
+        await system.until(
+            lambda: (new := system.get(Pod, "demo-stays-0")) and new.uid != old.uid and new.status.phase == "Running"
+        )
 
         assert system.get(Pod, "demo-fails-0").status.phase == "Failed"
         assert system.phase("demo") == "Running"

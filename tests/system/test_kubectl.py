@@ -44,7 +44,13 @@ def run(running: Running, tmp_path_factory: pytest.TempPathFactory) -> Run:
     def run(*arguments: str, stdin: str = "", fails: bool = False, kubeconfig: Path | None = None) -> str:
         environment = {**os.environ, "HOME": str(home), "KUBECONFIG": str(kubeconfig or running.kubeconfig)}
         done = subprocess.run(
-            [str(KUBECTL), *arguments], input=stdin, capture_output=True, text=True, env=environment, timeout=60, check=False
+            [str(KUBECTL), *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=60,
+            check=False,
         )
         assert (done.returncode != 0) is fails, f"{arguments}: {done.stdout}{done.stderr}"
         return done.stdout + done.stderr
@@ -136,14 +142,23 @@ def test_get_shows_tables_wide_and_otherwise(run: Run, namespace: str):
     assert "No resources found" in run("get", "pods", "-n", namespace, "-l", "app=two")
     assert run("get", "pods", "-A", "--field-selector", f"metadata.namespace={namespace}", "-o", "name") == "pod/one\n"
     assert namespace in run("get", "pods", "-A")
-    assert run("get", "pod", "one", "-n", namespace, "-o", "custom-columns=N:.metadata.name", "--no-headers").strip() == "one"
+    assert (
+        run("get", "pod", "one", "-n", namespace, "-o", "custom-columns=N:.metadata.name", "--no-headers").strip()
+        == "one"
+    )
 
 
 def test_volcanos_kinds_are_shown_by_their_short_names(run: Run, namespace: str):
     run("create", "-n", namespace, "-f", "-", stdin=JOB)
     run("create", "-f", "-", stdin=QUEUE)
 
-    assert run("get", "vcjob", "-n", namespace).splitlines()[0].split() == ["NAME", "STATUS", "MINAVAILABLE", "RUNNINGS", "AGE"]
+    assert run("get", "vcjob", "-n", namespace).splitlines()[0].split() == [
+        "NAME",
+        "STATUS",
+        "MINAVAILABLE",
+        "RUNNINGS",
+        "AGE",
+    ]
     assert run("get", "vcjob", "-n", namespace, "-o", "wide").splitlines()[0].split()[-1] == "QUEUE"
     assert run("get", "q").splitlines()[0].split() == ["NAME", "PARENT"]
     assert "No resources found" in run("get", "pg", "-n", namespace)
@@ -180,7 +195,10 @@ def test_patches_of_three_types(run: Run, namespace: str):
     run(*patch, "--type=merge", "-p", '{"metadata":{"labels":{"by":"merge"}}}')
     run(*patch, "--type=json", "-p", '[{"op":"replace","path":"/metadata/labels/app","value":"json"}]')
 
-    assert json.loads(run("get", "pod", "one", "-n", namespace, "-o", "jsonpath={.metadata.labels}")) == {"app": "json", "by": "merge"}
+    assert json.loads(run("get", "pod", "one", "-n", namespace, "-o", "jsonpath={.metadata.labels}")) == {
+        "app": "json",
+        "by": "merge",
+    }
 
 
 def test_label_annotate_and_edit(run: Run, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -191,7 +209,11 @@ def test_label_annotate_and_edit(run: Run, namespace: str, tmp_path: Path, monke
 
     assert "edited" in run("edit", "vcjob", "mpi", "-n", namespace)
     job = json.loads(run("get", "vcjob", "mpi", "-n", namespace, "-o", "json"))
-    assert (job["metadata"]["labels"], job["metadata"]["annotations"]["note"], job["spec"]["minAvailable"]) == ({"team": "a"}, "b", 1)
+    assert (job["metadata"]["labels"], job["metadata"]["annotations"]["note"], job["spec"]["minAvailable"]) == (
+        {"team": "a"},
+        "b",
+        1,
+    )
 
 
 def test_scale_and_rollout_objects(run: Run, namespace: str):
@@ -220,7 +242,9 @@ def test_wait_for_a_condition_a_jsonpath_and_a_deletion(run: Run, namespace: str
     run("create", "-n", namespace, "-f", "-", stdin=POD)
 
     assert "condition met" in run("wait", "--for=condition=Established", "crd/jobs.batch.volcano.sh", "--timeout=10s")
-    assert "condition met" in run("wait", "--for=jsonpath={.status.phase}=Pending", "pod/one", "-n", namespace, "--timeout=10s")
+    assert "condition met" in run(
+        "wait", "--for=jsonpath={.status.phase}=Pending", "pod/one", "-n", namespace, "--timeout=10s"
+    )
     run("delete", "pod", "one", "-n", namespace)
     run("wait", "--for=delete", "pod/one", "-n", namespace, "--timeout=10s")
 
@@ -242,7 +266,10 @@ def test_strict_validation_happens_on_the_server(run: Run, namespace: str):
 def test_a_bad_object_is_refused_with_its_path(run: Run, namespace: str):
     refused = run("create", "-n", namespace, "-f", "-", stdin=JOB.replace("replicas: 2", "replicas: -1"), fails=True)
 
-    assert "spec.tasks[0].replicas: Invalid value: -1: spec.tasks[0].replicas in body should be greater than or equal to 0" in refused
+    assert (
+        "spec.tasks[0].replicas: Invalid value: -1: spec.tasks[0].replicas in body should be greater than or equal to 0"
+        in refused
+    )
 
 
 def test_auth_answers_for_the_admin_and_for_others(run: Run, running: Running, namespace: str):
@@ -296,8 +323,12 @@ def test_a_service_account_token_opens_what_its_roles_allow(run: Run, running: R
 def test_replace_diff_and_kustomize_free_verbs(run: Run, namespace: str):
     run("create", "-n", namespace, "-f", "-", stdin=JOB)
 
-    assert "minAvailable: 1" in run("diff", "-n", namespace, "-f", "-", stdin=JOB.replace("minAvailable: 2", "minAvailable: 1"), fails=True)
-    assert "replaced" in run("replace", "-n", namespace, "-f", "-", stdin=JOB.replace("minAvailable: 2", "minAvailable: 1"))
+    assert "minAvailable: 1" in run(
+        "diff", "-n", namespace, "-f", "-", stdin=JOB.replace("minAvailable: 2", "minAvailable: 1"), fails=True
+    )
+    assert "replaced" in run(
+        "replace", "-n", namespace, "-f", "-", stdin=JOB.replace("minAvailable: 2", "minAvailable: 1")
+    )
 
 
 def test_cordon_taint_and_drain(run: Run, namespace: str):

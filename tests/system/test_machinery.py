@@ -11,8 +11,8 @@ from volcano.api.core import ConfigMap, Lease, Pod, Secret
 from volcano.api.errors import Conflict, ServiceUnavailable
 from volcano.api.meta import Key
 from volcano.api.scheme import resource_type
-from volcano.apiserver.app import ADMIN, ApiServer
-from volcano.apiserver.memory_store import MemoryStore
+from volcano.embedded.apiserver.server import ADMIN, ApiServer
+from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.machinery.apply import Applier
 from volcano.machinery.client import Client
 from volcano.machinery.clock import VirtualClock, run_virtually
@@ -110,7 +110,9 @@ class Bench:
 def following(bench):
     mirror = Mirror(bench.clock.now)
     told = []
-    mirror.listen(ConfigMap, lambda c: told.append(("+" if c.old is None else "-" if c.new is None else "~") + c.object.name))
+    mirror.listen(
+        ConfigMap, lambda c: told.append(("+" if c.old is None else "-" if c.new is None else "~") + c.object.name)
+    )
     informer = Informer(bench.client, mirror, bench.clock, ConfigMap, namespace="default", on_error=lambda _: None)
     bench.start(informer.run())
     return mirror, informer, told
@@ -244,7 +246,9 @@ def test_a_patch_decided_on_an_old_state_is_refused():
             seen = await bench.client.get(ConfigMap, Key("default", "a"))
             await bench.steady.patch(MAPS, seen.key, {"data": {"x": "2"}})
 
-            outcome = await Applier(bench.client, bench.clock).apply((Patch(ref(seen, fresh=True), {"data": {"x": "3"}}),))
+            outcome = await Applier(bench.client, bench.clock).apply(
+                (Patch(ref(seen, fresh=True), {"data": {"x": "3"}}),)
+            )
 
             assert isinstance(outcome.failures[0].error, Conflict)
 

@@ -33,4 +33,6 @@ def test_an_mpi_job_says_hello_from_every_worker_and_completes(tmp_path):
         ]
         assert all(f"lm-mpi-job-mpimaster-0 | {hello}" in ran.stdout for hello in hellos)
         assert up.phase("lm-mpi-job") == "Completed"
-        assert {name: pod["status"]["phase"] for name, pod in up.pods().items()} == {"lm-mpi-job-mpimaster-0": "Succeeded"}
+        assert {name: pod["status"]["phase"] for name, pod in up.pods().items()} == {
+            "lm-mpi-job-mpimaster-0": "Succeeded"
+        }

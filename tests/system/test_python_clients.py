@@ -80,7 +80,9 @@ def test_the_official_client_handles_custom_objects(official):
         "metadata": {"name": "from-python"},
         "spec": {
             "minAvailable": 1,
-            "tasks": [{"name": "w", "replicas": 1, "template": {"spec": {"containers": [{"name": "a", "image": "b"}]}}}],
+            "tasks": [
+                {"name": "w", "replicas": 1, "template": {"spec": {"containers": [{"name": "a", "image": "b"}]}}}
+            ],
         },
     }
     where = ("batch.volcano.sh", "v1alpha1", "default", "jobs")
@@ -99,7 +101,14 @@ def test_the_official_dynamic_client_discovers_everything(official):
     dynamic = kubernetes.dynamic.DynamicClient(official)
 
     queues = dynamic.resources.get(api_version="scheduling.volcano.sh/v1beta1", kind="Queue")
-    queues.create(body={"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "dyn"}, "spec": {"weight": 1}})
+    queues.create(
+        body={
+            "apiVersion": "scheduling.volcano.sh/v1beta1",
+            "kind": "Queue",
+            "metadata": {"name": "dyn"},
+            "spec": {"weight": 1},
+        }
+    )
 
     assert "dyn" in [queue.metadata.name for queue in queues.get().items]
 

@@ -47,7 +47,9 @@ def run(script, environment, *, seconds=100):
 def test_a_gang_job_in_60_seconds(home, tmp_path):
     lines = [line.split("#")[0].rstrip() for line in block_after("A gang job in 60 seconds").splitlines()]
     assert lines[0] == "pip install ."
-    script = "\n".join(line.replace("volcano up &", f"volcano up --port 0 > {tmp_path}/up.log 2>&1 &") for line in lines[1:])
+    script = "\n".join(
+        line.replace("volcano up &", f"volcano up --port 0 > {tmp_path}/up.log 2>&1 &") for line in lines[1:]
+    )
 
     done = run(script, home)
 

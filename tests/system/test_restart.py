@@ -9,7 +9,7 @@ import pytest
 
 from tests.contract.bodies import a_config
 from tests.running_server import Client, running_server
-from volcano.apiserver.sqlite_store import SqliteStore
+from volcano.embedded.apiserver.store.sqlite_store import SqliteStore
 
 CONFIGS = "/api/v1/namespaces/default/configmaps"
 
@@ -69,7 +69,12 @@ def test_what_was_compacted_is_gone_and_a_list_can_go_on_inconsistently():
 
 
 def test_definitions_and_their_objects_survive_a_restart(tmp_path: Path):
-    queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "kept"}, "spec": {"weight": 5}}
+    queue = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": "kept"},
+        "spec": {"weight": 5},
+    }
     queues = "/apis/scheduling.volcano.sh/v1beta1/queues"
     with running_server(SqliteStore(tmp_path / "state.db")) as running:
         assert Client(running.kubeconfig).create(queues, queue).status == 201

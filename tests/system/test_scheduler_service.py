@@ -18,14 +18,15 @@ from volcano.api import core, scheduling, topology
 from volcano.api.meta import Key
 from volcano.api.quantity import parse_quantity
 from volcano.api.scheme import resource_type
-from volcano.apiserver.app import ApiServer
-from volcano.apiserver.ids import SeededIds
-from volcano.apiserver.memory_store import MemoryStore
-from volcano.app.replay import replay_scenario
-from volcano.app.scheduler import SchedulerService, SchedulerSettings
+from volcano.app.job_expansion import expand_job
+from volcano.app.scheduler_command import SchedulerService, SchedulerSettings
+from volcano.embedded.apiserver.server import ApiServer
+from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.machinery.client import Client
 from volcano.machinery.clock import VirtualClock, run_virtually
+from volcano.machinery.ids import SeededIds
 from volcano.machinery.transport import InProcess, Request, Response, User
+from volcano.scheduler.service.replay import replay_scenario
 
 PODS, NODES = resource_type(core.Pod), resource_type(core.Node)
 GROUPS, QUEUES = resource_type(scheduling.PodGroup), resource_type(scheduling.Queue)
@@ -48,7 +49,7 @@ class World:
         self.failing: Callable[[Request], bool] = lambda _request: False
         self.requests: list[Request] = []
         self.service = SchedulerService(
-            Client(InProcess(self._handle, User("scheduler", ("system:masters",)))), clock, settings
+            Client(InProcess(self._handle, User("scheduler", ("system:masters",)))), clock, settings, expand_job=expand_job
         )
 
     async def _handle(self, request: Request) -> Response:

@@ -57,7 +57,9 @@ def test_a_wrong_token_is_not_taken_for_nobody(running: Running):
 def test_headers_cannot_name_a_user(running: Running):
     nobody = Client(running.kubeconfig, anonymous=True)
 
-    answer = nobody("GET", "/api/v1/pods", headers={"x-remote-user": "system:admin", "impersonate-user": "system:admin"})
+    answer = nobody(
+        "GET", "/api/v1/pods", headers={"x-remote-user": "system:admin", "impersonate-user": "system:admin"}
+    )
 
     assert answer.status == 401
 
@@ -66,7 +68,12 @@ def test_a_token_is_its_user_and_may_do_what_roles_allow(running: Running, admin
     tina = Client(running.kubeconfig, token="letmein")
     assert tina.get("/api/v1/pods").status == 403
 
-    rbac(admin, "testers-read", [{"verbs": ["list"], "apiGroups": [""], "resources": ["pods"]}], {"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "testers"})
+    rbac(
+        admin,
+        "testers-read",
+        [{"verbs": ["list"], "apiGroups": [""], "resources": ["pods"]}],
+        {"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "testers"},
+    )
 
     assert tina.get("/api/v1/pods").status == 200
     assert tina.get("/api/v1/pods", watch="true").status == 403

@@ -10,7 +10,7 @@ import pytest
 
 from tests.contract.bodies import a_config
 from tests.running_server import Client, Running, running_server
-from volcano.apiserver import asgi
+from volcano.embedded.apiserver.serving import asgi
 
 CONFIGS = "/api/v1/namespaces/default/configmaps"
 
@@ -52,7 +52,9 @@ def test_a_watcher_that_reads_nothing_is_cut_off_and_the_others_see_everything(r
 def test_a_body_that_never_comes_is_given_up(running: Running):
     api = Client(running.kubeconfig)
     with connected(api) as slow:
-        slow.sendall(f"POST {CONFIGS} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{{".encode())
+        slow.sendall(
+            f"POST {CONFIGS} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{{".encode()
+        )
 
         answer = slow.recv(1000)
 

@@ -60,7 +60,10 @@ def test_a_job_that_fails_ends_with_one(tmp_path: Path):
         ("kind: Job", "apiVersion"),
         ("a: [", "jobs.yaml"),
         (yaml.safe_dump(a_job("x", "true", minAvailable=7)), "minAvailable"),
-        (yaml.safe_dump({"apiVersion": "nobody.example/v1", "kind": "Thing", "metadata": {"name": "x"}}), "nobody.example/v1"),
+        (
+            yaml.safe_dump({"apiVersion": "nobody.example/v1", "kind": "Thing", "metadata": {"name": "x"}}),
+            "nobody.example/v1",
+        ),
     ],
 )
 def test_bad_input_is_told_and_ends_with_two(tmp_path: Path, text: str, words: str):
@@ -96,7 +99,9 @@ def test_a_running_system_is_used_and_a_finished_job_runs_again_only_when_told(t
 def test_on_a_terminal_there_is_a_picture(tmp_path: Path):
     ours, theirs = pty.openpty()
     words = [*VOLCANO, "run", str(EXAMPLES / "gang.yaml")]
-    process = subprocess.Popen(words, stdout=theirs, stderr=theirs, env=environment(tmp_path, TERM="xterm"), cwd=tmp_path)
+    process = subprocess.Popen(
+        words, stdout=theirs, stderr=theirs, env=environment(tmp_path, TERM="xterm"), cwd=tmp_path
+    )
     os.close(theirs)
     shown = b""
     while True:

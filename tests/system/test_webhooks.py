@@ -14,9 +14,9 @@ import pytest
 from aiohttp import web
 
 from tests.contract.bodies import a_config
-from volcano.apiserver.app import ADMIN, ApiServer
-from volcano.apiserver.certificates import Authority
-from volcano.apiserver.memory_store import MemoryStore
+from volcano.embedded.apiserver.server import ADMIN, ApiServer
+from volcano.embedded.apiserver.store.memory_store import MemoryStore
+from volcano.machinery.certificates import Authority
 from volcano.machinery.clock import SystemClock
 from volcano.machinery.transport import Request, Response
 
@@ -45,7 +45,9 @@ class Place:
         assert answer.status == 201, answer.body
 
     def webhook(self, path: str, **fields: Any) -> dict[str, Any]:
-        rules = [{"operations": ["CREATE", "UPDATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}]
+        rules = [
+            {"operations": ["CREATE", "UPDATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
+        ]
         return {
             "name": f"{path}.example.com", "rules": rules, "sideEffects": "None", "admissionReviewVersions": ["v1"],
             "clientConfig": {"url": f"{self.url}/{path}", "caBundle": self.bundle}, **fields,
@@ -86,23 +88,38 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
 
 
 def patch(*operations: dict[str, Any]) -> dict[str, Any]:
-    return {"allowed": True, "patchType": "JSONPatch", "patch": base64.b64encode(msgspec.json.encode(operations)).decode()}
+    return {
+        "allowed": True,
+        "patchType": "JSONPatch",
+        "patch": base64.b64encode(msgspec.json.encode(operations)).decode(),
+    }
 
 
 async def test_a_mutating_webhook_changes_what_is_stored(place: Place):
-    place.answers["m"] = lambda request: patch({"op": "add", "path": "/data/by", "value": request["userInfo"]["username"]})
+    place.answers["m"] = lambda request: patch(
+        {"op": "add", "path": "/data/by", "value": request["userInfo"]["username"]}
+    )
     await place.register("Mutating", "m", place.webhook("m"))
 
     made = msgspec.json.decode((await place.send("POST", CONFIGS, a_config("c", a="1"))).body)
 
     assert made["data"] == {"a": "1", "by": "system:admin"}
     (_, request) = place.asked[0]
-    assert (request["operation"], request["namespace"], request["name"], request["kind"]["kind"]) == ("CREATE", "default", "c", "ConfigMap")
+    assert (request["operation"], request["namespace"], request["name"], request["kind"]["kind"]) == (
+        "CREATE",
+        "default",
+        "c",
+        "ConfigMap",
+    )
     assert request["object"]["data"] == {"a": "1"}
 
 
 async def test_a_validating_webhook_refuses_with_its_message(place: Place):
-    place.answers["v"] = lambda _: {"allowed": False, "status": {"message": "not today", "code": 422, "reason": "Invalid"}, "warnings": ["w"]}
+    place.answers["v"] = lambda _: {
+        "allowed": False,
+        "status": {"message": "not today", "code": 422, "reason": "Invalid"},
+        "warnings": ["w"],
+    }
     await place.register("Validating", "v", place.webhook("v"))
 
     answer = await place.send("POST", CONFIGS, a_config("c"))
@@ -131,7 +148,9 @@ async def test_a_refusal_without_a_code_is_a_bad_request(place: Place, said, sta
     body = msgspec.json.decode(answer.body)
 
     assert (answer.status, body["code"], body["status"]) == (status, status, "Failure")
-    assert body["message"].startswith('admission webhook "v.example.com" denied the request') and body["message"].endswith(message)
+    assert body["message"].startswith('admission webhook "v.example.com" denied the request') and body[
+        "message"
+    ].endswith(message)
     assert not reason or body["reason"] == reason
 
 
@@ -188,7 +207,11 @@ async def test_selectors_rules_and_conditions_say_what_a_webhook_is_about(place:
             {"objectSelector": {"matchLabels": {"checked": "yes"}}},
             {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}},
             {"matchConditions": [{"name": "c", "expression": "object.data.a == 'bad'"}]},
-            {"rules": [{"operations": ["DELETE"], "apiGroups": [""], "apiVersions": ["*"], "resources": ["configmaps"]}]},
+            {
+                "rules": [
+                    {"operations": ["DELETE"], "apiGroups": [""], "apiVersions": ["*"], "resources": ["configmaps"]}
+                ]
+            },
         )
     ):
         await place.register("Validating", f"v{number}", place.webhook("v", **fields))
@@ -233,7 +256,9 @@ async def test_warnings_reach_the_client(place: Place):
 
 async def test_an_update_shows_the_webhook_old_and_new(place: Place):
     await place.send("POST", CONFIGS, a_config("c", a="1"))
-    place.answers["v"] = lambda request: {"allowed": request["oldObject"]["data"]["a"] == "1" and request["object"]["data"]["a"] == "2"}
+    place.answers["v"] = lambda request: {
+        "allowed": request["oldObject"]["data"]["a"] == "1" and request["object"]["data"]["a"] == "2"
+    }
     await place.register("Validating", "v", place.webhook("v"))
 
     answers = await asyncio.gather(place.send("PATCH", f"{CONFIGS}/c", {"data": {"a": "2"}}))

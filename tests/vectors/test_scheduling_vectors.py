@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from volcano.app.replay import replay_scenario
+from volcano.scheduler.service.replay import replay_scenario
 
 VECTORS = Path(__file__).parents[3] / "shared/vectors"
 FILES = sorted(VECTORS.rglob("*.json")) if VECTORS.is_dir() else []

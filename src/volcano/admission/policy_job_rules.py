@@ -72,18 +72,14 @@ POLICY_RULES: Final = (
     Rule("LIST.all(p, !(EVENTS.size() > 0 && has(p.exitCode)))", "must not specify event and exitCode simultaneously"),
     Rule("LIST.all(p, EVENTS.size() > 0 || has(p.exitCode))", "either event and exitCode should be specified"),
     Rule(f"LIST.all(p, EVENTS.all(e, e in {KNOWN}))", "invalid policy event"),
-    Rule(
-        f"LIST.all(p, EVENTS.size() == 0 || (has(p.action) && p.action in {ACTIONS}))", "invalid policy action"
-    ),
+    Rule(f"LIST.all(p, EVENTS.size() == 0 || (has(p.action) && p.action in {ACTIONS}))", "invalid policy action"),
     Rule("LIST.all(p, !has(p.exitCode) || p.exitCode != 0)", "0 is not a valid error code"),
     Rule(
         "LIST.map(p, EVENTS).all(es, es.all(e, LIST.filter(p, e in EVENTS).size() == 1))",
         "duplicate event across different policies",
     ),
     Rule(f"LIST.all(p, !has(p.exitCode) || {_SAME_CODE}.size() == 1)", "duplicate exitCode"),
-    Rule(
-        f"LIST.all(p, !has(p.timeout) || p.timeout.matches('^[+-]?(0|{DURATION})$'))", "invalid policy timeout"
-    ),
+    Rule(f"LIST.all(p, !has(p.timeout) || p.timeout.matches('^[+-]?(0|{DURATION})$'))", "invalid policy timeout"),
     Rule(
         "!LIST.exists(p, '*' in EVENTS) || LIST.all(p, EVENTS.all(e, e == '*'))",
         "if there's * here, no other policy should be here",
@@ -220,6 +216,7 @@ DEPENDENCY_RULES: Final = (
     Rule(has_no_cycle("variables.dependents"), f"{_NOT_DAG}: there is a cycle"),
 )
 
+
 # -- updates ------------------------------------------------------------------------------------------------------
 def _text(*paths: str) -> str:
     """Fields as texts, in a list: the language wants all of a list to be of one type."""
@@ -228,9 +225,7 @@ def _text(*paths: str) -> str:
 
 _POD: Final = "t.template.spec"
 _POLICY: Final = f"{_text('p.action', 'p.event', 'p.exitCode')} + (has(p.events) ? p.events : [])"
-_CONTAINER: Final = (
-    f"{_text('c.name', 'c.image')} + (has(c.command) ? c.command : []) + (has(c.args) ? c.args : [])"
-)
+_CONTAINER: Final = f"{_text('c.name', 'c.image')} + (has(c.command) ? c.command : []) + (has(c.args) ? c.args : [])"
 _TASK: Final = (
     f"[{_text('t.name', 't.topologyPolicy', 't.maxRetry')}]"
     f" + (has(t.policies) ? t.policies.map(p, {_POLICY}) : [])"
@@ -262,8 +257,7 @@ _UNCHANGED: Final = " && ".join(
 )
 UPDATE_RULES: Final = (
     Rule(
-        "request.operation != 'UPDATE' || "
-        f"variables.tasks.size() == {given('oldObject.spec.tasks', '[]')}.size()",
+        f"request.operation != 'UPDATE' || variables.tasks.size() == {given('oldObject.spec.tasks', '[]')}.size()",
         "job updates may not add or remove tasks",
     ),
     Rule(
@@ -287,9 +281,7 @@ JOB_RULES: Final = (
         "variables.tasks.all(t, !has(t.minAvailable) || t.minAvailable <= (has(t.replicas) ? t.replicas : 0))",
         "'minAvailable' is greater than 'replicas' in task",
     ),
-    on_creation(
-        Rule("variables.taskNames.all(n, variables.taskNames.exists_one(m, m == n))", "duplicated task name")
-    ),
+    on_creation(Rule("variables.taskNames.all(n, variables.taskNames.exists_one(m, m == n))", "duplicated task name")),
     on_creation(
         Rule(
             f"variables.taskNames.all(n, n.size() <= 63 && n.matches('{DNS_LABEL}'))",

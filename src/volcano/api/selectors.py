@@ -117,9 +117,7 @@ def parse_label_selector(text: str) -> Selector:
         if tokens.peek() is not None:
             tokens.expect(",")
             if tokens.peek() is None:
-                raise SelectorError(
-                    f"unable to parse requirement: found '', expected: identifier in {text!r}"
-                )
+                raise SelectorError(f"unable to parse requirement: found '', expected: identifier in {text!r}")
     return Selector(tuple(requirements))
 
 

@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
 from volcano.admission.chain import ALL_PATHS, AdmissionChain, Outcome
-from volcano.admission.review import Attributes, Notice, Settings
+from volcano.admission.refusal_events import event_about
+from volcano.admission.review import Attributes, Settings
 from volcano.api.decode import Unreadable, decode
 from volcano.api.errors import BadRequest
 from volcano.api.meta import JSON, Key, Resource
 from volcano.api.scheme import resource_type
-from volcano.apiserver.admission_hook import Attributes as ServerAttributes
-from volcano.apiserver.store import ObjectKey, Store, Stored
-from volcano.machinery.plan import Record, Ref
+from volcano.embedded.apiserver.admitting.hook import Attributes as ServerAttributes
+from volcano.embedded.apiserver.store.contract import ObjectKey, Store, Stored
+from volcano.machinery.plan import Record
 from volcano.machinery.world import EVERY_KIND, INDEXES
 
 R = TypeVar("R", bound=Resource)
@@ -97,9 +98,3 @@ class VolcanoAdmission:
         if self.record is not None and not attributes.dry_run:
             for notice in outcome.notices:
                 self.record(event_about(attributes, notice))
-
-
-def event_about(attributes: Attributes, notice: Notice) -> Record:
-    """The Warning event that tells of a refusal; the object itself was never stored."""
-    about = Ref(attributes.resource, Key(attributes.namespace, attributes.name))
-    return Record(about, notice.reason, notice.message, "Warning")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from volcano.cluster.disruption import DisruptionController
-from volcano.cluster.endpoints import EndpointsController
-from volcano.cluster.namespaces import NamespaceController, RootCertificateController, ServiceAccountController
-from volcano.cluster.node_health import NodeHealthController
-from volcano.cluster.owners import OwnerGarbageController
-from volcano.cluster.pod_garbage import PodGarbageController
-from volcano.cluster.quotas import ResourceQuotaController
-from volcano.cluster.taint_eviction import TaintEvictionController
-from volcano.cluster.volumes import VolumeBinderController
-from volcano.cluster.workloads import (
+from volcano.embedded.cluster.disruption import DisruptionController
+from volcano.embedded.cluster.endpoints import EndpointsController
+from volcano.embedded.cluster.namespaces import NamespaceController, RootCertificateController, ServiceAccountController
+from volcano.embedded.cluster.node_health import NodeHealthController
+from volcano.embedded.cluster.owners import OwnerGarbageController
+from volcano.embedded.cluster.pod_garbage import PodGarbageController
+from volcano.embedded.cluster.quotas import ResourceQuotaController
+from volcano.embedded.cluster.taint_eviction import TaintEvictionController
+from volcano.embedded.cluster.volumes import VolumeBinderController
+from volcano.embedded.cluster.workloads import (
     BatchCronJobController,
     BatchJobController,
     DaemonSetController,

@@ -19,12 +19,12 @@ import msgspec
 
 from volcano.api.durations import parse_duration
 from volcano.api.meta import Key
-from volcano.apiserver.ids import RandomIds
 from volcano.app.collecting import look_at_all_now_and_then, short_pauses
 from volcano.app.settings import data_directory
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock, SystemClock
 from volcano.machinery.http_transport import HttpTransport
+from volcano.machinery.ids import RandomIds
 from volcano.machinery.kubeconfig import ConfigError, Endpoint, load_endpoint
 from volcano.machinery.leader import Election, ElectionSettings, LostLeadership
 

@@ -13,8 +13,8 @@ import msgspec
 from volcano.api.durations import DurationError, parse_duration
 from volcano.api.meta import Key
 from volcano.app.component import parse_feature_gates
-from volcano.app.local_zone import local_zone
 from volcano.controllers.sharding.settings import DEFAULTS
+from volcano.machinery.local_zone import local_zone
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -10,23 +10,23 @@ import click
 from volcano import __version__
 
 COMMANDS: Final = {
-    "up": ("volcano.app.up:up_command", "Start the whole system on this machine."),
-    "run": ("volcano.app.run:run_command", "Submit jobs, watch them live, end with them."),
-    "env": ("volcano.app.env:env_command", "Print the export line for KUBECONFIG."),
-    "replay": ("volcano.app.replay:replay_command", "Run the scheduler on recorded clusters."),
-    "scheduler": ("volcano.app.scheduler:scheduler_command", "Run the scheduler against an API server."),
+    "up": ("volcano.app.up_command:up_command", "Start the whole system on this machine."),
+    "run": ("volcano.app.run_command:run_command", "Submit jobs, watch them live, end with them."),
+    "env": ("volcano.app.env_command:env_command", "Print the export line for KUBECONFIG."),
+    "replay": ("volcano.scheduler.service.replay:replay_command", "Run the scheduler on recorded clusters."),
+    "scheduler": ("volcano.app.scheduler_command:scheduler_command", "Run the scheduler against an API server."),
     "controller-manager": (
-        "volcano.app.controller_manager:controller_manager_command",
+        "volcano.app.controllers_command:controller_manager_command",
         "Run the controllers against an API server.",
     ),
-    "webhook-manager": ("volcano.app.webhook:webhook_manager_command", "Serve admission as a webhook."),
+    "webhook-manager": ("volcano.app.webhook_command:webhook_manager_command", "Serve admission as a webhook."),
     "webhook-certificates": (
-        "volcano.app.webhook_secret:webhook_certificates_command",
+        "volcano.app.webhook_secret_command:webhook_certificates_command",
         "Make the webhook's certificate, as a Secret.",
     ),
-    "agent": ("volcano.app.agent:agent_command", "Run this machine as a node of an API server."),
-    "apiserver": ("volcano.app.apiserver:apiserver_command", "Run the embedded API server alone."),
-    "manifests": ("volcano.app.manifests:manifests_command", "Print CRDs and deployment manifests."),
+    "agent": ("volcano.app.agent_command:agent_command", "Run this machine as a node of an API server."),
+    "apiserver": ("volcano.app.apiserver_command:apiserver_command", "Run the embedded API server alone."),
+    "manifests": ("volcano.app.manifests_command:manifests_command", "Print CRDs and deployment manifests."),
 }
 
 

@@ -12,14 +12,14 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from volcano.agent.capacity import machine_capacity
-from volcano.agent.images import ImagesError, read_images
-from volcano.agent.process_agent import api_server_of
-from volcano.agent.process_settings import ProcessSettings
-from volcano.agent.settings import SIMULATED_CAPACITY, NodeSettings, NodeShape, simulated_nodes
 from volcano.api.manifests import ManifestError, load_documents
 from volcano.api.names import label_value_problems, qualified_name_problems
 from volcano.api.quantity import QuantityError, parse_quantity
+from volcano.embedded.agent.containers.images import ImagesError, read_images
+from volcano.embedded.agent.containers.process_settings import ProcessSettings
+from volcano.embedded.agent.node.capacity import machine_capacity
+from volcano.embedded.agent.node.settings import SIMULATED_CAPACITY, NodeSettings, NodeShape, simulated_nodes
+from volcano.embedded.agent.process_agent import api_server_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 MOST_SIMULATED = 100_000

@@ -13,9 +13,9 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from volcano.api.core import Service
 from volcano.api.errors import AlreadyExists
 from volcano.api.scheme import resource_type
-from volcano.app.scheduler_service import SchedulerService
 from volcano.machinery.client import Client
 from volcano.machinery.transport import Handler, Request, Response
+from volcano.scheduler.service.service import SchedulerService
 
 NAMESPACE: Final = "volcano-system"
 NAME: Final = "volcano-scheduler"

@@ -12,49 +12,36 @@ from typing import Final
 
 import msgspec
 
-from volcano.agent.agent import Agent
 from volcano.api.core import ConfigMap
 from volcano.api.errors import AlreadyExists
 from volcano.api.meta import Key
 from volcano.api.scheme import resource_type
-from volcano.apiserver.app import ApiServer
 from volcano.app.cluster_controllers import make_cluster_controllers
-from volcano.app.controller_manager import DEFAULT_CONTROLLERS, make_controllers
-from volcano.app.controller_metrics import ControllerMetrics
 from volcano.app.controller_settings import ControllerSettings
+from volcano.app.controllers_command import DEFAULT_CONTROLLERS, make_controllers
 from volcano.app.controllers_proxy import NAME as CONTROLLERS_SERVICE
 from volcano.app.controllers_proxy import NAMESPACE as CONTROLLERS_NAMESPACE
 from volcano.app.controllers_proxy import controllers_handler, ensure_controllers_service
-from volcano.app.local_zone import local_zone
-from volcano.app.probing import ask
+from volcano.app.job_expansion import expand_job
 from volcano.app.scheduler_proxy import NAME as SCHEDULER_SERVICE
 from volcano.app.scheduler_proxy import NAMESPACE as SCHEDULER_NAMESPACE
 from volcano.app.scheduler_proxy import ensure_service, scheduler_handler
-from volcano.app.scheduler_service import SchedulerService, SchedulerSettings
 from volcano.app.settings import SCHEDULER_CONFIGMAP
+from volcano.controllers.service.job_metrics import ControllerMetrics
+from volcano.controllers.service.probing import ask
+from volcano.embedded.agent.agent import Agent
+from volcano.embedded.apiserver.server import ApiServer
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
+from volcano.machinery.local_zone import local_zone
 from volcano.machinery.runner import Runner
 from volcano.machinery.transport import InProcess, Request, Response, User
+from volcano.scheduler.service.service import SchedulerService, SchedulerSettings
+from volcano.scheduler.service.shipped_configuration import DEFAULT_CONFIGURATION
 
 CONFIGMAPS: Final = resource_type(ConfigMap)
 MASTERS: Final = ("system:masters", "system:authenticated")
 
-DEFAULT_CONFIGURATION: Final = """\
-actions: "enqueue, allocate, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: conformance
-- plugins:
-  - name: overcommit
-  - name: drf
-  - name: predicates
-  - name: proportion
-  - name: nodeorder
-"""
-"""What the ConfigMap volcano-scheduler-configmap holds at first: the built-in configuration, spelt out to be edited."""
 
 AgentMaker = Callable[[Client], Agent]
 
@@ -101,7 +88,9 @@ class System:
             component="kube-controller-manager",
             workers=self._settings.workers,
         )
-        self.scheduler = SchedulerService(self.client("vc-scheduler"), clock, self._scheduler_settings())
+        self.scheduler = SchedulerService(
+            self.client("vc-scheduler"), clock, self._scheduler_settings(), expand_job=expand_job
+        )
         self.agents = [make(self.client(f"volcano-agent-{number}")) for number, make in enumerate(agents)]
         self.metrics = ControllerMetrics()
         self._ready = asyncio.Event()

@@ -15,14 +15,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import UTC
 from typing import Any
 
-from volcano.agent.agent import Agent
-from volcano.agent.settings import NodeSettings, simulated_nodes
-from volcano.agent.simulated_runtime import SimulatedRuntime
-from volcano.apiserver.app import ApiServer
-from volcano.apiserver.ids import SeededIds
-from volcano.apiserver.memory_store import MemoryStore
 from volcano.app.system import System, SystemSettings
+from volcano.embedded.agent.agent import Agent
+from volcano.embedded.agent.node.settings import NodeSettings, simulated_nodes
+from volcano.embedded.agent.runtime.simulated_runtime import SimulatedRuntime
+from volcano.embedded.apiserver.server import ApiServer
+from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.machinery.clock import VirtualClock, run_virtually
+from volcano.machinery.ids import SeededIds
 from volcano.machinery.informer import Informer
 from volcano.testing.view import WATCHED, View
 

@@ -9,11 +9,11 @@ import pytest
 
 from tests.system.agent.kit import Machine
 from tests.system.agent.kubectl_kit import Kubectl
-from volcano.agent.images import Image
-from volcano.agent.kubelet_server import KubeletTls
-from volcano.agent.process_settings import PodNetwork
-from volcano.apiserver.certificates import Authority, write_private
-from volcano.apiserver.serve import serve
+from volcano.embedded.agent.containers.images import Image
+from volcano.embedded.agent.containers.process_settings import PodNetwork
+from volcano.embedded.agent.streams.kubelet_server import KubeletTls
+from volcano.embedded.apiserver.serving.serve import serve
+from volcano.machinery.certificates import Authority, write_private
 
 
 @pytest.fixture

@@ -9,18 +9,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from volcano.agent.agent import Agent
-from volcano.agent.images import Image
-from volcano.agent.kubelet_server import KubeletServer, KubeletTls
-from volcano.agent.process_runtime import ProcessRuntime
-from volcano.agent.process_settings import PodNetwork, ProcessSettings
-from volcano.agent.settings import NodeSettings, NodeShape
 from volcano.api.core import Pod
 from volcano.api.errors import ApiError, NotFound
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import find_resource_type, resource_type
-from volcano.apiserver.app import ApiServer
-from volcano.apiserver.memory_store import MemoryStore
+from volcano.embedded.agent.agent import Agent
+from volcano.embedded.agent.containers.images import Image
+from volcano.embedded.agent.containers.process_settings import PodNetwork, ProcessSettings
+from volcano.embedded.agent.node.settings import NodeSettings, NodeShape
+from volcano.embedded.agent.runtime.process_runtime import ProcessRuntime
+from volcano.embedded.agent.streams.kubelet_server import KubeletServer, KubeletTls
+from volcano.embedded.apiserver.server import ApiServer
+from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.machinery.client import Client
 from volcano.machinery.clock import SystemClock
 from volcano.machinery.transport import InProcess, User

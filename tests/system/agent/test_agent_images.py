@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from tests.system.agent.kit import PODS, Machine, a_pod
-from volcano.agent import linux
-from volcano.agent.attach_session import connected_to
-from volcano.agent.container_attach import HEADER, STDIN, STDOUT
-from volcano.agent.images import Image
 from volcano.api.meta import Key
+from volcano.embedded.agent.containers.images import Image
+from volcano.embedded.agent.kernel import linux
+from volcano.embedded.agent.processes.container_attach import HEADER, STDIN, STDOUT
+from volcano.embedded.agent.streams.attach_session import connected_to
 
 can_isolate = os.geteuid() == 0 or linux.is_available(linux.NEWUSER | linux.NEWNS | linux.NEWPID)
 
@@ -75,7 +75,9 @@ def _make_root(root: Path, *programs: str) -> None:
 async def bare_machine(tmp_path: Path) -> AsyncIterator[Machine]:
     """Its supervisor finds that it may make no namespaces."""
     directory = tmp_path / "agent" / "supervisor"
-    start = "import sys, volcano.agent.supervisor as s; s._tier = lambda: 'none'; s.main(sys.argv[1])"
+    start = (
+        "import sys, volcano.embedded.agent.processes.supervisor as s; s._tier = lambda: 'none'; s.main(sys.argv[1])"
+    )
     supervisor = subprocess.Popen([sys.executable, "-c", start, str(directory)])
     async with asyncio.timeout(20):
         while not (directory / "supervisor.sock").exists():

@@ -12,7 +12,7 @@ import pytest
 from tests.system.agent.kit import NODE, PODS, Machine, a_pod
 from volcano.api.meta import Key
 from volcano.api.scheme import find_resource_type
-from volcano.apiserver.certificates import Authority, write_private
+from volcano.machinery.certificates import Authority, write_private
 
 pytestmark = [
     pytest.mark.kubectl,

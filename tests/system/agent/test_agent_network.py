@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from tests.system.agent.kit import a_pod
-from volcano.agent import linux
+from volcano.embedded.agent.kernel import linux
 
 pytestmark = [
     pytest.mark.root,

@@ -13,7 +13,7 @@ from tests.system.agent.kit import DEADLINE, PODS, Machine, a_pod
 from tests.system.agent.kubectl_kit import Kubectl
 from volcano.api.meta import Key
 from volcano.api.scheme import find_resource_type
-from volcano.apiserver.certificates import Authority, kubeconfig
+from volcano.machinery.certificates import Authority, kubeconfig
 
 pytestmark = [
     pytest.mark.kubectl,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.system.agent.kit import a_pod
-from volcano.agent import linux
+from volcano.embedded.agent.kernel import linux
 
 needs_namespaces = pytest.mark.skipif(
     not (os.geteuid() == 0 or linux.is_available(linux.NEWUSER | linux.NEWNS | linux.NEWPID)),
@@ -132,7 +132,9 @@ def _environment() -> dict[str, str]:
 
 
 def _works(as_user: list[str], python: str) -> bool:
-    check = "import sys, msgspec, volcano.agent.agent, tests.system.agent.kit; assert sys.version_info >= (3, 11)"
+    check = (
+        "import sys, msgspec, volcano.embedded.agent.agent, tests.system.agent.kit; assert sys.version_info >= (3, 11)"
+    )
     if not os.path.exists(python):
         return False
     tried = subprocess.run([*as_user, python, "-c", check], capture_output=True, env=_environment(), check=False)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 
-from volcano.agent.agent import Agent
-from volcano.agent.settings import NodeSettings, simulated_nodes
-from volcano.agent.simulated_runtime import SimulatedRuntime
 from volcano.api.core import Lease, Node, Pod
 from volcano.api.errors import NotFound
 from volcano.api.meta import Key
 from volcano.api.scheme import resource_type
-from volcano.apiserver.app import ApiServer
-from volcano.apiserver.memory_store import MemoryStore
+from volcano.embedded.agent.agent import Agent
+from volcano.embedded.agent.node.settings import NodeSettings, simulated_nodes
+from volcano.embedded.agent.runtime.simulated_runtime import SimulatedRuntime
+from volcano.embedded.apiserver.server import ApiServer
+from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.machinery.client import Client
 from volcano.machinery.clock import VirtualClock, run_virtually
 from volcano.machinery.transport import InProcess, User

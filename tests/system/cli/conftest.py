@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from volcano.api.scheme import find_resource_type
-from volcano.apiserver.app import ADMIN, ApiServer
-from volcano.apiserver.memory_store import MemoryStore
-from volcano.apiserver.serve import serve
 from volcano.cli.programs import run_program
+from volcano.embedded.apiserver.server import ADMIN, ApiServer
+from volcano.embedded.apiserver.serving.serve import serve
+from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.machinery.client import Client
 from volcano.machinery.clock import SystemClock
 from volcano.machinery.transport import InProcess

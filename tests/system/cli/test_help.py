@@ -137,7 +137,10 @@ def test_help_screens_do_not_change(call, line, screen):
         ("vcctl frob", 'Error: unknown command "frob" for "vcctl"'),
         ("vcctl job list --frob", "Error: unknown flag: --frob"),
         ("vcctl job list -Z", "Error: unknown shorthand flag: 'Z' in -Z"),
-        ("vcctl job run -m many", 'Error: invalid argument "many" for "-m, --min" flag: strconv.ParseInt: parsing "many": invalid syntax'),
+        (
+            "vcctl job run -m many",
+            'Error: invalid argument "many" for "-m, --min" flag: strconv.ParseInt: parsing "many": invalid syntax',
+        ),
         ("vcctl queue create -w 99999999999", "value out of range"),
         ("vcctl job list -n", "Error: flag needs an argument: 'n' in -n"),
         ("vcctl job list --queue", "Error: flag needs an argument: --queue"),

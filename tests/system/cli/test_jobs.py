@@ -172,7 +172,10 @@ def test_suspend_and_resume_issue_a_command(call, server, line, action):
         ("vcctl job suspend", "Failed to suspend job: job name is mandatory to suspend a particular job\n"),
         ("vcctl job resume", "Failed to resume job: job name is mandatory to resume a particular job\n"),
         ("vcctl job delete", "Failed to delete job: job name is mandatory to delete a particular job\n"),
-        ("vcctl job view", "Failed to view job: job name (specified by --name or -N) is mandatory to view a particular job\n"),
+        (
+            "vcctl job view",
+            "Failed to view job: job name (specified by --name or -N) is mandatory to view a particular job\n",
+        ),
         ("vcctl job suspend -N none", 'Failed to suspend job: jobs.batch.volcano.sh "none" not found\n'),
         ("vcctl job view -N none", 'Failed to view job: jobs.batch.volcano.sh "none" not found\n'),
         ("vcctl job delete -N none", 'Failed to delete job: jobs.batch.volcano.sh "none" not found\n'),
@@ -233,7 +236,9 @@ def test_view_prints_everything_about_a_job(call, server, monkeypatch):
 
     out = call("vcctl job view -N demo").out
 
-    assert out.startswith('Name:       \tdemo\nNamespace:  \tdefault\nLabels:     \t{"team":"ml"}\nAnnotations:\t<none>\n')
+    assert out.startswith(
+        'Name:       \tdemo\nNamespace:  \tdefault\nLabels:     \t{"team":"ml"}\nAnnotations:\t<none>\n'
+    )
     for line in (
         "API Version:\t", "Kind:       \t", "Metadata:", f"  UID:               \t{made['metadata']['uid']}",
         "  Min Available:     \t2", "    Env:\t[]", "    Ssh:\t[--ssh-port=2222 --x]",
@@ -264,7 +269,14 @@ def test_view_shows_the_jobs_events(call, server):
     lines = call("vcctl job view -N demo").out.splitlines()
 
     start = lines.index("Events:")
-    assert lines[start + 1].split("\t") == [f"{'Type':<15}", f"{'Reason':<40}", f"{'Age':<30}", f"{'Form':<40}", "Message", ""]
+    assert lines[start + 1].split("\t") == [
+        f"{'Type':<15}",
+        f"{'Reason':<40}",
+        f"{'Age':<30}",
+        f"{'Form':<40}",
+        "Message",
+        "",
+    ]
     kind, reason, age, form, message, _ = lines[start + 3].split("\t")
     assert (kind, reason, message) == (f"{'Warning':<15}", f"{'PodGroupPending':<40}", "waits")
     assert "(x3 over " in age

@@ -63,7 +63,10 @@ def test_operate_opens_closes_and_updates(call, server):
     [
         ("vcctl queue operate", "Failed to operate queue: queue name must be specified\n"),
         ("vcctl queue operate -n q", "Failed to operate queue: action can not be null\n"),
-        ("vcctl queue operate -n q -a frob", "Failed to operate queue: action frob invalid, valid actions are open, close and update\n"),
+        (
+            "vcctl queue operate -n q -a frob",
+            "Failed to operate queue: action frob invalid, valid actions are open, close and update\n",
+        ),
         ("vcctl queue operate -n q -a update", "the value must be greater than 0"),
         ("vcctl queue delete", "Failed to delete queue: queue name must be specified\n"),
         ("vcctl queue get", "Failed to get queue: name is mandatory to get the particular queue details\n"),
@@ -93,7 +96,9 @@ def a_flow_file(tmp_path):
 def test_flows_are_created_listed_and_deleted_from_a_file(call, server, tmp_path):
     path = a_flow_file(tmp_path)
 
-    assert call(f"vcctl jobflow create -f {path}").out == "Created JobFlow: default/f1\nCreated JobFlow: kube-system/f2\n"
+    assert (
+        call(f"vcctl jobflow create -f {path}").out == "Created JobFlow: default/f1\nCreated JobFlow: kube-system/f2\n"
+    )
     again = call(f"vcctl jobflow create -f {path}")
     assert again.out.startswith('Failed to create JobFlow: jobflows.flow.volcano.sh "f1" already exists\n')
     assert again.code == 0
@@ -103,7 +108,9 @@ def test_flows_are_created_listed_and_deleted_from_a_file(call, server, tmp_path
     assert row.split()[:3] == ["f1", "default", "Running"]
     assert len(call("vcctl jobflow list --all-namespaces").out.splitlines()) == 3
     assert call("vcctl jobflow get -N f1").out.splitlines()[1].split()[0] == "f1"
-    assert call(f"vcctl jobflow delete -f {path}").out == "Deleted JobFlow: default/f1\nDeleted JobFlow: kube-system/f2\n"
+    assert (
+        call(f"vcctl jobflow delete -f {path}").out == "Deleted JobFlow: default/f1\nDeleted JobFlow: kube-system/f2\n"
+    )
     assert call("vcctl jobflow list").out == "No resources found\n"
 
 

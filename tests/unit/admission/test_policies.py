@@ -108,13 +108,17 @@ def test_versions_are_those_that_kubernetes_serves():
     assert versions["ValidatingAdmissionPolicy"] == "admissionregistration.k8s.io/v1"
     assert versions["MutatingAdmissionPolicy"] == "admissionregistration.k8s.io/v1"
     older = {manifest["kind"]: manifest["apiVersion"] for manifest in policy_manifests("v1beta1")}
-    assert older["MutatingAdmissionPolicy"] == older["MutatingAdmissionPolicyBinding"] == "admissionregistration.k8s.io/v1beta1"
+    assert (
+        older["MutatingAdmissionPolicy"]
+        == older["MutatingAdmissionPolicyBinding"]
+        == "admissionregistration.k8s.io/v1beta1"
+    )
 
 
 def test_they_are_printed_as_yaml():
     from click.testing import CliRunner
 
-    from volcano.app.manifests import manifests_command
+    from volcano.app.manifests_command import manifests_command
 
     printed = CliRunner().invoke(manifests_command, ["policies"])
 
@@ -199,14 +203,22 @@ def test_a_new_job_gets_defaults():
     job = {
         "metadata": {"name": "j"},
         "spec": {
-            "tasks": [{"replicas": 2}, {"name": "b", "replicas": 5, "minAvailable": 1, "maxRetry": 9, "template": host}],
+            "tasks": [
+                {"replicas": 2},
+                {"name": "b", "replicas": 5, "minAvailable": 1, "maxRetry": 9, "template": host},
+            ],
             "plugins": {"mpi": ["--x"]},
         },
     }
 
     spec = mutated("volcano-job-mutation-policy", job)["spec"]
 
-    assert (spec["queue"], spec["schedulerName"], spec["maxRetry"], spec["minAvailable"]) == ("default", "volcano", 3, 3)
+    assert (spec["queue"], spec["schedulerName"], spec["maxRetry"], spec["minAvailable"]) == (
+        "default",
+        "volcano",
+        3,
+        3,
+    )
     assert spec["plugins"] == {"mpi": ["--x"], "svc": [], "ssh": []}
     first, second = spec["tasks"]
     assert first == {"name": "default0", "replicas": 2, "minAvailable": 2, "maxRetry": 3}

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from volcano.api.copies import copied
 
 atoms = st.none() | st.booleans() | st.integers() | st.text(max_size=3)
-values = st.recursive(atoms, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3))
+values = st.recursive(
+    atoms, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3)
+)
 
 
 def changeable(value: Any) -> set[int]:

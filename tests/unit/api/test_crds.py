@@ -8,7 +8,7 @@ import pytest
 
 from volcano.api.crds import crd_manifests
 from volcano.api.openapi_table import core_schema, core_table
-from volcano.apiserver.schemas.structural import compile_schema
+from volcano.embedded.apiserver.schemas.crd.structural import compile_schema
 
 MANIFESTS = {crd["metadata"]["name"]: crd for crd in crd_manifests()}
 

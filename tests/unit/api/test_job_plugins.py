@@ -21,7 +21,9 @@ def test_no_arguments_means_the_defaults() -> None:
     assert parsed.error == ""
 
 
-@pytest.mark.parametrize("spelling", [["--ssh-port=2022"], ["-ssh-port=2022"], ["--ssh-port", "2022"], ["--ssh-port=0x7e6"]])
+@pytest.mark.parametrize(
+    "spelling", [["--ssh-port=2022"], ["-ssh-port=2022"], ["--ssh-port", "2022"], ["--ssh-port=0x7e6"]]
+)
 def test_a_value_is_given_with_one_or_two_dashes_or_as_the_next_element(spelling: list[str]) -> None:
     assert parse_arguments(SSH, spelling).number("ssh-port") == 2022
 
@@ -30,7 +32,9 @@ def test_a_leading_zero_means_octal() -> None:
     assert parse_arguments(SSH, ["--ssh-port=010"]).number("ssh-port") == 8
 
 
-@pytest.mark.parametrize(("text", "value"), [("=true", True), ("=T", True), ("", True), ("=0", False), ("=False", False)])
+@pytest.mark.parametrize(
+    ("text", "value"), [("=true", True), ("=T", True), ("", True), ("=0", False), ("=False", False)]
+)
 def test_a_switch_takes_its_value_after_an_equals_sign_only(text: str, value: bool) -> None:
     parsed = parse_arguments(SVC, [f"--disable-network-policy{text}"])
 
@@ -53,7 +57,20 @@ def test_an_unknown_argument_hides_those_after_it_but_not_those_before() -> None
     assert parsed.ignored == ("--no-root", "--ssh-key-file-path=/keys")
 
 
-@pytest.mark.parametrize("bad", ["--ssh-port=many", "--ssh-port", "---ssh-port=1", "--=1", "ssh-port=1", "-", "", "--ssh-port=9223372036854775808", "--ssh-port=1__0"])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "--ssh-port=many",
+        "--ssh-port",
+        "---ssh-port=1",
+        "--=1",
+        "ssh-port=1",
+        "-",
+        "",
+        "--ssh-port=9223372036854775808",
+        "--ssh-port=1__0",
+    ],
+)
 def test_a_bad_argument_is_said_and_leaves_the_default(bad: str) -> None:
     parsed = parse_arguments(SSH, [bad])
 

@@ -34,7 +34,11 @@ def test_the_largest_init_container_counts_if_it_is_more():
 def test_sidecars_run_beside_the_containers_and_the_later_init_containers():
     pod = spec(
         containers=[container({"cpu": "1"})],
-        initContainers=[container({"cpu": "2"}), container({"cpu": "1"}, restartPolicy="Always"), container({"cpu": "3"})],
+        initContainers=[
+            container({"cpu": "2"}),
+            container({"cpu": "1"}, restartPolicy="Always"),
+            container({"cpu": "3"}),
+        ],
     )
 
     assert to_wire(pod_requests(pod)) == {"cpu": "4"}

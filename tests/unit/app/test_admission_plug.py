@@ -12,9 +12,9 @@ from volcano.api.meta import Key
 from volcano.api.scheduling import PodGroup, Queue
 from volcano.api.scheme import resource_type
 from volcano.api.topology import HyperNode
-from volcano.apiserver.app import ApiServer
-from volcano.apiserver.memory_store import MemoryStore
 from volcano.app.admission_plug import VolcanoAdmission
+from volcano.embedded.apiserver.server import ApiServer
+from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.machinery.client import Client
 from volcano.machinery.clock import VirtualClock, run_virtually
 from volcano.machinery.transport import InProcess, Request, User

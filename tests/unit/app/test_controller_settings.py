@@ -12,16 +12,16 @@ from click.testing import CliRunner
 from volcano.api.bus import Command
 from volcano.api.core import PriorityClass
 from volcano.api.meta import Key
-from volcano.app import controller_manager
-from volcano.app.controller_manager import (
+from volcano.app import controllers_command as controller_manager
+from volcano.app.controller_settings import GATES, ControllerSettings, parse_gates, settings_from, workers_from
+from volcano.app.controllers_command import (
     DEFAULT_CONTROLLERS,
     controller_manager_command,
     is_enabled,
     make_controllers,
     parse_controllers,
 )
-from volcano.app.controller_settings import GATES, ControllerSettings, parse_gates, settings_from, workers_from
-from volcano.app.local_zone import local_zone
+from volcano.machinery.local_zone import local_zone
 
 
 def flags(*arguments: str) -> dict:
@@ -65,15 +65,15 @@ def test_a_mention_decides_and_otherwise_the_star(chosen, on):
     assert is_enabled("job-controller", chosen) is on
 
 
-@pytest.mark.parametrize(("text", "why"), [("*,jobs", "there is no controller"), ("+job-controller,-job-controller", "twice")])
+@pytest.mark.parametrize(
+    ("text", "why"), [("*,jobs", "there is no controller"), ("+job-controller,-job-controller", "twice")]
+)
 def test_a_list_that_cannot_be_meant_is_refused(text, why):
     with pytest.raises(click.BadParameter, match=why):
         parse_controllers(text)
 
 
-@pytest.mark.parametrize(
-    ("gate", "gone"), [("VolcanoJobSupport", "job"), ("CronVolcanoJobSupport", "cronjob")]
-)
+@pytest.mark.parametrize(("gate", "gone"), [("VolcanoJobSupport", "job"), ("CronVolcanoJobSupport", "cronjob")])
 def test_a_gate_turns_a_controller_off(gate, gone):
     assert names() - names(gated(**{gate: False})) == {gone}
 
@@ -109,7 +109,9 @@ def test_gates_are_read(text, expected):
     assert parse_gates(text) == expected
 
 
-@pytest.mark.parametrize(("text", "why"), [("Nonsense=true", "unrecognized feature gate: Nonsense"), ("CSIStorage", "is not Name=true")])
+@pytest.mark.parametrize(
+    ("text", "why"), [("Nonsense=true", "unrecognized feature gate: Nonsense"), ("CSIStorage", "is not Name=true")]
+)
 def test_gates_that_do_not_exist_or_say_nothing_are_refused(text, why):
     answer = CliRunner().invoke(controller_manager_command, [f"--feature-gates={text}"])
 
@@ -154,7 +156,10 @@ def test_each_controller_has_its_number_of_workers():
     assert set(workers_from(given)) <= names(), "keys are names of controllers"
 
 
-@pytest.mark.parametrize("flag", ["--scheduler-configs=a:b", "--scheduler-configs=a:b:c:d:e:f:g", "--shard-sync-period=0s", "--worker-threads=0"])
+@pytest.mark.parametrize(
+    "flag",
+    ["--scheduler-configs=a:b", "--scheduler-configs=a:b:c:d:e:f:g", "--shard-sync-period=0s", "--worker-threads=0"],
+)
 def test_flags_that_make_no_sense_are_refused(flag, monkeypatch):
     monkeypatch.setattr(controller_manager, "run_component", lambda *_, **__: pytest.fail("was started"))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from volcano.app.up import up_command
+from volcano.app.up_command import up_command
 
 
 @pytest.mark.parametrize(

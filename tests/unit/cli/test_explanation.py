@@ -29,7 +29,15 @@ def a_job(*, replicas=2, minimum=None, queue="default", phase="Pending", spec=No
     }
 
 
-def a_group(name="demo-job-uid", queue="default", phase="Inqueue", why=None, owner="demo", created="2026-01-01T00:00:00Z", priority=""):
+def a_group(
+    name="demo-job-uid",
+    queue="default",
+    phase="Inqueue",
+    why=None,
+    owner="demo",
+    created="2026-01-01T00:00:00Z",
+    priority="",
+):
     annotations = {"scheduling.volcano.sh/why": encode_why(why)} if why else {}
     return {
         "metadata": {"name": name, "annotations": annotations, "creationTimestamp": created,
@@ -107,7 +115,14 @@ def test_more_than_the_queue_may_ever_have_never_runs():
 def test_a_limit_of_an_ancestor_counts_too():
     queues = [a_queue("root"), a_queue("top", capability={"cpu": "4"}), a_queue("leaf", parent="top")]
 
-    found = explain(facts(a_job(replicas=8, queue="leaf"), a_group(queue="leaf", why=Why("quota", "x")), queues, nodes=[a_node("n", cpu="64")]))
+    found = explain(
+        facts(
+            a_job(replicas=8, queue="leaf"),
+            a_group(queue="leaf", why=Why("quota", "x")),
+            queues,
+            nodes=[a_node("n", cpu="64")],
+        )
+    )
 
     assert "queue top may never have more than 4" in found.never_because
 
@@ -160,7 +175,14 @@ def test_a_gang_larger_than_the_whole_cluster_never_runs():
 def test_a_gang_that_only_waits_for_others_runs_later():
     pods = [a_pod("a", cpu="7"), a_pod("b", cpu="7")]
 
-    found = explain(facts(a_job(replicas=8), a_group(why=Why("gang", "NotEnough", message="2 of 8 tasks fit")), nodes=[a_node("a"), a_node("b")], pods=pods))
+    found = explain(
+        facts(
+            a_job(replicas=8),
+            a_group(why=Why("gang", "NotEnough", message="2 of 8 tasks fit")),
+            nodes=[a_node("a"), a_node("b")],
+            pods=pods,
+        )
+    )
 
     assert (found.stage, found.verdict) == ("gang", LATER)
     assert found.tasks[0].funnel.fits_now == 2
@@ -186,7 +208,9 @@ def test_the_position_in_the_queue_follows_priority_then_age():
         a_group("runs", owner="runs", phase="Running"),
     ]
 
-    found = explain(facts(a_job(), a_group(why=Why("fit", "x")), groups=groups, nodes=[a_node("n")], priorities={"high": 100}))
+    found = explain(
+        facts(a_job(), a_group(why=Why("fit", "x")), groups=groups, nodes=[a_node("n")], priorities={"high": 100})
+    )
 
     assert (found.queue.position, found.queue.waiting, found.queue.ahead) == (3, 4, ["urgent", "old"])
 
@@ -248,7 +272,7 @@ def test_a_gang_that_needs_a_task_which_waits_for_the_gang_never_runs():
 
 
 def test_pods_that_the_api_server_refuses_are_told_with_its_words():
-    message = 'Failed to create Pod default/demo-worker-0: no PriorityClass with name nope was found'
+    message = "Failed to create Pod default/demo-worker-0: no PriorityClass with name nope was found"
     event = {"metadata": {}, "reason": "FailedCreate", "message": message, "lastTimestamp": "2026-01-01T00:00:00Z"}
     given = msgspec.structs.replace(facts(a_job(), a_group(), nodes=[a_node("n1")]), events=[event])
 

@@ -184,7 +184,9 @@ def test_words_that_had_to_wait_are_said_when_it_is_time():
     assert (len(early), len(late)) == (0, 1)
 
 
-@pytest.mark.parametrize(("binds", "after", "written"), [(1, LATER, True), (1000, LATER, False), (1000, MUCH_LATER, True)])
+@pytest.mark.parametrize(
+    ("binds", "after", "written"), [(1, LATER, True), (1000, LATER, False), (1000, MUCH_LATER, True)]
+)
 def test_what_merely_follows_gives_way_to_many_binds(binds, after, written):
     committer = Committer()
     many = Decisions(binds=tuple(Bind("ns/p", "u", "n1", "ns/g", {}) for _ in range(binds)))

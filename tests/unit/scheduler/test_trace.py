@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from volcano.app.replay import replay_scenario, scenario_snapshot
 from volcano.scheduler.cache import Cache, CacheSettings
 from volcano.scheduler.cache.cache import Batch
 from volcano.scheduler.core.assemble import snapshot_from
 from volcano.scheduler.framework.config import DEFAULT_CONFIG
 from volcano.scheduler.model import Status
+from volcano.scheduler.service.replay import replay_scenario, scenario_snapshot
 from volcano.scheduler.trace import redacted, restore_state, scenario_from
 
 OBJECTS = {

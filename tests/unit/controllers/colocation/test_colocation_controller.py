@@ -25,7 +25,11 @@ def a_config(name: str, *, age: int = 0, selector: dict | None = None, **ratios:
 
 
 def a_pod(app: str = "x", **annotations: str) -> dict:
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": {"app": app}, "annotations": annotations}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "labels": {"app": app}, "annotations": annotations},
+    }
 
 
 def a_world(*objects: dict) -> PureWorld:

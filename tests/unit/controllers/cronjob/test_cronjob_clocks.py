@@ -98,7 +98,9 @@ def test_catching_up_after_a_change_of_clocks_finds_the_last_time(zone, schedule
 
 @settings(max_examples=150, deadline=None)
 @given(
-    schedule=st.sampled_from(["* * * * *", "*/7 * * * *", "0 3 * * *", "0,1 0 1 1 *", "30 2 * * 1-5", "* * 1 * *", "59 23 28-31 * *"]),
+    schedule=st.sampled_from(
+        ["* * * * *", "*/7 * * * *", "0 3 * * *", "0,1 0 1 1 *", "30 2 * * 1-5", "* * 1 * *", "59 23 28-31 * *"]
+    ),
     zone=st.sampled_from(["UTC", "Europe/Berlin", "America/Havana", "Australia/Lord_Howe"]),
     start=st.datetimes(datetime(2026, 1, 1), datetime(2026, 12, 31)),
     elapsed=st.timedeltas(timedelta(0), timedelta(days=3)),

@@ -89,7 +89,12 @@ def test_the_job_of_a_time():
     }
     assert [(o.kind, o.name, o.controller) for o in job.metadata.owner_references] == [("CronJob", "cron", True)]
     (entry,) = the_cron(world).status.active
-    assert (entry.kind, entry.name, entry.uid, entry.api_version) == ("Job", job.name, job.uid, "batch.volcano.sh/v1alpha1")
+    assert (entry.kind, entry.name, entry.uid, entry.api_version) == (
+        "Job",
+        job.name,
+        job.uid,
+        "batch.volcano.sh/v1alpha1",
+    )
 
 
 def test_the_time_is_shown_in_the_schedules_zone():
@@ -188,7 +193,9 @@ def test_exactly_how_many_are_too_many(minutes: int, warned: bool):
 def test_a_missed_time_is_made_good_within_the_deadline_only(deadline: int | None, made: bool):
     spec = {"startingDeadlineSeconds": deadline} if deadline is not None else {}
 
-    world = a_world(a_cron("0 * * * *", created=START - timedelta(minutes=30), **spec), now=START + timedelta(minutes=5))
+    world = a_world(
+        a_cron("0 * * * *", created=START - timedelta(minutes=30), **spec), now=START + timedelta(minutes=5)
+    )
 
     assert bool(runs(world)) is made
 
@@ -308,7 +315,13 @@ def test_an_active_job_that_someone_deletes_is_a_stale_reference():
 
 def test_a_job_made_by_hand_is_an_orphan():
     world = a_world(a_cron("0 * * * *"))
-    owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "CronJob", "name": "cron", "uid": the_cron(world).uid, "controller": True}
+    owner = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "CronJob",
+        "name": "cron",
+        "uid": the_cron(world).uid,
+        "controller": True,
+    }
     world.put(
         {
             "apiVersion": "batch.volcano.sh/v1alpha1",

@@ -40,7 +40,9 @@ def test_a_finished_job_goes_when_its_time_is_over(phase: str):
     assert job.metadata.finalizers == ["foregroundDeletion"]
 
 
-@pytest.mark.parametrize("phase", ["", "Pending", "Running", "Restarting", "Aborting", "Aborted", "Completing", "Terminating"])
+@pytest.mark.parametrize(
+    "phase", ["", "Pending", "Running", "Restarting", "Aborting", "Aborted", "Completing", "Terminating"]
+)
 def test_an_unfinished_job_stays(phase: str):
     world = a_world(a_job(phase, 0))
 

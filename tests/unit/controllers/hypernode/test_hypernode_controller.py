@@ -224,7 +224,9 @@ def test_without_an_enabled_source_everything_stays(text: str):
     world = a_world(a_config(), *RACKS)
     before = found(world)
 
-    world.change(ConfigMap, "volcano-controller-configmap", {"data": {"volcano-controller.conf": text}}, "volcano-system")
+    world.change(
+        ConfigMap, "volcano-controller-configmap", {"data": {"volcano-controller.conf": text}}, "volcano-system"
+    )
     world.settle()
 
     assert found(world) == before

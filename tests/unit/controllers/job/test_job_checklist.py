@@ -16,7 +16,9 @@ from volcano.testing.pure_jobs import JobWorld, a_job, a_task, policy
 
 
 def test_on_the_last_retry_the_failed_pod_is_kept_and_the_running_one_is_not() -> None:
-    world = JobWorld(a_job(a_task(replicas=2), maxRetry=2, policies=[policy("RestartJob", "PodFailed")]), graceful=True).started()
+    world = JobWorld(
+        a_job(a_task(replicas=2), maxRetry=2, policies=[policy("RestartJob", "PodFailed")]), graceful=True
+    ).started()
 
     world.fail("j-worker-0").reap()
     world.enqueue().run()
@@ -112,7 +114,10 @@ def test_terminating_a_job_is_told() -> None:
 
 
 def test_ten_jobs_at_once_do_not_disturb_each_other() -> None:
-    jobs = [a_job(a_task(replicas=3), name=f"job{number}", policies=[policy("RestartJob", "PodFailed")]) for number in range(10)]
+    jobs = [
+        a_job(a_task(replicas=3), name=f"job{number}", policies=[policy("RestartJob", "PodFailed")])
+        for number in range(10)
+    ]
     world = JobWorld(*jobs, name="job0")
     world.settle()
     world.enqueue().run()
@@ -146,7 +151,13 @@ def test_what_watchers_see_of_a_restart() -> None:
 
 def test_a_pod_of_an_older_job_of_the_same_name_is_not_the_jobs_own() -> None:
     world = JobWorld(a_job(a_task(replicas=1), policies=[policy("RestartJob", "*")]))
-    owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "j", "uid": "an-older-one", "controller": True}
+    owner = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "name": "j",
+        "uid": "an-older-one",
+        "controller": True,
+    }
     notes = {"volcano.sh/job-name": "j", "volcano.sh/task-spec": "worker", "volcano.sh/job-version": "0"}
     metadata = {"name": "j-worker-0", "annotations": notes, "ownerReferences": [owner]}
     world.put({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {}, "status": {"phase": "Failed"}})

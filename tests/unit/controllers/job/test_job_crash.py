@@ -59,7 +59,10 @@ def scale(**replicas: int) -> Event:
 
 
 PLUGINS = {"svc": [], "ssh": KEY, "env": []}
-VOLUMES = [{"mountPath": "/d", "volumeClaim": {"accessModes": ["ReadWriteOnce"]}}, {"mountPath": "/e", "volumeClaim": {}}]
+VOLUMES = [
+    {"mountPath": "/d", "volumeClaim": {"accessModes": ["ReadWriteOnce"]}},
+    {"mountPath": "/e", "volumeClaim": {}},
+]
 STORIES: dict[str, Story] = {
     "a job with everything completes": (
         a_job(a_task(replicas=3), plugins=PLUGINS, volumes=VOLUMES),
@@ -111,7 +114,16 @@ STORIES: dict[str, Story] = {
     ),
     "suspended and resumed": (
         a_job(a_task(replicas=3), plugins=PLUGINS),
-        [*start, lambda w: w.succeed("j-worker-0"), command("AbortJob", "c1"), reap, wait(2), command("ResumeJob", "c2"), *again, succeed],
+        [
+            *start,
+            lambda w: w.succeed("j-worker-0"),
+            command("AbortJob", "c1"),
+            reap,
+            wait(2),
+            command("ResumeJob", "c2"),
+            *again,
+            succeed,
+        ],
     ),
     "suspended while pending": (a_job(), [lambda w: w.settle(), command("AbortJob", "c1"), wait(2)]),
     "restarted by command twice": (
@@ -120,7 +132,11 @@ STORIES: dict[str, Story] = {
     ),
     "two commands at once": (
         a_job(),
-        [*start, lambda w: (w.put(a_command("AbortJob", name="c1")), w.put(a_command("ResumeJob", name="c2")), w.settle()), *again],
+        [
+            *start,
+            lambda w: (w.put(a_command("AbortJob", name="c1")), w.put(a_command("ResumeJob", name="c2")), w.settle()),
+            *again,
+        ],
     ),
     "scaled up and down": (
         a_job(a_task(replicas=2, minAvailable=1), plugins=PLUGINS, minAvailable=1),
@@ -172,7 +188,15 @@ def catch_up(world: JobWorld) -> None:
         world.advance(deadline - world.now)
 
 
-TIMES = ("creationTimestamp", "lastTransitionTime", "runningDuration", "resourceVersion", "generation", "startTime", "finishedAt")
+TIMES = (
+    "creationTimestamp",
+    "lastTransitionTime",
+    "runningDuration",
+    "resourceVersion",
+    "generation",
+    "startTime",
+    "finishedAt",
+)
 
 
 def timeless(value: Any) -> Any:
@@ -211,5 +235,10 @@ def test_the_stories_are_long_enough_to_mean_something() -> None:
 
     assert min(writes.values()) >= 3
     assert sum(writes.values()) > 250
-    assert {live(story).job.status.state.phase for story in STORIES.values()} >= {"Completed", "Failed", "Running", "Terminated"}
+    assert {live(story).job.status.state.phase for story in STORIES.values()} >= {
+        "Completed",
+        "Failed",
+        "Running",
+        "Terminated",
+    }
     assert isinstance(live(STORIES["a failure restarts the job"]).job, Job)

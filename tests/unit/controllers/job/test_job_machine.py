@@ -16,7 +16,16 @@ from volcano.testing.pure_jobs import JobWorld, a_command, a_job, a_task, policy
 from volcano.testing.pure_world import Killed
 
 EVENTS = ("PodFailed", "PodEvicted", "TaskCompleted", "TaskFailed", "Unknown", "*")
-ACTIONS = ("RestartJob", "AbortJob", "TerminateJob", "CompleteJob", "ResumeJob", "RestartTask", "RestartPod", "RestartPartition")
+ACTIONS = (
+    "RestartJob",
+    "AbortJob",
+    "TerminateJob",
+    "CompleteJob",
+    "ResumeJob",
+    "RestartTask",
+    "RestartPod",
+    "RestartPartition",
+)
 FINISHED = ("Completed", "Failed", "Terminated")
 
 rules = st.builds(
@@ -170,7 +179,9 @@ class JobMachine(RuleBasedStateMachine):
     @invariant()
     def nothing_unfinished_survives_from_an_old_version(self) -> None:
         version = self.world.job.status.version
-        old = [p.name for p in self.pods() if int(p.annotations["volcano.sh/job-version"]) < version and not p.is_finished]
+        old = [
+            p.name for p in self.pods() if int(p.annotations["volcano.sh/job-version"]) < version and not p.is_finished
+        ]
         assert old == []
 
     @invariant()

@@ -18,7 +18,10 @@ from volcano.controllers.job.plugins import PLUGINS
 from volcano.testing.pure_jobs import JobWorld, a_job, a_task, policy
 
 NETWORK_POLICY = find_resource_type("networking.k8s.io", "NetworkPolicy")
-TWO = {"containers": [{"name": "main", "image": "x"}, {"name": "side", "image": "x"}], "initContainers": [{"name": "init", "image": "x"}]}
+TWO = {
+    "containers": [{"name": "main", "image": "x"}, {"name": "side", "image": "x"}],
+    "initContainers": [{"name": "init", "image": "x"}],
+}
 
 
 def template(**spec: Any) -> dict[str, Any]:
@@ -64,7 +67,11 @@ def test_env_tells_each_container_its_index_and_the_size_of_its_task() -> None:
 
 # -- svc ------------------------------------------------------------------------------------------------------------
 def test_svc_lists_the_hosts_of_every_task() -> None:
-    tasks = (a_task("mpi-worker", 2), a_task("ps", 0), a_task("Named", 3, template=template(hostname="h", subdomain="s")))
+    tasks = (
+        a_task("mpi-worker", 2),
+        a_task("ps", 0),
+        a_task("Named", 3, template=template(hostname="h", subdomain="s")),
+    )
     world = started(*tasks, plugins={"svc": []})
 
     assert world.raw(ConfigMap, "j-svc")["data"] == {
@@ -156,7 +163,9 @@ def test_ssh_makes_a_key_pair_that_ssh_understands(tmp_path: Path) -> None:
     assert len(data["id_rsa.pub"].split()) == 2
     assert data["authorized_keys"] == data["id_rsa.pub"]
     try:
-        derived = subprocess.run(["ssh-keygen", "-y", "-f", key], capture_output=True, text=True, timeout=30, check=True)
+        derived = subprocess.run(
+            ["ssh-keygen", "-y", "-f", key], capture_output=True, text=True, timeout=30, check=True
+        )
     except FileNotFoundError:
         return
     assert derived.stdout.split()[:2] == data["id_rsa.pub"].split()
@@ -190,7 +199,11 @@ def test_ssh_uses_keys_that_are_given() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "path", "mode"),
-    [([], "/root/.ssh", 0o600), (["--no-root"], "/root/.ssh", 0o600), (["--ssh-key-file-path=/home/me/.ssh"], "/home/me/.ssh", 0o644)],
+    [
+        ([], "/root/.ssh", 0o600),
+        (["--no-root"], "/root/.ssh", 0o600),
+        (["--ssh-key-file-path=/home/me/.ssh"], "/home/me/.ssh", 0o644),
+    ],
 )
 def test_ssh_mounts_the_keys(arguments: list[str], path: str, mode: int) -> None:
     world = started(a_task("t", 1, template=template()), plugins={"ssh": arguments})
@@ -198,7 +211,9 @@ def test_ssh_mounts_the_keys(arguments: list[str], path: str, mode: int) -> None
     spec = spec_of(world, "j-t-0")
     files = ("id_rsa", "id_rsa.pub", "authorized_keys", "config")
     items = [{"key": name, "path": f".ssh/{name}"} for name in files]
-    assert spec["volumes"] == [{"name": "j-ssh", "secret": {"secretName": "j-ssh", "items": items, "defaultMode": mode}}]
+    assert spec["volumes"] == [
+        {"name": "j-ssh", "secret": {"secretName": "j-ssh", "items": items, "defaultMode": mode}}
+    ]
     for container in everything(spec):
         assert container["volumeMounts"] == [{"name": "j-ssh", "mountPath": path, "subPath": ".ssh"}]
 
@@ -230,7 +245,10 @@ def test_tensorflow_describes_the_cluster() -> None:
     expected = '{"cluster":{"ps":["j-ps-0.j:3333","j-ps-1.j:3333"],"worker":["j-worker-0.j:3333"]},"task":{"type":"worker","index":0}}'
     assert [env(container) for container in spec["containers"]] == [{"TF_CONFIG": expected}] * 2
     assert "env" not in spec["initContainers"][0]
-    assert json.loads(env(spec_of(world, "j-other-0")["containers"][0])["TF_CONFIG"])["task"] == {"type": "other", "index": 0}
+    assert json.loads(env(spec_of(world, "j-other-0")["containers"][0])["TF_CONFIG"])["task"] == {
+        "type": "other",
+        "index": 0,
+    }
 
 
 def test_tensorflow_roles_may_have_other_task_names() -> None:
@@ -296,14 +314,19 @@ def test_pytorch_workers_wait_for_the_master_on_request() -> None:
     waiter = spec_of(world, "j-worker-0")["initContainers"][-1]
 
     assert (waiter["name"], waiter["image"], waiter["command"][:2]) == ("wait-for-master", "alpine", ["sh", "-c"])
-    assert all(text in waiter["command"][2] for text in ("j-master-0.j", "23456", "77", "nc -z", "/dev/tcp", "sleep 2", "exit 1"))
+    assert all(
+        text in waiter["command"][2]
+        for text in ("j-master-0.j", "23456", "77", "nc -z", "/dev/tcp", "sleep 2", "exit 1")
+    )
     assert "initContainers" not in spec_of(world, "j-master-0")
     subprocess.run(["sh", "-n", "-c", waiter["command"][2]], check=True, timeout=10)
 
 
 def test_a_template_that_waits_by_itself_is_left_alone() -> None:
     own = template(initContainers=[{"name": "wait-for-master", "image": "mine"}])
-    world = started(a_task("master", 1), a_task("worker", 1, template=own), plugins={"pytorch": ["--wait-master-enabled"]})
+    world = started(
+        a_task("master", 1), a_task("worker", 1, template=own), plugins={"pytorch": ["--wait-master-enabled"]}
+    )
 
     assert spec_of(world, "j-worker-0")["initContainers"] == [{"name": "wait-for-master", "image": "mine"}]
 
@@ -342,11 +365,17 @@ def test_mpi_with_no_worker_replicas_has_no_hosts() -> None:
 
 # -- ray --------------------------------------------------------------------------------------------------------------
 def ray_template(name: str) -> dict[str, Any]:
-    return {"spec": {"containers": [{"name": name, "command": ["x"], "args": ["kept"]}, {"name": "side", "command": ["y"]}]}}
+    return {
+        "spec": {"containers": [{"name": name, "command": ["x"], "args": ["kept"]}, {"name": "side", "command": ["y"]}]}
+    }
 
 
 def test_ray_starts_a_head_and_workers_that_join_it() -> None:
-    tasks = (a_task("head", 1, template=ray_template("ray")), a_task("worker", 1, template=ray_template("ray")), a_task("other", 1))
+    tasks = (
+        a_task("head", 1, template=ray_template("ray")),
+        a_task("worker", 1, template=ray_template("ray")),
+        a_task("other", 1),
+    )
     arguments = ["--port=2345", "--headContainer=ray", "--workerContainer=ray"]
     world = started(*tasks, plugins={"ray": arguments})
 
@@ -359,7 +388,11 @@ def test_ray_starts_a_head_and_workers_that_join_it() -> None:
         "ray start --head --block --dashboard-host=0.0.0.0 --port=2345 --dashboard-port=8265 --ray-client-server-port=10001",
     ]
     assert head["args"] == ["kept"]
-    assert [(port["name"], port["containerPort"]) for port in head["ports"]] == [("gcs", 2345), ("dashboard", 8265), ("client-server", 10001)]
+    assert [(port["name"], port["containerPort"]) for port in head["ports"]] == [
+        ("gcs", 2345),
+        ("dashboard", 8265),
+        ("client-server", 10001),
+    ]
     assert side == {"name": "side", "command": ["y"]}
     assert worker["command"] == ["sh", "-c", "ray start --block --address=j-head-0.j:2345"]
     assert "ports" not in worker
@@ -389,20 +422,32 @@ def ranks(world: JobWorld) -> dict[str, str | None]:
 def test_hcclrank_counts_masters_first_and_then_workers() -> None:
     world = started(a_task("master", 2), a_task("worker", 2), a_task("other", 1), plugins={"hcclrank": []})
 
-    assert ranks(world) == {"j-master-0": "0", "j-master-1": "1", "j-worker-0": "2", "j-worker-1": "3", "j-other-0": None}
+    assert ranks(world) == {
+        "j-master-0": "0",
+        "j-master-1": "1",
+        "j-worker-0": "2",
+        "j-worker-1": "3",
+        "j-other-0": None,
+    }
     assert world.job.status.controlled_resources == {}
 
 
 def test_hcclrank_takes_a_rank_that_is_given() -> None:
     noted = {"metadata": {"annotations": {"hccl/rankIndex": "7"}}, "spec": {"containers": [{"name": "c"}]}}
     declared = {"spec": {"containers": [{"name": "c"}, {"name": "d", "env": [{"name": "RANK", "value": "9"}]}]}}
-    world = started(a_task("master", 1, template=noted), a_task("worker", 1, template=declared), plugins={"hcclrank": []})
+    world = started(
+        a_task("master", 1, template=noted), a_task("worker", 1, template=declared), plugins={"hcclrank": []}
+    )
 
     assert ranks(world) == {"j-master-0": "7", "j-worker-0": "9"}
 
 
 def test_hcclrank_agrees_with_pytorch() -> None:
-    world = started(a_task("m", 1), a_task("w", 2), plugins={"pytorch": ["--master=m", "--worker=w"], "hcclrank": ["--master=m", "--worker=w"]})
+    world = started(
+        a_task("m", 1),
+        a_task("w", 2),
+        plugins={"pytorch": ["--master=m", "--worker=w"], "hcclrank": ["--master=m", "--worker=w"]},
+    )
 
     assert ranks(world) == {"j-m-0": "0", "j-w-0": "1", "j-w-1": "2"}
 
@@ -413,7 +458,11 @@ HEAD = ("head", 1)
 
 
 def made(world: JobWorld) -> set[str]:
-    return {f"{row.kind}/{key.name}" for row, key in world.objects if row.kind in ("ConfigMap", "Service", "NetworkPolicy", "Secret")}
+    return {
+        f"{row.kind}/{key.name}"
+        for row, key in world.objects
+        if row.kind in ("ConfigMap", "Service", "NetworkPolicy", "Secret")
+    }
 
 
 EVERYTHING = {"ConfigMap/j-svc", "Service/j", "NetworkPolicy/j", "Secret/j-ssh", "Service/j-head-svc"}

@@ -65,7 +65,11 @@ def test_each_action_on_the_whole_job_has_the_effect_of_the_reference(phase: Pha
 @pytest.mark.parametrize("phase", STATES)
 @pytest.mark.parametrize("action", TARGETED)
 def test_each_targeted_restart_has_the_effect_of_the_reference(phase: Phase, action: Action) -> None:
-    expected = {P.PENDING: KillTarget(P.RESTARTING, True), P.RUNNING: KillTarget(P.RESTARTING, True), P.RESTARTING: KillTarget()}
+    expected = {
+        P.PENDING: KillTarget(P.RESTARTING, True),
+        P.RUNNING: KillTarget(P.RESTARTING, True),
+        P.RESTARTING: KillTarget(),
+    }
 
     assert effect_of(phase, action) == expected.get(phase)
 
@@ -149,11 +153,14 @@ def test_the_effects_follow_from_the_status_alone(phase: Phase, action: Action) 
     deleted = [s.target.key.name for s in plan if isinstance(s, Delete) and s.target.resource.kind == "Pod"]
     assert set(marked) == set(deleted) == ended
     assert plan.index(next(s for s in plan if isinstance(s, Delete))) >= len(marked), "marked before deleted"
-    assert [s.target.key.name for s in plan if isinstance(s, Delete) and s.target.resource.kind == "PodGroup"] == ["j-uid-j"]
+    assert [s.target.key.name for s in plan if isinstance(s, Delete) and s.target.resource.kind == "PodGroup"] == [
+        "j-uid-j"
+    ]
 
 
 @pytest.mark.parametrize(
-    ("phase", "action"), [(p, a) for p in STATES for a in JOB_ACTIONS if (p, a) not in EXPECTED and p is not P.RESTARTING]
+    ("phase", "action"),
+    [(p, a) for p in STATES for a in JOB_ACTIONS if (p, a) not in EXPECTED and p is not P.RESTARTING],
 )
 def test_a_command_that_the_phase_does_not_know_is_dropped(phase: Phase, action: Action) -> None:
     world = in_phase(phase)
@@ -250,7 +257,9 @@ def test_running_ends_or_falls_back_as_the_counts_say(tally: Tally, expected: Ph
         (Tally(total=3, min_available=3, known_min_available=3, retries=1), P.PENDING),
     ],
 )
-def test_restarting_goes_on_when_there_is_room_or_fails_when_retries_are_used_up(tally: Tally, expected: Phase | None) -> None:
+def test_restarting_goes_on_when_there_is_room_or_fails_when_retries_are_used_up(
+    tally: Tally, expected: Phase | None
+) -> None:
     assert then(settled(P.RESTARTING, tally)) == expected
 
 

@@ -55,7 +55,9 @@ def test_very_many_pods_are_made_by_several_plans(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_pod_carries_what_the_reference_puts_on_it() -> None:
-    template = a_template(metadata={"labels": {"mine": "yes"}, "annotations": {"note": "kept", "scheduling.k8s.io/group-name": "no"}})
+    template = a_template(
+        metadata={"labels": {"mine": "yes"}, "annotations": {"note": "kept", "scheduling.k8s.io/group-name": "no"}}
+    )
     template["spec"]["unheardOf"] = {"kept": True}
     metadata = {
         "annotations": {
@@ -102,7 +104,14 @@ def test_a_pod_carries_what_the_reference_puts_on_it() -> None:
         "volcano.sh/jdb-min-available": "1",
     }
     assert pod["metadata"]["ownerReferences"] == [
-        {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "j", "uid": "uid-j", "controller": True, "blockOwnerDeletion": True}
+        {
+            "apiVersion": "batch.volcano.sh/v1alpha1",
+            "kind": "Job",
+            "name": "j",
+            "uid": "uid-j",
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
     ]
     assert (pod["spec"]["schedulerName"], pod["spec"]["priorityClassName"]) == ("volcano", "high")
     assert pod["spec"]["unheardOf"] == {"kept": True}
@@ -191,7 +200,12 @@ def test_of_several_dependencies_any_or_all_are_needed(iteration: str, starts: b
 def test_the_podgroup_tells_the_scheduler_about_the_gang() -> None:
     topology = {"mode": "soft", "highestTierAllowed": 2, "highestTierName": "rack"}
     tasks = (
-        a_task("a", 4, minAvailable=None, partitionPolicy={"totalPartitions": 2, "partitionSize": 2, "minPartitions": 1, "networkTopology": topology}),
+        a_task(
+            "a",
+            4,
+            minAvailable=None,
+            partitionPolicy={"totalPartitions": 2, "partitionSize": 2, "minPartitions": 1, "networkTopology": topology},
+        ),
         a_task("b", 3, minAvailable=1),
     )
     metadata = {"labels": {"team": "x"}, "annotations": {"volcano.sh/sla-waiting-time": "1h"}}
@@ -263,7 +277,9 @@ def priority_class(name: str, value: int) -> dict[str, Any]:
         (2, 1, 1, "11"),  # just the minima
     ],
 )
-def test_the_least_a_gang_needs_counts_tasks_of_higher_priority_first(least: int, a: int | None, b: int | None, cpu: str) -> None:
+def test_the_least_a_gang_needs_counts_tasks_of_higher_priority_first(
+    least: int, a: int | None, b: int | None, cpu: str
+) -> None:
     tasks = (
         a_task("a", 2, template=a_template(cpu="1"), minAvailable=a),
         a_task("b", 2, template=a_template("high", cpu="10"), minAvailable=b),
@@ -279,7 +295,11 @@ def test_the_least_a_gang_needs_counts_tasks_of_higher_priority_first(least: int
 def test_a_podgroup_named_after_the_job_alone_is_accepted() -> None:
     world = JobWorld(a_job(a_task()))
     owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "j", "uid": "uid-j", "controller": True}
-    group = {"metadata": {"name": "j", "ownerReferences": [owner]}, "spec": {"minMember": 1}, "status": {"phase": "Inqueue"}}
+    group = {
+        "metadata": {"name": "j", "ownerReferences": [owner]},
+        "spec": {"minMember": 1},
+        "status": {"phase": "Inqueue"},
+    }
     world.put({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", **group})
 
     world.settle()
@@ -290,7 +310,10 @@ def test_a_podgroup_named_after_the_job_alone_is_accepted() -> None:
 
 # -- volumes --------------------------------------------------------------------------------------------------------
 def test_a_described_claim_is_made_once_and_its_name_is_written_back() -> None:
-    volumes = [{"mountPath": "/data", "volumeClaim": {"accessModes": ["ReadWriteOnce"]}}, {"mountPath": "/given", "volumeClaimName": "given"}]
+    volumes = [
+        {"mountPath": "/data", "volumeClaim": {"accessModes": ["ReadWriteOnce"]}},
+        {"mountPath": "/given", "volumeClaimName": "given"},
+    ]
     world = JobWorld(a_job(a_task(), volumes=volumes))
     world.put({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "given"}, "spec": {}})
 
@@ -461,7 +484,10 @@ def test_counts_are_kept_by_phase_and_by_task() -> None:
     world.succeed("j-a-1").wait()
 
     status = world.raw(Job, "j")["status"]
-    assert status["taskStatusCount"] == {"a": {"phase": {"Failed": 1, "Running": 1, "Succeeded": 1}}, "b": {"phase": {"Running": 1}}}
+    assert status["taskStatusCount"] == {
+        "a": {"phase": {"Failed": 1, "Running": 1, "Succeeded": 1}},
+        "b": {"phase": {"Running": 1}},
+    }
     assert (status["running"], status["failed"], status["succeeded"]) == (2, 1, 1)
     assert "pending" not in status
 
@@ -485,7 +511,9 @@ def test_the_duration_is_from_creation_to_the_end() -> None:
 
 
 def why(world: JobWorld, text: str) -> None:
-    world.change(PodGroup, "j-uid-j", {"metadata": {"annotations": {WHY_ANNOTATION: text}}, "status": {"phase": "Pending"}})
+    world.change(
+        PodGroup, "j-uid-j", {"metadata": {"annotations": {WHY_ANNOTATION: text}}, "status": {"phase": "Pending"}}
+    )
     world.settle()
 
 
@@ -535,7 +563,12 @@ def test_a_reason_that_cannot_be_read_says_nothing(text: str) -> None:
 
 def test_a_waiting_condition_is_told_once_and_becomes_the_reason() -> None:
     world = submitted()
-    condition = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": "2/0 tasks in gang unschedulable"}
+    condition = {
+        "type": "Unschedulable",
+        "status": "True",
+        "reason": "NotEnoughResources",
+        "message": "2/0 tasks in gang unschedulable",
+    }
 
     world.change(PodGroup, "j-uid-j", {"status": {"phase": "Pending", "conditions": [condition]}})
     world.settle()
@@ -575,7 +608,9 @@ def test_a_command_is_deleted_before_it_is_acted_on() -> None:
     world.command("AbortJob")
 
     deleted = next(i for i, step in enumerate(world.log) if "Command" in repr(step) and type(step).__name__ == "Delete")
-    acted = next(i for i, step in enumerate(world.log) if "'phase': <Phase.ABORTING" in repr(step) or "Aborting" in repr(step))
+    acted = next(
+        i for i, step in enumerate(world.log) if "'phase': <Phase.ABORTING" in repr(step) or "Aborting" in repr(step)
+    )
     assert deleted < acted
     assert world.reasons().count("CommandIssued") == 1
 
@@ -583,7 +618,9 @@ def test_a_command_is_deleted_before_it_is_acted_on() -> None:
 def test_a_job_with_plugins_lets_an_older_job_of_its_name_go_first() -> None:
     older = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "j", "uid": "older", "controller": True}
     world = JobWorld(a_job(a_task(), plugins={"svc": []}))
-    world.put({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "j", "ownerReferences": [older]}, "spec": {}})
+    world.put(
+        {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "j", "ownerReferences": [older]}, "spec": {}}
+    )
     world.wait(1000)
     waiting = world.job.status.state
 

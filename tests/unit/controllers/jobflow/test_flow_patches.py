@@ -89,7 +89,9 @@ def test_tasks_merge_by_name():
 
 
 def test_volumes_merge_by_where_they_are_mounted():
-    patched = merged({"volumes": [{"mountPath": "/logs", "volumeClaimName": "z"}, {"mountPath": "/new", "volumeClaimName": "n"}]})
+    patched = merged(
+        {"volumes": [{"mountPath": "/logs", "volumeClaimName": "z"}, {"mountPath": "/new", "volumeClaimName": "n"}]}
+    )
 
     assert patched["volumes"] == [
         {"mountPath": "/data", "volumeClaimName": "a"},
@@ -127,7 +129,10 @@ def test_pod_templates_merge_as_kubernetes_merges_them():
     assert [(e["name"], e["value"]) for e in main["env"]] == [("A", "1"), ("B", "9"), ("C", "3")]
     assert main["ports"] == [{"containerPort": 80, "protocol": "TCP", "name": "web", "hostPort": 8080}]
     assert side == {"name": "side", "image": "two"}
-    assert template["spec"]["volumes"] == [{"name": "tmp", "emptyDir": {}}, {"name": "conf", "secret": {"secretName": "s"}}]
+    assert template["spec"]["volumes"] == [
+        {"name": "tmp", "emptyDir": {}},
+        {"name": "conf", "secret": {"secretName": "s"}},
+    ]
     assert template["spec"]["tolerations"] == [{"key": "y", "operator": "Exists"}]
     assert template["spec"]["restartPolicy"] == "Never"
     assert template["metadata"]["labels"] == {"role": "master", "more": "yes"}
@@ -142,7 +147,10 @@ def test_tasks_without_names_pair_up_by_their_place():
 
 
 def test_the_job_of_a_patched_step_is_the_patched_template():
-    world = a_world(a_template("a", replicas=2), a_flow(a_step("a", patch={"tasks": [{"name": "work", "replicas": 5}], "queue": "gold"})))
+    world = a_world(
+        a_template("a", replicas=2),
+        a_flow(a_step("a", patch={"tasks": [{"name": "work", "replicas": 5}], "queue": "gold"})),
+    )
 
     spec = world.raw(Job, "flow-a")["spec"]
 

@@ -11,7 +11,9 @@ from volcano.api.core import Pod
 from volcano.machinery.plan import Probe, ProbeAnswer
 from volcano.testing.pure_world import PureWorld
 
-HTTP = {"httpGetList": [{"taskName": "work", "path": "healthz", "port": 8080, "httpHeader": {"name": "X", "value": "y"}}]}
+HTTP = {
+    "httpGetList": [{"taskName": "work", "path": "healthz", "port": 8080, "httpHeader": {"name": "X", "value": "y"}}]
+}
 TCP = {"tcpSocketList": [{"taskName": "work", "port": 9000}]}
 PERIOD = timedelta(seconds=5)
 

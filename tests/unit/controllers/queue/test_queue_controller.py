@@ -164,7 +164,13 @@ def test_counters_follow_the_podgroups():
     world.change(PodGroup, "g2", {"status": {"phase": "Completed"}})
     counted(world)
 
-    assert world.raw(Queue, "q")["status"] == {"state": "Open", "pending": 2, "inqueue": 1, "unknown": 1, "completed": 2}
+    assert world.raw(Queue, "q")["status"] == {
+        "state": "Open",
+        "pending": 2,
+        "inqueue": 1,
+        "unknown": 1,
+        "completed": 2,
+    }
 
 
 def test_what_the_scheduler_wrote_in_the_status_stays():

@@ -15,12 +15,22 @@ from volcano.testing.pure_world import PureWorld
 
 def a_node(name: str, **labels: str) -> dict:
     labels = {key.replace("_", "/"): value for key, value in labels.items()}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": {"capacity": {"cpu": "10"}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "status": {"capacity": {"cpu": "10"}},
+    }
 
 
 def a_load(node: str, cpu: str) -> dict:
     container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"load-{node}"}, "spec": {"nodeName": node, "containers": [container]}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"load-{node}"},
+        "spec": {"nodeName": node, "containers": [container]},
+    }
 
 
 def a_config(text: str) -> dict:
@@ -37,7 +47,15 @@ def shards(world: PureWorld) -> dict[str, list[str]]:
 
 
 def test_busy_nodes_and_idle_ones_go_to_different_schedulers():
-    world = a_world(a_node("idle"), a_node("half"), a_node("busy"), a_node("between"), a_load("half", "5"), a_load("busy", "8"), a_load("between", "6500m"))
+    world = a_world(
+        a_node("idle"),
+        a_node("half"),
+        a_node("busy"),
+        a_node("between"),
+        a_load("half", "5"),
+        a_load("busy", "8"),
+        a_load("between", "6500m"),
+    )
 
     assert shards(world) == {"volcano": ["half", "idle"], "agent-scheduler": ["busy"]}
 
@@ -65,7 +83,14 @@ def test_a_deleted_shard_comes_back_and_a_strange_one_goes():
     world = a_world(a_node("a"))
 
     world.delete(NodeShard, "volcano")
-    world.put({"apiVersion": "shard.volcano.sh/v1alpha1", "kind": "NodeShard", "metadata": {"name": "strange"}, "spec": {"nodesDesired": []}})
+    world.put(
+        {
+            "apiVersion": "shard.volcano.sh/v1alpha1",
+            "kind": "NodeShard",
+            "metadata": {"name": "strange"},
+            "spec": {"nodesDesired": []},
+        }
+    )
     world.settle()
 
     assert set(shards(world)) == {"volcano", "agent-scheduler"}
@@ -97,7 +122,9 @@ def test_an_unreadable_configuration_changes_nothing():
     world = a_world(a_config(CONFIG), a_node("a"), a_node("b"))
     before = shards(world)
 
-    world.change(ConfigMap, "volcano-sharding-configmap", {"data": {"sharding.yaml": "schedulerConfigs: []"}}, "volcano-system")
+    world.change(
+        ConfigMap, "volcano-sharding-configmap", {"data": {"sharding.yaml": "schedulerConfigs: []"}}, "volcano-system"
+    )
     world.delete(Node, "a")
     world.advance(timedelta(minutes=5))
 

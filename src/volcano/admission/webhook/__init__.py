@@ -1,0 +1,1 @@
+"""Admission served to a real API server over HTTPS: reviews, certificates, registration."""

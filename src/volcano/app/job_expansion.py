@@ -1,0 +1,47 @@
+"""The PodGroup and the pods that a Job would become, as the job controller would create them.
+
+The scheduler's simulation asks for this; it may import neither admission nor controllers, so the composition root
+hands this function to the scheduler service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from volcano.admission.job_defaults import defaulted_task
+from volcano.api.batch import Job
+from volcano.api.meta import JSON, Resource
+from volcano.controllers.job.groups import group_steps
+from volcano.controllers.job.pods import build_pod
+from volcano.controllers.job.view import JobView
+from volcano.machinery.plan import Create
+from volcano.machinery.world import frozen_world
+from volcano.scheduler.service.job_expansion import BadSimulation, ExpandedJob, read_object
+
+
+def expand_job(
+    body: JSON,
+    surroundings: Iterable[Resource],
+    *,
+    default_queue: str,
+    scheduler_name: str,
+    now: datetime,
+    max_pods: int,
+) -> ExpandedJob:
+    """Apply the defaults of admission, then build what the job controller would create first."""
+    spec = dict(body.get("spec") or {})
+    tasks = [defaulted_task(t, place) for place, t in enumerate(spec.get("tasks") or ()) if isinstance(t, dict)]
+    least = sum(int(task.get("minAvailable") or 0) for task in tasks)
+    spec = {"queue": default_queue, "schedulerName": scheduler_name, "minAvailable": least, **spec}
+    job: Job = read_object(Job, {**body, "spec": {**spec, "tasks": tasks}}, 0)
+    if sum(task.replicas for task in job.spec.tasks) > max_pods:
+        raise BadSimulation(f"at most {max_pods} pods at once")
+    view = JobView(job, frozen_world(*surroundings, now=now))
+    groups = [step.body for step in group_steps(view, "") if isinstance(step, Create)]
+    pods = [
+        (index, {**pod, "status": {"phase": "Pending"}})
+        for task in job.spec.tasks
+        for index, pod in enumerate(build_pod(view, task, number, plugins=[]) for number in range(task.replicas))
+    ]
+    return ExpandedJob(groups, pods)

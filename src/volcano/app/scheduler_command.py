@@ -1,0 +1,178 @@
+"""`volcano scheduler`: flags, HTTP routes and signals around the service of app.scheduler_service."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import aiohttp.web
+import click
+
+from volcano.api.durations import parse_duration
+from volcano.app.component import (
+    common_options,
+    connected,
+    election_options,
+    lead_or_just_work,
+    parse_feature_gates,
+    run_component,
+    tls_context,
+)
+from volcano.app.endpoints import Route, health_route, metrics_route, serving
+from volcano.app.job_expansion import expand_job
+from volcano.machinery.clock import SystemClock
+from volcano.scheduler.framework.config import InvalidConfig, parse_config
+from volcano.scheduler.framework.lint import lint
+from volcano.scheduler.service.configuration import ConfigMapKey, PluginError, load_registry, read_file
+from volcano.scheduler.service.service import SchedulerService, SchedulerSettings
+
+__all__ = ["SchedulerService", "SchedulerSettings", "scheduler_command"]
+
+ON: dict[str, Any] = {"type": bool, "is_flag": False, "flag_value": True}
+
+
+@click.command()
+@common_options("volcano")
+@click.option("--scheduler-name", "scheduler_names", multiple=True, default=("volcano",), show_default=True)
+@click.option("--scheduler-conf", default="", help="Path of the configuration.")
+@click.option("--scheduler-configmap", default="", help="NAMESPACE/NAME:KEY of a ConfigMap with the configuration.")
+@click.option("--check-conf", default="", metavar="FILE", help="Say what is wrong with a configuration, and end.")
+@click.option("--schedule-period", default="1s", show_default=True, help="The longest time between two cycles.")
+@click.option("--default-queue", default="default", show_default=True, help="The queue of jobs that name none.")
+@click.option("--adopt-plain-pods", default=False, help="Also place pods of the default scheduler.", **ON)
+@click.option("--plugins-dir", default="", help="A directory of plugins, one Python file each.")
+@click.option("--node-selector", multiple=True, metavar="KEY:VALUE", help="Use only nodes with one of these labels.")
+@click.option("--ignored-provisioners", multiple=True, help="Provisioners whose volumes are not counted.")
+@click.option("--scheduler-sharding-mode", type=click.Choice(["none", "hard", "soft"]), default="none")
+@click.option("--scheduler-sharding-name", default="volcano", show_default=True)
+@click.option("--disable-default-scheduler-config", default=False, help="No built-in configuration.", **ON)
+@click.option("--resource-sync-timeout", default="60s", show_default=True)
+@click.option("--listen-address", default=":8080", show_default=True, help="Where /metrics and /simulate are served.")
+@click.option("--record", "record_dir", default="", help="Write the input of every cycle into this directory.")
+@click.option("--redact", is_flag=True, help="Replace names in what is recorded.")
+@click.option("--cache-dump-dir", default="", help="Where SIGUSR1 records the next cycle.")
+@click.option("--cache-dumper", default=True, hidden=True, **ON)
+@click.option("--enable-pprof", default=False, hidden=True, **ON)
+@click.option("--priority-class", default=True, hidden=True, **ON)
+@click.option("--csi-storage", default=True, hidden=True, **ON)
+@click.option("--resync-period", default="0", hidden=True)
+@click.option("--kube-api-qps", type=float, default=2000.0, hidden=True)
+@click.option("--kube-api-burst", type=int, default=2000, hidden=True)
+@click.option("--minimum-feasible-nodes", type=int, default=100, hidden=True)
+@click.option("--minimum-percentage-nodes-to-find", type=int, default=5, hidden=True)
+@click.option("--percentage-nodes-to-find", type=int, default=0, hidden=True)
+@click.option("--node-worker-threads", type=int, default=20, hidden=True)
+@click.option("--gate-removal-worker-num", type=int, default=5, hidden=True)
+def scheduler_command(**flags: Any) -> None:
+    """Run the scheduler against any Kubernetes API server.
+
+    \b
+    Examples:
+      volcano scheduler --kubeconfig ~/.kube/config --scheduler-conf volcano-scheduler.conf
+      volcano scheduler --check-conf volcano-scheduler.conf
+    """
+    if flags["check_conf"]:
+        check_configuration(flags["check_conf"], flags["plugins_dir"])
+        return
+    settings = settings_from(flags)
+    try:
+        load_registry(settings.plugins_dir)
+    except PluginError as error:
+        raise click.ClickException(str(error)) from error
+    run_component(lambda: _main(flags, settings), verbosity=flags["verbosity"])
+
+
+def check_configuration(path: str, plugins_dir: str = "") -> None:
+    """The linter as a command: prints each doubt, fails when the file is no configuration or has any."""
+    registry = load_registry(plugins_dir)
+    text = read_file(path)
+    if text is None:
+        raise click.ClickException(f"{path} cannot be read")
+    try:
+        config = parse_config(text, known_actions=registry.actions)
+    except InvalidConfig as error:
+        raise click.ClickException(f"{path}: {error}") from error
+    doubts = lint(config, registry.plugins)
+    for doubt in doubts:
+        click.echo(f"{path}: {doubt}")
+    if doubts:
+        raise click.exceptions.Exit(1)
+    click.echo(f"{path}: fine; actions {', '.join(config.actions)}; plugins {', '.join(config.plugin_names)}")
+
+
+def settings_from(flags: dict[str, Any]) -> SchedulerSettings:
+    gates = parse_feature_gates(flags["feature_gates"])
+    selector = [item.partition(":") for entry in flags["node_selector"] for item in entry.split(",") if item]
+    if flags["scheduler_configmap"]:
+        try:
+            ConfigMapKey.parse(flags["scheduler_configmap"])
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint="--scheduler-configmap") from error
+    return SchedulerSettings(
+        scheduler_conf=flags["scheduler_conf"],
+        scheduler_configmap=flags["scheduler_configmap"],
+        scheduler_names=tuple(flags["scheduler_names"]),
+        adopt_plain_pods=flags["adopt_plain_pods"],
+        schedule_period=parse_duration(flags["schedule_period"]),
+        default_queue=flags["default_queue"],
+        node_selector=tuple((key.strip(), value.strip()) for key, _, value in selector),
+        ignored_provisioners=tuple(flags["ignored_provisioners"]),
+        sharding_mode=flags["scheduler_sharding_mode"],
+        shard_name=flags["scheduler_sharding_name"],
+        admits_by_gate=gates.get("SchedulingGatesQueueAdmission", False),
+        plugins_dir=flags["plugins_dir"],
+        needs_own_configuration=flags["disable_default_scheduler_config"],
+        sync_timeout=parse_duration(flags["resource_sync_timeout"]),
+        record_dir=flags["record_dir"],
+        redact=flags["redact"],
+    )
+
+
+async def _main(flags: dict[str, Any], settings: SchedulerSettings) -> None:
+    clock = SystemClock()
+    async with contextlib.AsyncExitStack() as stack:
+        client = await stack.enter_async_context(
+            connected(flags["kubeconfig"], flags["master"], clock=clock, agent="vc-scheduler")
+        )
+        service = SchedulerService(client, clock, settings, expand_job=expand_job)
+        dump_dir = flags["cache_dump_dir"] or settings.record_dir or tempfile.gettempdir()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, service.recordings.ask, dump_dir)
+        if flags["enable_healthz"]:
+            context = tls_context(flags["tls_cert_file"], flags["tls_private_key_file"], flags["ca_cert_file"])
+            health = {("GET", "/healthz"): health_route()}
+            await stack.enter_async_context(serving(flags["healthz_address"], health, context))
+        if flags["enable_metrics"]:
+            await stack.enter_async_context(serving(flags["listen_address"], routes(service, dump_dir)))
+        try:
+            await lead_or_just_work(client, clock, election_options(flags), service.run)
+        except InvalidConfig as error:
+            raise click.ClickException(str(error)) from error
+
+
+def routes(service: SchedulerService, dump_dir: str = "") -> dict[tuple[str, str], Route]:
+    """What the scheduler answers over HTTP."""
+
+    async def state(_request: aiohttp.web.Request) -> aiohttp.web.Response:
+        return aiohttp.web.json_response(service.state())
+
+    async def record(_request: aiohttp.web.Request) -> aiohttp.web.Response:
+        place = dump_dir or tempfile.gettempdir()
+        service.recordings.ask(place)
+        return aiohttp.web.json_response({"directory": str(Path(place))}, status=202)
+
+    async def simulated(request: aiohttp.web.Request) -> aiohttp.web.Response:
+        try:
+            return aiohttp.web.json_response(await service.simulate(await request.json()))
+        except ValueError as error:
+            return aiohttp.web.json_response({"error": str(error)}, status=400)
+
+    return {
+        ("POST", "/simulate"): simulated,
+        ("GET", "/metrics"): metrics_route(service.metrics.registry),
+        ("GET", "/state"): state,
+        ("POST", "/record"): record,
+    }

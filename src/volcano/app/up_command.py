@@ -1,0 +1,252 @@
+"""`volcano up`: everything in one command. Owns the data directory, and the order of starting and stopping."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import msgspec
+from click.core import ParameterSource
+
+from volcano.app.admission_plug import VolcanoAdmission
+from volcano.app.component import log_to_stderr, run_until_signalled
+from volcano.app.nodes import NodeOptions, node_options, process_settings, simulated_settings
+from volcano.app.settings import DEFAULT_PORT, SCHEDULER_CONFIGMAP, data_directory
+from volcano.app.system import AgentMaker, System, SystemSettings
+from volcano.app.teller import Teller
+from volcano.embedded.agent.agent import Agent
+from volcano.embedded.agent.containers.process_settings import ProcessSettings
+from volcano.embedded.agent.node.settings import NodeSettings
+from volcano.embedded.agent.runtime.simulated_runtime import SimulatedRuntime
+from volcano.embedded.apiserver.server import ApiServer
+from volcano.embedded.apiserver.serving.serve import serve
+from volcano.embedded.apiserver.store.memory_store import MemoryStore
+from volcano.embedded.apiserver.store.sqlite_store import SqliteStore, UnusableFile
+from volcano.machinery.certificates import Authority, service_account_key, write_private
+from volcano.machinery.client import Client
+from volcano.machinery.clock import Clock, SystemClock
+from volcano.scheduler.service.configuration import PluginError, load_registry
+
+STORE: Final = "volcano.db"
+SHUTDOWN_GRACE: Final = timedelta(seconds=30)
+
+
+class DataDirectoryInUse(click.ClickException):
+    """Another `volcano up` holds the data directory."""
+
+
+class UnusableDataDirectory(click.ClickException):
+    """Nothing can be kept there."""
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep a second system away from this data directory for as long as this process lives."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise UnusableDataDirectory(
+            f"nothing can be kept in {folder}: {error.strerror}; choose another --data-dir"
+        ) from error
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.pread(handle, 32, 0).decode(errors="replace").strip()
+            whom = f" (process {holder})" if holder else ""
+            raise DataDirectoryInUse(
+                f"{folder} is in use by another `volcano up`{whom}; stop that one, or choose another --data-dir"
+            ) from error
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextlib.asynccontextmanager
+async def running_system(
+    folder: Path,
+    nodes: NodeOptions,
+    clock: Clock,
+    *,
+    port: int = DEFAULT_PORT,
+    ephemeral: bool = False,
+    settings: SystemSettings | None = None,
+    explicit_nodes: bool = True,
+    keep_pods: bool = False,
+) -> AsyncIterator[System]:
+    """The system, ready, for as long as the block runs; then everything is stopped in order."""
+    with locked(folder):
+        store = MemoryStore() if ephemeral else open_store(folder / STORE)
+        admission = VolcanoAdmission(store)
+        signing_key = service_account_key(folder / "pki")
+        server = ApiServer(store, clock=clock, admission=admission, signing_key=signing_key)
+        try:
+            await server.start()
+            authority = Authority(folder / "pki", clock.now())
+            settings = msgspec.structs.replace(
+                settings or SystemSettings(), root_certificate=authority.pair.certificate.decode()
+            )
+            agents = agent_makers(folder, nodes, clock, explicit=explicit_nodes)
+            system = System(server, clock, settings=settings, agents=agents)
+            admission.record = system.controllers.recorder.record
+            server.health.add("system", lambda: "" if system.is_ready else "starting")
+            kubeconfig = folder / "kubeconfig"
+            async with (
+                serve(server, pki=folder / "pki", clock=clock, port=port, kubeconfig_path=kubeconfig),
+                _running(system, keep_pods=keep_pods),
+            ):
+                yield system
+        finally:
+            await server.close()
+
+
+def open_store(path: Path) -> SqliteStore:
+    """The store on disk; one that cannot be used is left as it is, and named."""
+    try:
+        return SqliteStore(path)
+    except UnusableFile as error:
+        raise click.ClickException(str(error)) from error
+
+
+@contextlib.asynccontextmanager
+async def _running(system: System, *, keep_pods: bool) -> AsyncIterator[None]:
+    running = asyncio.ensure_future(system.run())
+    try:
+        await _ready_or_failed(system, running)
+        yield
+    finally:
+        if not keep_pods and not running.done():
+            await end_pods(system)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def _ready_or_failed(system: System, running: asyncio.Future[None]) -> None:
+    ready = asyncio.ensure_future(system.ready())
+    await asyncio.wait({ready, running}, return_when=asyncio.FIRST_COMPLETED)
+    if running.done():
+        ready.cancel()
+        running.result()
+
+
+async def end_pods(system: System) -> None:
+    """As a node's shutdown does: TERM, then KILL, and each pod's status says so."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout((SHUTDOWN_GRACE * 2).total_seconds()):
+            await asyncio.gather(*(agent.shut_down(SHUTDOWN_GRACE) for agent in system.agents))
+
+
+def agent_makers(folder: Path, nodes: NodeOptions, clock: Clock, *, explicit: bool) -> list[AgentMaker]:
+    """One agent for all simulated nodes, one for all process nodes."""
+    makers: list[AgentMaker] = []
+    simulated = simulated_settings(nodes)
+    if simulated is not None:
+        makers.append(lambda client: Agent(client, clock, simulated, SimulatedRuntime(clock)))
+    processes = process_settings(nodes, folder, given=explicit)
+    if processes is not None:
+        makers.append(lambda client: process_agent(client, clock, *processes, pki=folder / "pki"))
+    return makers
+
+
+def process_agent(client: Client, clock: Clock, nodes: NodeSettings, processes: ProcessSettings, *, pki: Path) -> Agent:
+    """An agent whose pods are processes of this machine; its logs and exec are served with our CA's certificate."""
+    from volcano.embedded.agent.process_agent import make_process_agent
+    from volcano.embedded.agent.streams.kubelet_server import KubeletTls
+
+    authority = Authority(pki, clock.now())
+    pair = authority.issue("system:node", ("system:nodes",), clock.now(), hosts=("localhost", nodes.address))
+    write_private(pki / "kubelet.pem", pair.certificate + pair.key)
+    tls = KubeletTls(pki / "kubelet.pem", authority.certificate_path)
+    return make_process_agent(client, clock, nodes, processes, tls=tls)
+
+
+@click.command()
+@click.option("--data-dir", default=None, help="Where everything is kept [default: ~/.local/share/volcano].")
+@click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True,
+              help="Port of the API server; a free one if it is taken.")  # fmt: skip
+@click.option("--ephemeral", is_flag=True, help="Keep objects in memory only.")
+@click.option("--scheduler-conf", default="", help="A volcano-scheduler.conf; changes are taken up as they are saved.")
+@click.option("--plugins-dir", default="", help="A directory of scheduler plugins, one Python file each.")
+@click.option("--scheduler-configmap", default=SCHEDULER_CONFIGMAP, show_default=True, metavar="NS/NAME:KEY")
+@click.option("--keep-pods", is_flag=True, help="Leave pods running at the end; the next `up` finds them again.")
+@click.option("-v", "--v", "verbosity", type=int, default=0, help="Log verbosity.")
+@node_options
+@click.pass_context
+def up_command(context: click.Context, /, **flags: Any) -> None:
+    """Start the whole system on this machine: API server, scheduler, controllers, admission, node.
+
+    \b
+    Examples:
+      volcano up
+      volcano up --nodes 4 --node-cpu 4 --node-memory 8Gi
+      volcano up --ephemeral --simulated-nodes 1000
+    """
+    if flags["scheduler_conf"] and not Path(flags["scheduler_conf"]).is_file():
+        raise click.BadParameter(f"there is no file {flags['scheduler_conf']}", param_hint="--scheduler-conf")
+    _check_plugins(flags["plugins_dir"])
+    log_to_stderr(flags["verbosity"] or -1)  # what matters is told line by line; details are asked for
+    nodes = NodeOptions(**{name: flags[name] for name in NodeOptions.__struct_fields__})
+    explicit = context.get_parameter_source("nodes") == ParameterSource.COMMANDLINE
+    run_until_signalled(lambda: _up(nodes, flags, explicit=explicit))
+
+
+def _check_plugins(folder: str) -> None:
+    if folder and not Path(folder).is_dir():
+        raise click.BadParameter(f"there is no directory {folder}", param_hint="--plugins-dir")
+    try:
+        load_registry(folder)
+    except PluginError as error:
+        raise click.ClickException(str(error)) from error
+
+
+async def _up(nodes: NodeOptions, flags: dict[str, Any], *, explicit: bool) -> None:
+    folder, clock = data_directory(flags["data_dir"]), SystemClock()
+    settings = SystemSettings(
+        scheduler_conf=flags["scheduler_conf"],
+        scheduler_configmap=flags["scheduler_configmap"],
+        plugins_dir=flags["plugins_dir"],
+    )
+    began = clock.monotonic()
+    async with running_system(
+        folder,
+        nodes,
+        clock,
+        port=flags["port"],
+        ephemeral=flags["ephemeral"],
+        settings=settings,
+        explicit_nodes=explicit,
+        keep_pods=flags["keep_pods"],
+    ) as system:
+        _say_ready(folder, clock.monotonic() - began, default=flags["data_dir"] is None)
+        telling = asyncio.ensure_future(Teller(system.client("volcano-up"), clock).run())
+        try:
+            await asyncio.Event().wait()
+        finally:
+            telling.cancel()
+            click.echo("stopping: pods are being ended (Ctrl-C again stops at once)")
+            _stop_at_once_when_asked_again()
+
+
+def _say_ready(folder: Path, seconds: float, *, default: bool) -> None:
+    place = "" if default else f" --data-dir {folder}"
+    click.echo(f"volcano is up ({seconds:.1f} s). Its kubeconfig: {folder / 'kubeconfig'}")
+    click.echo(f'  eval "$(volcano env{place})"       then kubectl and vcctl speak to it')
+    click.echo("  vcctl job list · kubectl get nodes · volcano run examples/gang.yaml")
+    click.echo("  Ctrl-C stops it")
+
+
+def _stop_at_once_when_asked_again() -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, os._exit, 130)

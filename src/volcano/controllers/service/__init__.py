@@ -1,0 +1,1 @@
+"""What runs and measures the controllers: metrics, probes."""

@@ -1,0 +1,250 @@
+"""A node agent: registers its nodes, follows the pods bound to them, has a runtime run them, reports how they are.
+
+Edges only: what a pod does next is pod_lifecycle's decision, doing it is the Runtime's work. One agent serves any
+number of nodes with one watch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Final, Protocol
+
+from volcano.api.kubelet import AgentPod
+from volcano.api.meta import JSON, Key
+from volcano.embedded.agent.lifecycle.pod_events import (
+    Command,
+    Deleted,
+    Event,
+    Forget,
+    Remove,
+    Say,
+    ShutDown,
+    Vanished,
+    Wake,
+    Woken,
+)
+from volcano.embedded.agent.lifecycle.pod_lifecycle import Pod, begin, step
+from volcano.embedded.agent.lifecycle.pod_status import phase_of, status_of, when
+from volcano.embedded.agent.node.node_registration import NodeRegistration
+from volcano.embedded.agent.node.settings import NodeSettings
+from volcano.embedded.agent.runtime.contract import Runtime
+from volcano.embedded.agent.status_writer import StatusWriter
+from volcano.embedded.agent.timers import Timers
+from volcano.machinery.apply import Applier
+from volcano.machinery.client import Client
+from volcano.machinery.clock import Clock
+from volcano.machinery.events import EventRecorder
+from volcano.machinery.informer import Informer
+from volcano.machinery.plan import Record, ref
+from volcano.machinery.world import Change, Mirror
+
+log = logging.getLogger(__name__)
+PENDING_PAUSE: Final = timedelta(milliseconds=300)
+"""A pod that starts sooner than this is never reported as Pending: that would be a write nobody can use."""
+
+
+class KubeletEndpoint(Protocol):
+    """Serves logs and exec for the agent's pods; `open` returns its port."""
+
+    async def open(self, find: Callable[[str, str], PodOnNode | None]) -> int: ...
+
+    async def close(self) -> None: ...
+
+
+class Service(Protocol):
+    """Something else that runs with the agent, until cancelled."""
+
+    async def run(self) -> None: ...
+
+
+class PodOnNode:
+    """A pod this agent looks after: what the API says of it, and what really is."""
+
+    __slots__ = ("_clock", "_host_address", "_runtime", "_since", "pod", "record")
+
+    def __init__(self, pod: AgentPod, record: Pod, clock: Clock, *, host_address: str, runtime: str) -> None:
+        self.pod, self.record = pod, record
+        self._clock, self._host_address, self._runtime = clock, host_address, runtime
+        self._since = {
+            each.type: (each.status, when(each.last_transition_time))
+            for each in pod.status.conditions
+            if each.last_transition_time is not None
+        }
+
+    @property
+    def is_removed(self) -> bool:
+        return self.record.is_removed
+
+    def status(self) -> JSON:
+        """What to report; a condition that did not change keeps the time of its last change."""
+        status = status_of(
+            self.pod, self.record, self._clock.now(), host_address=self._host_address, runtime=self._runtime
+        )
+        for condition in status["conditions"]:
+            known = self._since.get(condition["type"])
+            if known is not None and known[0] == condition["status"]:
+                condition["lastTransitionTime"] = known[1]
+            self._since[condition["type"]] = (condition["status"], condition["lastTransitionTime"])
+        return status
+
+
+class Agent:
+    """Runs until cancelled; `ready` says when its nodes can be used, `shut_down` ends its pods."""
+
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        settings: NodeSettings,
+        runtime: Runtime,
+        *,
+        kubelet: KubeletEndpoint | None = None,
+        services: Sequence[Service] = (),
+    ) -> None:
+        self._client, self._clock, self._settings, self._runtime = client, clock, settings, runtime
+        self._kubelet, self._services = kubelet, tuple(services)
+        self._names = frozenset(shape.name for shape in settings.nodes)
+        self.mirror = Mirror(clock.now)
+        self.recorder = EventRecorder(client, clock, "kubelet")
+        self._applier = Applier(client, clock, recorder=self.recorder)
+        self._timers = Timers(clock)
+        self._pods: dict[str, PodOnNode] = {}
+        self._writer = StatusWriter(self._applier, self._timers, self._pods.get)
+        self._by_name: dict[Key, str] = {}
+        self._registration: NodeRegistration | None = None
+        self._ready = asyncio.Event()
+        self._quiet = asyncio.Event()
+        self._is_ending = False
+
+    async def ready(self) -> None:
+        """Returns when every node is registered and Ready and its pods are known."""
+        await self._ready.wait()
+
+    async def run(self) -> None:
+        """Until cancelled. Pods are left running then; `shut_down` first ends them."""
+        await self._runtime.open(self._happened)
+        port = await self._kubelet.open(self.find) if self._kubelet is not None else self._settings.kubelet_port
+        registration = self._registration = NodeRegistration(
+            self._applier,
+            self._clock,
+            self._settings,
+            runtime=self._runtime.name,
+            annotations=self._runtime.annotations,
+            kubelet_port=port,
+        )
+        informer = Informer(self._client, self.mirror, self._clock, AgentPod, fields="spec.nodeName!=")
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._timers.run())
+                group.create_task(self._writer.run())
+                group.create_task(self.recorder.run())
+                self.mirror.listen(AgentPod, self._changed)
+                group.create_task(informer.run())
+                await informer.synced()
+                self._runtime.end_strangers(self._pods.keys())
+                await registration.register()
+                group.create_task(registration.keep_alive())
+                for service in self._services:
+                    group.create_task(service.run())
+                self._ready.set()
+        finally:
+            if self._kubelet is not None:
+                await self._kubelet.close()
+            await self._runtime.close()
+
+    async def shut_down(self, grace: timedelta) -> None:
+        """End all pods as a node does that is switched off, and tell how they ended."""
+        self._is_ending = True
+        leaving = asyncio.ensure_future(self._registration.leave()) if self._registration is not None else None
+        for uid in list(self._pods):
+            self._happened(uid, ShutDown(grace))
+        while any(each.record.has_live for each in self._pods.values()):
+            self._quiet.clear()
+            await self._quiet.wait()
+        await self._writer.settled()
+        if leaving is not None:
+            await leaving
+
+    def find(self, namespace: str, name: str) -> PodOnNode | None:
+        """The pod of that name that this agent looks after."""
+        return self._pods.get(self._by_name.get(Key(namespace, name), ""))
+
+    @property
+    def pods(self) -> Mapping[str, PodOnNode]:
+        """The pods looked after, by UID."""
+        return self._pods
+
+    # -- what comes in ----------------------------------------------------------------------------------------
+    def _changed(self, change: Change[AgentPod]) -> None:
+        """The API server says something about a pod."""
+        pod = change.object
+        self._runtime.saw(pod, is_gone=change.new is None)
+        if pod.spec.node_name not in self._names:
+            return
+        known = self._pods.get(pod.uid)
+        if change.new is None:
+            if known is not None:
+                self._happened(pod.uid, Vanished())
+        elif known is None:
+            if not self._is_ending:
+                self._take_on(pod)
+        else:
+            was_deleting, known.pod = known.record.is_deleted, pod
+            asked_again = change.old is not None and change.old.grace != pod.grace
+            if pod.is_deleting and (not was_deleting or asked_again):
+                self._happened(pod.uid, Deleted(pod.grace))
+
+    def _take_on(self, pod: AgentPod) -> None:
+        found = self._runtime.resume(pod)
+        record, commands = begin(pod, found, self._clock.now())
+        known = PodOnNode(pod, record, self._clock, host_address=self._settings.address, runtime=self._runtime.name)
+        self._pods[pod.uid] = known
+        self._by_name[pod.key] = pod.uid
+        self._follow(known, commands, was=None)
+
+    def _happened(self, uid: str, event: Event) -> None:
+        """The runtime, a timer or a person says something about a pod."""
+        known = self._pods.get(uid)
+        if known is None:
+            return
+        was = known.record
+        known.record, commands = step(known.pod, was, event, self._clock.now())
+        self._follow(known, commands, was=was)
+        self._quiet.set()
+
+    # -- what goes out ----------------------------------------------------------------------------------------
+    def _follow(self, known: PodOnNode, commands: tuple[Command, ...], *, was: Pod | None) -> None:
+        if known.record is not was:
+            self._report(known)
+        for command in commands:
+            self._carry_out(known, command)
+
+    def _report(self, known: PodOnNode) -> None:
+        record, uid = known.record, known.pod.uid
+        if record.is_finished and known.pod.is_finished and not record.is_deleted:
+            return  # as it was found: nothing to tell
+        if phase_of(record) == "Pending" and record.trouble is None and record.ending is None:
+            self._timers.after(PENDING_PAUSE, lambda: self._writer.dirty(uid))
+            return
+        self._writer.dirty(uid)
+
+    def _carry_out(self, known: PodOnNode, command: Command) -> None:
+        pod, uid = known.pod, known.pod.uid
+        match command:
+            case Wake(at):
+                self._timers.at(at, lambda: self._happened(uid, Woken()))
+            case Say(reason, message, kind):
+                self.recorder.record(Record(ref(pod), reason, message, kind))
+            case Remove():
+                self._writer.dirty(uid)
+            case Forget():
+                self._runtime.carry_out(pod, command)
+                self._pods.pop(uid, None)
+                if self._by_name.get(pod.key) == uid:
+                    del self._by_name[pod.key]
+                self._writer.forget(uid)
+            case _:
+                self._runtime.carry_out(pod, command)

@@ -1,0 +1,1 @@
+"""Linux calls made directly: namespaces, mounts, rtnetlink, nftables, terminals. Standard library only."""

@@ -1,0 +1,1 @@
+"""What a pod does next and how its status looks; pure."""

@@ -1,0 +1,190 @@
+"""How a running pod looks to the API: a record of pod_lifecycle as the status a kubelet would report. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from volcano.api.kubelet import AgentContainer, AgentPod
+from volcano.api.meta import JSON
+from volcano.embedded.agent.lifecycle.pod_events import Ended
+from volcano.embedded.agent.lifecycle.pod_lifecycle import Container, Launching, Pod, Role, Running, Waiting
+
+CONDITIONS: Final = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+LONGEST_MESSAGE: Final = 4096
+
+
+def status_of(pod: AgentPod, record: Pod, now: datetime, *, host_address: str, runtime: str) -> JSON:
+    """The whole status, except what the API server was told by others. Times of conditions are the edge's to keep."""
+    status: JSON = {
+        "phase": phase_of(record),
+        "startTime": when(record.start_time),
+        "hostIP": host_address,
+        "hostIPs": [{"ip": host_address}],
+        "qosClass": quality_of(pod),
+        "conditions": _conditions(pod, record, now),
+        "containerStatuses": [
+            _container_status(spec, record, runtime=runtime, uid=pod.uid) for spec in pod.spec.containers
+        ],
+    }
+    if record.address:
+        status |= {"podIP": record.address, "podIPs": [{"ip": record.address}]}
+    if pod.spec.init_containers:
+        status["initContainerStatuses"] = [
+            _container_status(spec, record, runtime=runtime, uid=pod.uid) for spec in pod.spec.init_containers
+        ]
+    if record.ending is not None and record.is_finished and record.ending.reason:
+        status |= {"reason": record.ending.reason, "message": record.ending.message[:LONGEST_MESSAGE]}
+    return status
+
+
+def phase_of(record: Pod) -> str:
+    """Pending until a main container has started; then Running until it is finished."""
+    if record.phase:
+        return record.phase
+    mains = (each for each in record.containers if each.role is Role.MAIN)
+    begun = any(isinstance(each.state, (Running, Ended)) or each.last is not None for each in mains)
+    return "Running" if begun else "Pending"
+
+
+def is_ready(spec: AgentContainer, container: Container) -> bool:
+    """A container counts as ready when it runs and its readiness probe, if it has one, says so."""
+    if not isinstance(container.state, Running) or container.state.is_stopping:
+        return False
+    if not has_started(spec, container):
+        return False
+    return spec.readiness_probe is None or container.state.passed_readiness
+
+
+def has_started(spec: AgentContainer, container: Container) -> bool:
+    if not isinstance(container.state, Running):
+        return False
+    return spec.startup_probe is None or container.state.passed_startup
+
+
+def quality_of(pod: AgentPod) -> str:
+    """Guaranteed when every container limits CPU and memory and asks for just that; BestEffort when none asks."""
+    asks, guaranteed = False, True
+    for container in pod.all_containers:
+        limits, requests = container.resources.limits or {}, container.resources.requests or {}
+        asks = asks or any(name in ("cpu", "memory") for name in (*limits, *requests))
+        for name in ("cpu", "memory"):
+            if name not in limits or str(requests.get(name, limits[name])) != str(limits[name]):
+                guaranteed = False
+    if not asks:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed else "Burstable"
+
+
+def when(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _conditions(pod: AgentPod, record: Pod, now: datetime) -> list[JSON]:
+    specs = {spec.name: spec for spec in pod.all_containers}
+    mains = [each for each in record.containers if each.role is Role.MAIN]
+    watched = [each for each in record.containers if each.role is not Role.INIT]
+    unready = [each.name for each in watched if not is_ready(specs[each.name], each)]
+    uninitialized = [each.name for each in record.containers if not _is_past(specs[each.name], each)]
+    has_begun = any(isinstance(each.state, (Running, Ended)) or each.has_run for each in mains)
+    truths: dict[str, tuple[bool, str, str]] = {
+        "PodReadyToStartContainers": (record.is_prepared and not record.is_cleaned, "", ""),
+        "Initialized": (
+            has_begun or not uninitialized,
+            "ContainersNotInitialized",
+            f"containers with incomplete status: [{' '.join(uninitialized)}]",
+        ),
+        "ContainersReady": (
+            not unready,
+            "ContainersNotReady",
+            f"containers with unready status: [{' '.join(unready)}]",
+        ),
+        "Ready": (not unready, "ContainersNotReady", f"containers with unready status: [{' '.join(unready)}]"),
+        "PodScheduled": (True, "", ""),
+    }
+    if record.is_finished:
+        completed = record.phase == "Succeeded"
+        reason = "PodCompleted" if completed else "PodFailed"
+        truths["Ready"] = truths["ContainersReady"] = (False, reason, "")
+        if completed:
+            truths["Initialized"] = (True, "PodCompleted", "")
+    return [_condition(name, *truths[name], now=now) for name in CONDITIONS]
+
+
+def _is_past(spec: AgentContainer, container: Container) -> bool:
+    """An init container that no longer holds up the others."""
+    match container.role:
+        case Role.INIT:
+            return container.ended is not None and container.ended.exit_code == 0
+        case Role.SIDECAR:
+            return has_started(spec, container)
+        case Role.MAIN:
+            return True
+
+
+def _condition(name: str, truth: bool, reason: str, message: str, *, now: datetime) -> JSON:
+    condition: JSON = {"type": name, "status": "True" if truth else "False", "lastTransitionTime": when(now)}
+    if reason and (not truth or reason == "PodCompleted"):
+        condition["reason"] = reason
+        if message and not truth:
+            condition["message"] = message[:LONGEST_MESSAGE]
+    return condition
+
+
+def _container_status(spec: AgentContainer, record: Pod, *, runtime: str, uid: str) -> JSON:
+    container = record.container(spec.name)
+    assert container is not None, "every container of a pod has its record"
+    status: JSON = {
+        "name": spec.name,
+        "image": spec.image,
+        "imageID": "",
+        "ready": is_ready(spec, container),
+        "started": has_started(spec, container),
+        "restartCount": _restarts(container),
+        "state": _state(container, runtime, uid),
+        "lastState": {},
+    }
+    if container.role is Role.INIT and container.ended is not None:
+        status["ready"] = container.ended.exit_code == 0
+    if isinstance(container.state, (Running, Ended)):
+        status["containerID"] = _container_id(runtime, uid, spec.name, container.attempt)
+    if container.last is not None:
+        identity = _container_id(runtime, uid, spec.name, container.attempt - 1)
+        status["lastState"] = {"terminated": _terminated(container.last, identity)}
+    return status
+
+
+def _restarts(container: Container) -> int:
+    """How often it was started again; one that waits to be is not counted yet."""
+    waits = isinstance(container.state, (Waiting, Launching)) and container.last is not None
+    return max(0, container.attempt - 1) if waits else container.attempt
+
+
+def _container_id(runtime: str, uid: str, name: str, attempt: int) -> str:
+    return f"{runtime}://{uid}/{name}/{attempt}"
+
+
+def _state(container: Container, runtime: str, uid: str) -> JSON:
+    match container.state:
+        case Waiting(reason, message):
+            return {"waiting": {"reason": reason, **({"message": message[:LONGEST_MESSAGE]} if message else {})}}
+        case Launching():
+            return {"waiting": {"reason": "ContainerCreating"}}
+        case Running(started_at):
+            return {"running": {"startedAt": when(started_at)}}
+        case Ended() as ended:
+            identity = _container_id(runtime, uid, container.name, container.attempt)
+            return {"terminated": _terminated(ended, identity)}
+
+
+def _terminated(ended: Ended, identity: str) -> JSON:
+    terminated: JSON = {
+        "exitCode": ended.exit_code,
+        "reason": ended.reason,
+        "startedAt": when(ended.started_at),
+        "finishedAt": when(ended.finished_at),
+        "containerID": identity,
+    }
+    if ended.message:
+        terminated["message"] = ended.message[:LONGEST_MESSAGE]
+    return terminated

@@ -1,0 +1,1 @@
+"""Addresses and names of pods, and how they reach each other and the API server."""

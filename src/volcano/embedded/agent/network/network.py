@@ -1,0 +1,236 @@
+"""Pods' addresses, and the network they are on: a bridge with a wire to each pod, or the machine's own loopback.
+
+`choose_network` says which it is and why. The wire itself is made by the supervisor, which holds the pods' namespaces.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import ipaddress
+import json
+import logging
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, Protocol
+
+from volcano.embedded.agent.containers.process_settings import PodNetwork
+from volcano.embedded.agent.kernel import linux
+from volcano.embedded.agent.kernel.masquerade import masquerade, stop_masquerade
+from volcano.embedded.agent.kernel.netlink import Netlink
+from volcano.embedded.agent.processes.supervisor_protocol import Wire
+
+log = logging.getLogger(__name__)
+FORWARDING: Final = Path("/proc/sys/net/ipv4/ip_forward")
+ROUTES: Final = Path("/proc/net/route")
+FIRST_NETWORK, NETWORKS = 64, 128  # 10.64.0.0/16 to 10.191.0.0/16
+LOOPBACK: Final = ipaddress.IPv4Network("127.64.0.0/10")
+RESERVED: Final = 10  # the first addresses of a network are not pods'
+DEFAULT_MTU: Final = 1500
+
+
+class NetworkUnavailable(RuntimeError):
+    """The network that was asked for cannot be made here; the message says why."""
+
+
+class Addresses:
+    """Hands out addresses of a network, the longest unused first."""
+
+    def __init__(self, network: ipaddress.IPv4Network) -> None:
+        self._network = network
+        self._used: dict[str, str] = {}  # pod → address
+        self._taken: set[str] = set()
+        self._next = RESERVED
+
+    def claim(self, pod: str, address: str) -> None:
+        """A pod that already has one."""
+        self._used[pod] = address
+        self._taken.add(address)
+
+    def take(self, pod: str) -> str:
+        if pod in self._used:
+            return self._used[pod]
+        size = self._network.num_addresses - 1
+        for _ in range(size):
+            self._next = self._next + 1 if self._next + 1 < size else RESERVED
+            address = str(self._network[self._next])
+            if address not in self._taken:
+                self.claim(pod, address)
+                return address
+        raise NetworkUnavailable(f"all addresses of {self._network} are in use")
+
+    def give_back(self, pod: str) -> None:
+        address = self._used.pop(pod, None)
+        if address is not None:
+            self._taken.discard(address)
+
+
+class Network(Protocol):
+    """How pods are connected."""
+
+    name: str
+    addresses: Addresses
+    api_address: str  # where pods find what listens on this machine's loopback, if a forwarder stands there
+
+    def open(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def wire(self, pod: str) -> Wire | None: ...
+
+
+class HostNetwork:
+    """The machine's own network; each pod has a loopback address of its own to listen on."""
+
+    name = "host"
+    api_address = "127.0.0.1"
+
+    def __init__(self) -> None:
+        self.addresses = Addresses(LOOPBACK)
+
+    def open(self) -> None:
+        return None
+
+    def close(self) -> None:
+        return None
+
+    def wire(self, pod: str) -> Wire | None:
+        return None
+
+
+class BridgedNetwork:
+    """A bridge on this machine; pods reach one another directly and the outside through the machine's address."""
+
+    name = "isolated"
+
+    def __init__(self, directory: Path, *, routes: Iterable[ipaddress.IPv4Network] = ()) -> None:
+        digest = hashlib.sha256(str(directory).encode()).hexdigest()
+        self._bridge = f"vc{digest[:8]}"
+        self._table = f"volcano-{digest[:8]}"
+        self._state = directory / "network.json"
+        known = self._read_state()
+        self._was_forwarding = known.get("forwarding", "")
+        self.subnet = _subnet(known.get("subnet", ""), int(digest[:8], 16), list(routes))
+        self.addresses = Addresses(self.subnet)
+        self.api_address = str(self.subnet[1])
+        self._mtu = _smallest_mtu()
+
+    def open(self) -> None:
+        """Make the bridge and what lets pods out; both may be there from before."""
+        try:
+            self._make_bridge()
+            if not self._was_forwarding:
+                self._was_forwarding = FORWARDING.read_text().strip()
+            self._state.write_text(json.dumps({"subnet": str(self.subnet), "forwarding": self._was_forwarding}))
+            if FORWARDING.read_text().strip() != "1":
+                FORWARDING.write_text("1\n")
+            masquerade(self._table, self.subnet, self._bridge)
+        except OSError as error:
+            self.close()
+            raise NetworkUnavailable(f"a bridge for pods cannot be made: {error}") from error
+
+    def close(self) -> None:
+        """Nothing of it stays."""
+        with contextlib.suppress(OSError), Netlink() as kernel:
+            kernel.remove(self._bridge)
+        with contextlib.suppress(OSError):
+            stop_masquerade(self._table)
+        with contextlib.suppress(OSError):
+            if self._was_forwarding == "0":
+                FORWARDING.write_text("0\n")
+            self._state.unlink(missing_ok=True)
+        self._was_forwarding = ""
+
+    def wire(self, pod: str) -> Wire | None:
+        digest = hashlib.sha256(pod.encode()).hexdigest()
+        return Wire(
+            bridge=self._bridge,
+            device=f"vp{digest[:10]}",
+            address=self.addresses.take(pod),
+            prefix=self.subnet.prefixlen,
+            gateway=self.api_address,
+            mtu=self._mtu,
+        )
+
+    def _make_bridge(self) -> None:
+        with Netlink() as kernel:
+            with _present_is_fine():
+                kernel.add_bridge(self._bridge)
+            with _present_is_fine():
+                kernel.add_address(self._bridge, self.api_address, self.subnet.prefixlen)
+            kernel.set_up(self._bridge)
+
+    def _read_state(self) -> dict[str, str]:
+        try:
+            known = json.loads(self._state.read_text())
+        except (OSError, ValueError):
+            return {}
+        return {str(name): str(value) for name, value in known.items()} if isinstance(known, dict) else {}
+
+
+@contextlib.contextmanager
+def _present_is_fine() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.EEXIST:
+            raise
+
+
+def choose_network(wanted: PodNetwork, directory: Path, *, tier: str) -> tuple[Network, str]:
+    """The network, opened, and a sentence that says which it is and why."""
+    if wanted == "host":
+        return HostNetwork(), "pods share this machine's network, as asked"
+    why = ""
+    if tier != "root":
+        why = "only root can connect pods of their own networks to the outside"
+    elif not linux.is_available(linux.NEWNET):
+        why = "this machine does not allow network namespaces"
+    else:
+        network = BridgedNetwork(directory, routes=present_networks())
+        try:
+            network.open()
+        except NetworkUnavailable as error:
+            why = str(error)
+        else:
+            return network, f"each pod has a network of its own ({network.subnet}), the outside is reachable by NAT"
+    if wanted == "isolated":
+        raise NetworkUnavailable(f"--pod-network isolated is not possible: {why}")
+    return HostNetwork(), f"pods share this machine's network: {why}"
+
+
+def present_networks() -> list[ipaddress.IPv4Network]:
+    """What this machine already has routes to, so that pods' addresses collide with none of it."""
+    found = []
+    try:
+        lines = ROUTES.read_text().splitlines()[1:]
+    except OSError:
+        return []
+    for line in lines:
+        fields = line.split()
+        destination, mask = (int.from_bytes(bytes.fromhex(fields[i]), "little") for i in (1, 7))
+        if mask:
+            found.append(ipaddress.ip_network((destination, mask.bit_count()), strict=False))
+    return [each for each in found if isinstance(each, ipaddress.IPv4Network)]
+
+
+def _subnet(known: str, seed: int, routes: list[ipaddress.IPv4Network]) -> ipaddress.IPv4Network:
+    if known:
+        with contextlib.suppress(ValueError):
+            return ipaddress.IPv4Network(known)
+    for offset in range(NETWORKS):
+        candidate = ipaddress.IPv4Network(f"10.{FIRST_NETWORK + (seed + offset) % NETWORKS}.0.0/16")
+        if not any(candidate.overlaps(route) for route in routes):
+            return candidate
+    raise NetworkUnavailable("every network from 10.64.0.0/16 to 10.191.0.0/16 is already in use")
+
+
+def _smallest_mtu() -> int:
+    """Packets of pods must fit every way out."""
+    sizes = []
+    for device in Path("/sys/class/net").glob("*"):
+        with contextlib.suppress(OSError, ValueError):
+            if device.name != "lo" and (device / "operstate").read_text().strip() == "up":
+                sizes.append(int((device / "mtu").read_text()))
+    return min([DEFAULT_MTU, *sizes])

@@ -1,0 +1,1 @@
+"""The Node objects of an agent: their settings, capacity, registration and heartbeat."""

@@ -1,0 +1,121 @@
+"""Keeps the agent's nodes known and alive: creates or refreshes the Node objects, renews their leases."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final
+
+from volcano.api.core import Lease, Namespace, Node
+from volcano.api.errors import AlreadyExists
+from volcano.api.meta import JSON, Key
+from volcano.api.scheme import resource_type
+from volcano.embedded.agent.node.node_body import LEASE_NAMESPACE, lease_body, node_body, node_conditions, node_status
+from volcano.embedded.agent.node.settings import NodeSettings, NodeShape
+from volcano.machinery.apply import Applier
+from volcano.machinery.clock import Clock
+from volcano.machinery.plan import Create, Patch, Plan, Ref
+
+log = logging.getLogger(__name__)
+NODES: Final = resource_type(Node)
+LEASES: Final = resource_type(Lease)
+AT_ONCE: Final = 32
+LEASED_AT_START: Final = 16
+"""With more nodes than this the first lease comes with the first renewal: being created says enough until then."""
+FIRST_LEASES: Final = timedelta(seconds=20)
+
+
+class NodeRegistration:
+    """The nodes of one agent, as objects."""
+
+    def __init__(
+        self,
+        applier: Applier,
+        clock: Clock,
+        settings: NodeSettings,
+        *,
+        runtime: str,
+        annotations: Mapping[str, str] | None = None,
+        kubelet_port: int = 0,
+    ) -> None:
+        self._applier, self._clock, self._runtime = applier, clock, runtime
+        shapes = settings.nodes
+        if annotations:
+            shapes = tuple(replace(each, annotations={**annotations, **each.annotations}) for each in shapes)
+        self._settings = replace(settings, nodes=shapes, kubelet_port=kubelet_port)
+        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._leased: set[str] = set()
+
+    async def register(self) -> None:
+        """Returns when every node exists with its capacity and is Ready."""
+        await self._applier.apply((Create(resource_type(Namespace), {"metadata": {"name": LEASE_NAMESPACE}}),))
+        await asyncio.gather(*(self._register(shape) for shape in self._settings.nodes))
+        if len(self._settings.nodes) <= LEASED_AT_START:
+            await asyncio.gather(*(self._renew(shape) for shape in self._settings.nodes))
+
+    async def keep_alive(self) -> None:
+        """Renew leases, spread evenly over the renewal period, until cancelled."""
+        shapes, period = self._settings.nodes, min(self._settings.lease_renewal, FIRST_LEASES)
+        while True:
+            ticks = max(1, min(len(shapes), int(period.total_seconds())))
+            for tick in range(ticks):
+                await self._clock.sleep(period / ticks)
+                await asyncio.gather(*(self._renew(shape) for shape in shapes[tick::ticks]))
+            period = self._settings.lease_renewal
+
+    async def leave(self) -> None:
+        """Say that the nodes end."""
+        conditions = node_conditions(self._settings, self._clock.now(), is_ending=True)
+        await asyncio.gather(*(self._patch(shape, {"conditions": conditions}) for shape in self._settings.nodes))
+
+    async def _register(self, shape: NodeShape) -> None:
+        pause = timedelta(milliseconds=100)
+        while True:
+            body = node_body(shape, self._settings, self._clock.now(), runtime=self._runtime)
+            failure = await self._do((Create(NODES, body, exists_ok=False),))
+            if failure is None:
+                return
+            if isinstance(failure, AlreadyExists):
+                failure = await self._refresh(shape, body)
+                if failure is None:
+                    return
+            log.warning("node %s is not registered yet: %s", shape.name, failure)
+            await self._clock.sleep(pause)
+            pause = min(pause * 2, timedelta(seconds=10))
+
+    async def _refresh(self, shape: NodeShape, body: JSON) -> Exception | None:
+        """A node that is already known keeps what others wrote on it."""
+        metadata = {"labels": body["metadata"]["labels"], "annotations": body["metadata"]["annotations"]}
+        target = Ref(NODES, Key("", shape.name))
+        failure = await self._do((Patch(target, {"metadata": metadata}, gone_ok=False),))
+        if failure is not None:
+            return failure
+        return await self._patch(shape, node_status(shape, self._settings, self._clock.now(), runtime=self._runtime))
+
+    async def _patch(self, shape: NodeShape, status: JSON) -> Exception | None:
+        target = Ref(NODES, Key("", shape.name))
+        return await self._do((Patch(target, {"status": status}, "strategic", subresource="status", gone_ok=False),))
+
+    async def _renew(self, shape: NodeShape) -> None:
+        body = lease_body(shape, self._settings, self._clock.now())
+        failure: Exception | None = None
+        if shape.name in self._leased:
+            target = Ref(LEASES, Key(LEASE_NAMESPACE, shape.name))
+            failure = await self._do((Patch(target, {"spec": body["spec"]}, gone_ok=False),))
+            if failure is None:
+                return
+        self._leased.add(shape.name)
+        failure = await self._do((Create(LEASES, body, exists_ok=False),))
+        if isinstance(failure, AlreadyExists):
+            target = Ref(LEASES, Key(LEASE_NAMESPACE, shape.name))
+            failure = await self._do((Patch(target, {"spec": body["spec"]}, gone_ok=False),))
+        if failure is not None:
+            log.warning("lease of node %s was not renewed: %s", shape.name, failure)
+
+    async def _do(self, plan: Plan) -> Exception | None:
+        async with self._slots:
+            outcome = await self._applier.apply(plan)
+        return outcome.failures[0].error if outcome.failures else None

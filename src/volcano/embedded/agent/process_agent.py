@@ -1,0 +1,42 @@
+"""Puts together an agent whose pods are processes of this machine: runtime, and the kubelet's endpoint."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from volcano.embedded.agent.agent import Agent
+from volcano.embedded.agent.containers.process_settings import ProcessSettings
+from volcano.embedded.agent.node.settings import NodeSettings
+from volcano.embedded.agent.runtime.process_runtime import ProcessRuntime
+from volcano.embedded.agent.storage.provisioner_service import StorageService
+from volcano.embedded.agent.streams.kubelet_server import KubeletServer, KubeletTls
+from volcano.machinery.client import Client
+from volcano.machinery.clock import Clock
+from volcano.machinery.kubeconfig import ConfigError, load_endpoint
+
+
+def make_process_agent(
+    client: Client, clock: Clock, nodes: NodeSettings, processes: ProcessSettings, *, tls: KubeletTls | None = None
+) -> Agent:
+    """Without `tls` nobody can ask this node for logs or exec."""
+    runtime = ProcessRuntime(client, clock, processes)
+    kubelet = KubeletServer(runtime, clock, tls) if tls is not None else None
+    names = frozenset(shape.name for shape in nodes.nodes)
+    storage = StorageService(client, clock, processes.directory / "storage", names)
+    return Agent(client, clock, nodes, runtime, kubelet=kubelet, services=(storage,))
+
+
+def api_server_of(kubeconfig: Path) -> tuple[str, int] | None:
+    """The host and port a kubeconfig names; None when there is none yet."""
+    try:
+        endpoint = load_endpoint(kubeconfig)
+    except (ConfigError, OSError):
+        return None
+    return endpoint_address(endpoint.server)
+
+
+def endpoint_address(server: str) -> tuple[str, int] | None:
+    """Host and port of an API server's URL."""
+    match = re.fullmatch(r"https?://(\[[^]]+\]|[^/:]+)(?::(\d+))?(?:/.*)?", server)
+    return (match[1].strip("[]"), int(match[2] or 443)) if match else None

@@ -1,0 +1,76 @@
+"""What the supervisor must not forget: each container's start and exit, appended to one file and synced.
+
+A start without an exit in the journal of an earlier supervisor is a container that died with it. Standard library
+only. A file that cannot be read is set aside, never overwritten.
+"""
+
+from __future__ import annotations
+
+import os
+
+from volcano.embedded.agent.processes.supervisor_protocol import Record, decode, encode
+
+REWRITE_BEYOND = 1024 * 1024
+
+
+class Journal:
+    """Records by container; the file holds their history until it is worth rewriting."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self.records: dict[str, Record] = {}
+        self._read()
+        for record in self.records.values():
+            if record["exit_code"] is None:
+                record["is_lost"] = True
+        self._file = -1
+        self._size = 0
+        self._rewrite()
+
+    def started(self, record: Record) -> None:
+        self.records[record["container"]] = record
+        self._append([record])
+
+    def exited(self, records: list[Record]) -> None:
+        """On disk, synced, when this returns."""
+        for record in records:
+            self.records[record["container"]] = record
+        self._append(records)
+        os.fdatasync(self._file)
+
+    def forget(self, containers: list[str]) -> None:
+        for container in containers:
+            self.records.pop(container, None)
+        if self._size > REWRITE_BEYOND:
+            self._rewrite()
+
+    def _append(self, records: list[Record]) -> None:
+        lines = b"".join(encode(record) for record in records)
+        os.write(self._file, lines)
+        self._size += len(lines)
+
+    def _read(self) -> None:
+        try:
+            with open(self._path, "rb") as file:
+                lines = file.read().split(b"\n")
+        except FileNotFoundError:
+            return
+        for line in lines:
+            try:
+                record = decode(line) if line else None
+            except ValueError:
+                continue  # the last line of a machine that lost power
+            if record is not None and "container" in record:
+                self.records[record["container"]] = record  # type: ignore[assignment]
+
+    def _rewrite(self) -> None:
+        """The file with what is still known, in one step."""
+        fresh = f"{self._path}.new"
+        file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        lines = b"".join(encode(record) for record in self.records.values())
+        os.write(file, lines)
+        os.fdatasync(file)
+        os.rename(fresh, self._path)
+        if self._file >= 0:
+            os.close(self._file)
+        self._file, self._size = file, len(lines)

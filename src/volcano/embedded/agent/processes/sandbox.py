@@ -1,0 +1,267 @@
+"""Makes a container's view of the machine: mounts, hostname, limits, rights. Runs in forked processes, stdlib only.
+
+What to make is in the order that the agent sent (supervisor_protocol); nothing is decided here.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import stat
+
+from volcano.embedded.agent.kernel import linux
+from volcano.embedded.agent.processes.supervisor_protocol import Mount, Order
+
+MAP_USERS = b"\0"
+"""What a holder says, and is answered, when its new user namespace wants its users mapped."""
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+LINKS = {
+    "fd": "/proc/self/fd",
+    "stdin": "/proc/self/fd/0",
+    "stdout": "/proc/self/fd/1",
+    "stderr": "/proc/self/fd/2",
+    "ptmx": "pts/ptmx",
+    "core": "/proc/kcore",
+}
+EXTRA_DEVICES = ("fuse", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset", "dri", "kfd", "infiniband")
+
+
+def enter_pod(order: Order, namespaces: dict[str, int]) -> None:
+    """Join what the containers of a pod share."""
+    for name, kind in (("net", linux.NEWNET), ("ipc", linux.NEWIPC)):
+        if name in namespaces:
+            linux.setns(namespaces[name], kind)
+
+
+def make_view(order: Order) -> None:
+    """The container's own mounts and hostname. The caller is the first process of a new PID namespace."""
+    linux.unshare(linux.NEWNS | linux.NEWUTS)
+    linux.mount("none", "/", "", linux.MS_REC | linux.MS_PRIVATE)
+    if order["hostname"]:
+        linux.sethostname(order["hostname"])
+    view = _View(order)
+    _mount_system(view.prefix, hides_processes=order["own_processes"])
+    view.mount_all()
+    if view.prefix:
+        linux.pivot_root(view.prefix)
+
+
+class _View:
+    """The mounts of one container while they are being made."""
+
+    def __init__(self, order: Order) -> None:
+        self._mounts = order["mounts"]
+        # Sources are opened before anything is mounted over them.
+        self._sources = [_opened(each) for each in self._mounts]
+        self._scratch = os.open(order["scratch"], os.O_PATH | os.O_CLOEXEC)
+        self._layers = 0
+        self._own: list[str] = []  # where directories may be made: these are the container's own
+        self.prefix = self._new_root(order)
+
+    def mount_all(self) -> None:
+        self._make_places()
+        for each, source in zip(self._mounts, self._sources, strict=True):
+            if each["kind"] == "hide" and not os.path.isdir(self.prefix + each["target"]):
+                continue  # already out of sight, below a folder that is the container's own
+            target = self._place(each["target"], is_file=source >= 0 and not _is_directory(source))
+            _mount(target, each, source)
+            if each["kind"] in ("bind", "tmpfs") and not each["read_only"]:
+                self._own.append(target.rstrip("/") + "/")
+            if source >= 0:
+                os.close(source)
+        os.close(self._scratch)
+
+    def _make_places(self) -> None:
+        """Layers come before mounts: a layer over a folder does not show what is mounted in it."""
+        earlier: list[str] = []
+        for each, source in zip(self._mounts, self._sources, strict=True):
+            target = each["target"].rstrip("/") + "/"
+            if each["kind"] != "hide" and not any(target.startswith(other) for other in earlier):
+                self._place(each["target"], is_file=source >= 0 and not _is_directory(source))
+            if source < 0 or _is_directory(source):
+                earlier.append(target)
+
+    def _new_root(self, order: Order) -> str:
+        """A root of its own, for an image or where a mount needs a top folder that the machine does not have."""
+        staging = f"{order['scratch']}/root"
+        if order["root"] != "/":
+            os.makedirs(staging, exist_ok=True)
+            self._overlay(order["root"], staging)
+            self._own.append(staging + "/")
+            return staging
+        tops = {each["target"].split("/")[1] for each in self._mounts}
+        if all(os.path.lexists(f"/{top}") for top in tops):
+            return ""
+        os.makedirs(staging, exist_ok=True)
+        linux.mount("tmpfs", staging, "tmpfs", linux.MS_NODEV, "mode=0755,size=1m")
+        for entry in os.scandir("/"):
+            copy = f"{staging}/{entry.name}"
+            if entry.is_symlink():
+                os.symlink(os.readlink(entry.path), copy)
+            elif entry.is_dir():
+                os.mkdir(copy)
+                linux.mount(entry.path, copy, "", linux.MS_BIND | linux.MS_REC)
+        for top in tops:
+            if not os.path.lexists(f"{staging}/{top}"):
+                os.mkdir(f"{staging}/{top}")
+                self._own.append(f"{staging}/{top}/")
+        return staging
+
+    def _place(self, target: str, *, is_file: bool) -> str:
+        """The path to mount at, made if it is missing, without touching the machine's own folders."""
+        path = _resolved(self.prefix, target)
+        if os.path.lexists(path):
+            return path
+        parent = os.path.dirname(path)
+        while not os.path.isdir(parent):
+            parent = os.path.dirname(parent)
+        if not any((parent + "/").startswith(own) for own in self._own):
+            self._overlay(parent, parent)
+            self._own.append(parent.rstrip("/") + "/")
+        if is_file:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o644))
+        else:
+            os.makedirs(path, exist_ok=True)
+        return path
+
+    def _overlay(self, lower: str, target: str) -> None:
+        """A writable layer over a folder: what is made in it is the container's alone."""
+        name = f"layer-{self._layers}"
+        self._layers += 1
+        for part in (f"{name}", f"{name}/upper", f"{name}/work"):
+            try:
+                os.mkdir(part, 0o755, dir_fd=self._scratch)
+            except FileExistsError:
+                pass
+        layer = f"/proc/self/fd/{self._scratch}/{name}"
+        options = f"lowerdir={_escaped(lower)},upperdir={layer}/upper,workdir={layer}/work"
+        try:
+            linux.mount("overlay", target, "overlay", 0, options + ",userxattr")
+        except OSError:  # older kernels do not know it, and then do not need it
+            linux.mount("overlay", target, "overlay", 0, options)
+
+
+def _resolved(prefix: str, target: str) -> str:
+    """A target's real path: links on the way are followed as they look from inside."""
+    if not prefix:
+        return os.path.realpath(target)
+    path = prefix
+    parts = [part for part in target.split("/") if part not in ("", ".")]
+    followed = 0
+    while parts:
+        part = parts.pop(0)
+        if part == "..":
+            path = path if path == prefix else os.path.dirname(path)
+            continue
+        step = f"{path}/{part}"
+        if os.path.islink(step) and followed < 40:
+            followed += 1
+            link = os.readlink(step)
+            parts = [each for each in link.split("/") if each not in ("", ".")] + parts
+            path = prefix if link.startswith("/") else path
+        else:
+            path = step
+    return path
+
+
+def _is_directory(descriptor: int) -> bool:
+    return stat.S_ISDIR(os.fstat(descriptor).st_mode)
+
+
+def _escaped(path: str) -> str:
+    return path.replace("\\", "\\\\").replace(":", "\\:").replace(",", "\\,")
+
+
+def _opened(each: Mount) -> int:
+    return os.open(each["source"], os.O_PATH | os.O_CLOEXEC) if each["kind"] == "bind" else -1
+
+
+def _mount_system(prefix: str, *, hides_processes: bool) -> None:
+    if hides_processes:
+        linux.mount("proc", f"{prefix}/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
+        for path in ("sys", "sysrq-trigger", "irq", "bus"):
+            _read_only_again(f"{prefix}/proc/{path}")
+    if os.path.isdir(f"{prefix}/sys"):
+        linux.mount("/sys", f"{prefix}/sys", "", linux.MS_BIND | linux.MS_REC)
+        linux.make_read_only(f"{prefix}/sys")
+
+
+def _read_only_again(path: str) -> None:
+    try:
+        linux.mount(path, path, "", linux.MS_BIND | linux.MS_REC)
+        linux.make_read_only(path)
+    except OSError:
+        pass  # not on every kernel
+
+
+def _mount(target: str, each: Mount, source: int) -> None:
+    match each["kind"]:
+        case "bind":
+            linux.mount(f"/proc/self/fd/{source}", target, "", linux.MS_BIND | linux.MS_REC)
+            if each["read_only"]:
+                linux.make_read_only(target)
+        case "tmpfs":
+            linux.mount("tmpfs", target, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, each["options"])
+        case "devpts":
+            options = "newinstance,ptmxmode=0666,mode=0620"
+            linux.mount("devpts", target, "devpts", linux.MS_NOSUID | linux.MS_NOEXEC, options)
+        case "hide":
+            linux.mount("tmpfs", target, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=0000,size=4k")
+            linux.make_read_only(target)
+
+
+def make_devices(directory: str) -> None:
+    """A /dev for all containers: the harmless devices of this machine and its accelerators, nothing else."""
+    linux.mount("tmpfs", directory, "tmpfs", linux.MS_NOSUID, "mode=0755,size=64k")
+    extras = [name for name in os.listdir("/dev") if name in EXTRA_DEVICES or name.startswith("nvidia")]
+    for name in (*DEVICES, *extras):
+        path = f"{directory}/{name}"
+        if not os.path.exists(f"/dev/{name}"):
+            continue
+        if os.path.isdir(f"/dev/{name}"):
+            os.mkdir(path)
+        else:
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o666))
+        linux.mount(f"/dev/{name}", path, "", linux.MS_BIND)
+    for name, target in LINKS.items():
+        os.symlink(target, f"{directory}/{name}")
+    for name in ("pts", "shm", "mqueue"):
+        os.mkdir(f"{directory}/{name}")
+    os.close(os.open(f"{directory}/termination-log", os.O_CREAT | os.O_WRONLY, 0o666))
+
+
+def enter_users(order: Order, answer: int, go: int) -> None:
+    """A user namespace with the same users: the rights it gives end at its border. Only the supervisor can map it."""
+    for name, (soft, hard) in order["limits"].items():
+        _limit(getattr(resource, f"RLIMIT_{name.upper()}"), soft, hard)
+    linux.unshare(linux.NEWUSER)
+    os.write(answer, MAP_USERS)
+    if os.read(go, 1) != MAP_USERS:
+        raise OSError(errno.EPERM, "the users of the container's namespace could not be mapped")
+
+
+def become(order: Order) -> None:
+    """The container's limits, working directory and rights; after this only exec follows."""
+    for name, (soft, hard) in order["limits"].items():
+        _limit(getattr(resource, f"RLIMIT_{name.upper()}"), soft, hard)
+    os.umask(0o022)
+    if os.geteuid() == 0 and not order["privileged"]:
+        linux.drop_capabilities()
+    if order["groups"] is not None:
+        os.setgroups(order["groups"])
+    if order["gid"] is not None:
+        os.setresgid(order["gid"], order["gid"], order["gid"])
+    if order["uid"] is not None:
+        os.setresuid(order["uid"], order["uid"], order["uid"])
+    os.chdir(order["cwd"])
+
+
+def _limit(kind: int, soft: int, hard: int) -> None:
+    """As near to what is asked as this process may go."""
+    _, ceiling = resource.getrlimit(kind)
+    if ceiling != resource.RLIM_INFINITY:
+        hard = ceiling if hard == resource.RLIM_INFINITY else min(hard, ceiling)
+        soft = hard if soft == resource.RLIM_INFINITY else min(soft, hard)
+    resource.setrlimit(kind, (soft, hard))

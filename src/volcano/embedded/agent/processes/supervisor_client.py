@@ -1,0 +1,210 @@
+"""The agent's end of the supervisor's socket: finds it or starts it, asks, and hears of exits."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import volcano
+from volcano.embedded.agent.processes.supervisor_protocol import SOCKET, VERSION, Order, Record, decode, encode
+from volcano.machinery.clock import Clock
+
+log = logging.getLogger(__name__)
+PATIENCE: Final = timedelta(seconds=15)
+MOST_DESCRIPTORS: Final = 8
+LOOK_AGAIN: Final = timedelta(milliseconds=10)
+
+
+class SupervisorError(Exception):
+    """The supervisor refused or failed; the message is its own."""
+
+
+class SupervisorClient:
+    """One connection. When it breaks, every open request fails and `on_lost` is called once."""
+
+    def __init__(
+        self, directory: Path, clock: Clock, *, on_exit: Callable[[Record], None], on_lost: Callable[[], None]
+    ) -> None:
+        self._directory, self._clock = directory, clock
+        self._on_exit, self._on_lost = on_exit, on_lost
+        self._socket: socket.socket | None = None
+        self._requests: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._number = 0
+        self._received = bytearray()
+        self._descriptors: list[int] = []
+        self._sending = asyncio.Lock()
+        self.pid = 0
+        self.tier = "none"
+
+    async def connect(self) -> None:
+        """To the supervisor that is there, or to a new one."""
+        found = self._try_connect()
+        process: subprocess.Popen[bytes] | None = None
+        deadline = self._clock.monotonic() + PATIENCE.total_seconds()
+        while found is None:
+            if process is None or process.poll() is not None:
+                process = self._spawn()
+            if self._clock.monotonic() > deadline:
+                raise SupervisorError(f"no supervisor answers at {self._directory}; see supervisor.log there")
+            await self._clock.sleep(LOOK_AGAIN)
+            found = self._try_connect()
+        self._socket = found
+        asyncio.get_running_loop().add_reader(found.fileno(), self._readable)
+        hello = await self.ask("hello")
+        if hello["version"] != VERSION:
+            raise SupervisorError(f"the supervisor of {self._directory} speaks version {hello['version']}")
+        self.pid, self.tier = hello["pid"], hello["tier"]
+
+    async def close(self) -> None:
+        if self._socket is not None:
+            self._disconnect()
+
+    async def ask(self, do: str, *, descriptors: Sequence[int] = (), **fields: Any) -> dict[str, Any]:
+        """One request and its reply; SupervisorError when it is refused."""
+        if self._socket is None:
+            raise SupervisorError("the supervisor is not connected")
+        self._number += 1
+        number = self._number
+        waiting: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._requests[number] = waiting
+        try:
+            message = {"do": do, "number": number, "descriptors": len(descriptors), **fields}
+            await self._send(encode(message), descriptors)
+            reply = await waiting
+        finally:
+            self._requests.pop(number, None)
+        if "error" in reply:
+            raise SupervisorError(reply["error"])
+        return reply
+
+    async def start(self, order: Order) -> Record:
+        record: Record = (await self.ask("start", order=order))["record"]
+        return record
+
+    async def socket_in(self, pod: str, family: int) -> socket.socket:
+        """A socket in a pod's own network; SupervisorError when it has none."""
+        (descriptor,) = (await self.ask("socket", pod=pod, family=family))["descriptors"]
+        made = socket.socket(fileno=descriptor)
+        made.setblocking(False)
+        return made
+
+    async def _send(self, message: bytes, descriptors: Sequence[int]) -> None:
+        async with self._sending:
+            peer = self._socket
+            if peer is None:
+                raise SupervisorError("the supervisor is not connected")
+            sent = 0
+            try:
+                while descriptors and sent == 0:
+                    sent = self._send_descriptors(peer, message, descriptors)
+                    if sent == 0:
+                        await self._clock.sleep(timedelta(milliseconds=1))
+                await asyncio.get_running_loop().sock_sendall(peer, message[sent:])
+            except OSError as error:
+                raise SupervisorError(f"the supervisor hung up: {error}") from error
+
+    @staticmethod
+    def _send_descriptors(peer: socket.socket, message: bytes, descriptors: Sequence[int]) -> int:
+        try:
+            return socket.send_fds(peer, [message], list(descriptors))
+        except BlockingIOError:
+            return 0
+
+    def _readable(self) -> None:
+        assert self._socket is not None, "only called while connected"
+        try:
+            received, descriptors, _, _ = socket.recv_fds(self._socket, 262144, MOST_DESCRIPTORS)
+            self._descriptors += descriptors
+        except BlockingIOError:
+            return
+        except OSError:
+            received = b""
+        if not received:
+            self._disconnect()
+            self._on_lost()
+            return
+        self._received += received
+        *lines, rest = bytes(self._received).split(b"\n")
+        self._received = bytearray(rest)
+        for line in lines:
+            self._take(decode(line))
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if message.get("event") == "exited":
+            self._on_exit(message["record"])
+            return
+        count = message.get("descriptors", 0)
+        received, self._descriptors = self._descriptors[:count], self._descriptors[count:]
+        waiting = self._requests.get(message.get("number", 0))
+        if waiting is not None and not waiting.done():
+            message["descriptors"] = received
+            waiting.set_result(message)
+            return
+        for descriptor in received:  # whoever asked is gone
+            os.close(descriptor)
+
+    def _disconnect(self) -> None:
+        peer, self._socket = self._socket, None
+        if peer is not None:
+            asyncio.get_running_loop().remove_reader(peer.fileno())
+            peer.close()
+        self._received.clear()
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+        self._descriptors.clear()
+        for waiting in self._requests.values():
+            if not waiting.done():
+                waiting.set_exception(SupervisorError("the supervisor is gone"))
+
+    def _try_connect(self) -> socket.socket | None:
+        peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            directory = os.open(self._directory, os.O_PATH | os.O_DIRECTORY)
+        except OSError:
+            peer.close()
+            return None
+        try:
+            peer.connect(f"/proc/self/fd/{directory}/{SOCKET}")
+        except OSError:
+            peer.close()
+            return None
+        finally:
+            os.close(directory)
+        peer.setblocking(False)
+        return peer
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        """Apart from this process: its own session, no descriptors of ours, output to a file."""
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        source = str(Path(volcano.__file__).parent.parent)
+        environment = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": source, "PYTHONDONTWRITEBYTECODE": "1"}
+        with open(self._directory / "supervisor.log", "ab") as output:
+            return subprocess.Popen(
+                [sys.executable, "-S", "-m", "volcano.embedded.agent.processes.supervisor", str(self._directory)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=environment,
+                cwd="/",
+                start_new_session=True,
+            )
+
+
+@contextlib.contextmanager
+def closing(descriptors: Sequence[int]) -> Any:
+    """Descriptors that are closed whatever happens."""
+    try:
+        yield
+    finally:
+        for descriptor in descriptors:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)

@@ -1,0 +1,1 @@
+"""What runs pods: the contract, processes, and simulated pods; hooks and probes."""

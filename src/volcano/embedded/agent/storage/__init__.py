@@ -1,0 +1,1 @@
+"""Volumes of pods as folders and files, and the provisioner of claims."""

@@ -1,0 +1,186 @@
+"""Makes a pod's volumes as folders on this machine: fetches what they hold, writes it, and says where each is."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from volcano.api.core import ConfigMap, PersistentVolume, PersistentVolumeClaim, Secret, ServiceAccount
+from volcano.api.errors import ApiError, NotFound
+from volcano.api.kubelet import AgentPod, AgentVolume
+from volcano.api.meta import JSON, Key
+from volcano.api.scheme import resource_type
+from volcano.embedded.agent.containers.environment import Missing, References, content_of
+from volcano.embedded.agent.storage.service_account import ROOT_CERTIFICATE, TOKEN_SECONDS, wants_token
+from volcano.embedded.agent.storage.volume_files import File, files_of, is_made_of_files, wanted_by
+from volcano.machinery.client import Client
+
+LARGEST_FILE: Final = 4 * 1024 * 1024
+
+
+class Volumes:
+    """Volumes of all pods of one agent, below one folder."""
+
+    def __init__(self, client: Client, pods: Path, memory: Path) -> None:
+        self._client, self._pods, self._memory = client, pods, memory
+        self._roots: dict[Key, dict[str, bytes]] = {}  # every pod has it, and it hardly ever changes
+
+    def look_again(self) -> None:
+        """Forget what is remembered of the API."""
+        self._roots.clear()
+
+    async def gives_token(self, pod: AgentPod) -> bool:
+        """Whether the pod's service account lets it have a token; one that is not there does not."""
+        if not wants_token(pod, account_says=None):
+            return False
+        account = Key(pod.namespace, pod.spec.service_account_name or "default")
+        try:
+            says = (await self._client.get(ServiceAccount, account)).automount_service_account_token
+        except ApiError:
+            return False
+        return wants_token(pod, account_says=says)
+
+    async def references(self, pod: AgentPod, *, address: str, host_address: str) -> References:
+        """What the pod's environment and volumes refer to, read now; what is not there is simply missing."""
+        wanted = wanted_by(pod)
+        if not wanted.config_maps and not wanted.secrets:
+            return References(address=address, host_address=host_address)
+        config_maps, secrets = await asyncio.gather(
+            self._contents(pod.namespace, wanted.config_maps, self._config_map),
+            self._contents(pod.namespace, wanted.secrets, self._secret),
+        )
+        return References(config_maps, secrets, host_address, address)
+
+    async def make(self, pod: AgentPod, references: References) -> dict[str, str]:
+        """Volume name → path on this machine. Missing when one cannot be made yet."""
+        if not pod.spec.volumes:
+            return {}
+        tokens = await self._tokens(pod)
+        return {volume.name: await self._make(pod, volume, references, tokens) for volume in pod.spec.volumes}
+
+    async def _make(
+        self, pod: AgentPod, volume: AgentVolume, references: References, tokens: Mapping[str, bytes]
+    ) -> str:
+        folder = self._pods / pod.uid / "volumes" / volume.name
+        if is_made_of_files(volume):
+            if volume.secret is not None or volume.projected is not None:
+                folder = self._memory / pod.uid / ".files" / volume.name  # what is secret is on no disk
+            write_files(folder, files_of(pod, volume, references, tokens), group=pod.spec.security_context.fs_group)
+            return str(folder)
+        if volume.empty_dir is not None or volume.ephemeral is not None:
+            if (volume.empty_dir or {}).get("medium") == "Memory":
+                folder = self._memory / pod.uid / volume.name
+            folder.mkdir(parents=True, exist_ok=True)
+            folder.chmod(0o777)
+            return str(folder)
+        if volume.host_path is not None:
+            return host_folder(volume.host_path)
+        if volume.persistent_volume_claim is not None:
+            return await self._claimed(pod, str(volume.persistent_volume_claim.get("claimName", "")))
+        raise Missing(f"volume {volume.name} is of a kind this node cannot mount")
+
+    async def _claimed(self, pod: AgentPod, name: str) -> str:
+        try:
+            claim = await self._client.get(PersistentVolumeClaim, Key(pod.namespace, name))
+        except NotFound:
+            raise Missing(f'persistentvolumeclaim "{name}" not found') from None
+        if not claim.spec.volume_name:
+            raise Missing(f'persistentvolumeclaim "{name}" is not bound to a volume yet')
+        try:
+            volume = await self._client.get(PersistentVolume, Key("", claim.spec.volume_name))
+        except NotFound:
+            raise Missing(f'persistentvolume "{claim.spec.volume_name}" not found') from None
+        place = volume.spec.host_path or volume.spec.local
+        if place is None or not place.get("path"):
+            raise Missing(f'persistentvolume "{volume.name}" is not a folder of this machine')
+        return host_folder({"path": place["path"], "type": "DirectoryOrCreate"}, mode=0o777)
+
+    async def _tokens(self, pod: AgentPod) -> dict[str, bytes]:
+        """Service account tokens for the paths that ask for one; a server that gives none leaves them out."""
+        found = {}
+        for wanted in wanted_by(pod).tokens:
+            body: JSON = {
+                "apiVersion": "authentication.k8s.io/v1",
+                "kind": "TokenRequest",
+                "spec": {
+                    "audiences": [wanted["audience"]] if wanted.get("audience") else [],
+                    "expirationSeconds": int(wanted.get("expirationSeconds") or TOKEN_SECONDS),
+                    "boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid},
+                },
+            }
+            account = Key(pod.namespace, pod.spec.service_account_name or "default")
+            try:
+                answer = await self._client.create_sub(resource_type(ServiceAccount), account, "token", body)
+                found[str(wanted.get("path", "token"))] = str(msgspec.json.decode(answer)["status"]["token"]).encode()
+            except (ApiError, KeyError):
+                continue
+        return found
+
+    async def _contents(self, namespace: str, names: frozenset[str], read: Any) -> dict[str, dict[str, bytes]]:
+        contents = await asyncio.gather(*(read(Key(namespace, name)) for name in sorted(names)))
+        return {name: content for name, content in zip(sorted(names), contents, strict=True) if content is not None}
+
+    async def _config_map(self, key: Key) -> dict[str, bytes] | None:
+        if key in self._roots:
+            return self._roots[key]
+        try:
+            found = await self._client.get(ConfigMap, key)
+        except NotFound:
+            return None
+        content = content_of(found.data, found.binary_data)
+        if key.name == ROOT_CERTIFICATE:
+            self._roots[key] = content
+        return content
+
+    async def _secret(self, key: Key) -> dict[str, bytes] | None:
+        try:
+            found = await self._client.get(Secret, key)
+        except NotFound:
+            return None
+        return content_of(None, found.data)
+
+
+def write_files(folder: Path, files: Mapping[str, File], *, group: int | None = None) -> None:
+    """The folder with just these files, each replaced in one step so that nobody reads half of one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o755)
+    for path, file in files.items():
+        if len(file.content) > LARGEST_FILE:
+            raise Missing(f"file {path} is larger than {LARGEST_FILE} bytes")
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh = target.with_name(f".{target.name}.fresh")
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        try:
+            os.write(descriptor, file.content)
+            os.fchmod(descriptor, file.mode | (0o040 if group is not None else 0))
+            if group is not None and os.geteuid() == 0:
+                os.fchown(descriptor, -1, group)
+        finally:
+            os.close(descriptor)
+        fresh.rename(target)
+
+
+def host_folder(source: JSON, *, mode: int = 0o755) -> str:
+    """A path of this machine, made where its type says so."""
+    path, kind = Path(str(source.get("path", ""))), str(source.get("type") or "")
+    if not path.is_absolute() or ".." in path.parts:
+        raise Missing(f"hostPath {str(path)!r} must be absolute and without ..")
+    match kind:
+        case "DirectoryOrCreate" if not path.exists():
+            path.mkdir(parents=True, exist_ok=True)
+            path.chmod(mode)
+        case "FileOrCreate" if not path.exists():
+            path.touch(0o644)
+        case "Directory" if not path.is_dir():
+            raise Missing(f"hostPath type check failed: {path} is not a directory")
+        case "File" if not path.is_file():
+            raise Missing(f"hostPath type check failed: {path} is not a file")
+        case "" if not path.exists():
+            path.mkdir(parents=True, exist_ok=True)
+    return str(path)

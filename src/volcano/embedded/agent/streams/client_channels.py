@@ -1,0 +1,53 @@
+"""Opens the channels of an exec or attach in the protocol that the request asks for: WebSocket, or SPDY."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Final
+
+from aiohttp import web
+
+from volcano.embedded.agent.streams.channels import (
+    ERROR,
+    LARGEST_MESSAGE,
+    PROTOCOLS,
+    RESIZE,
+    STDERR,
+    STDIN,
+    STDOUT,
+    Channels,
+    WebSocketChannels,
+)
+from volcano.embedded.agent.streams.spdy.channels import VERSIONS, SpdyChannels
+from volcano.embedded.agent.streams.upgrade import choose_version, upgraded, wants_spdy
+
+TRUE: Final = ("1", "true", "True")
+
+
+@contextlib.asynccontextmanager
+async def client_channels(request: web.Request) -> AsyncIterator[tuple[Channels, web.StreamResponse]]:
+    """The channels until left, and what the request's handler then returns."""
+    if not wants_spdy(request):
+        socket = await open_socket(request)
+        yield WebSocketChannels(socket), socket
+        await socket.close()
+        return
+    version = choose_version(request, VERSIONS)
+    async with upgraded(request, version) as connection, SpdyChannels(*connection, _wanted(request)) as channels:
+        yield channels, web.Response()  # nobody is there to read it
+
+
+async def open_socket(request: web.Request) -> web.WebSocketResponse:
+    socket = web.WebSocketResponse(protocols=PROTOCOLS, max_msg_size=LARGEST_MESSAGE, compress=False, heartbeat=30.0)
+    await socket.prepare(request)
+    return socket
+
+
+def _wanted(request: web.Request) -> set[int]:
+    """The streams that such a request says its client opens."""
+    asked = {name for name in ("input", "output", "error", "tty") if request.query.get(name, "") in TRUE}
+    has_terminal = "tty" in asked
+    wanted = {ERROR, *({RESIZE} if has_terminal else ())}
+    names = {"input": STDIN, "output": STDOUT, **({} if has_terminal else {"error": STDERR})}
+    return wanted | {channel for name, channel in names.items() if name in asked}

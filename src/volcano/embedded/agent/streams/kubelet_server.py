@@ -1,0 +1,286 @@
+"""The HTTPS endpoint of a node: containerLogs, exec, attach, portForward, as the API server asks kubelets for them.
+
+Only the API server may ask: its client certificate is checked, on WebSocket upgrades too. Paths are made from objects
+the agent knows, never from what the URL says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ssl
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import msgspec
+from aiohttp import web
+
+from volcano.api.kubelet import AgentContainer, AgentPod
+from volcano.embedded.agent.lifecycle.pod_lifecycle import Pod, Running, Waiting
+from volcano.embedded.agent.streams.attach_session import AttachSession
+from volcano.embedded.agent.streams.client_channels import TRUE, client_channels, open_socket
+from volcano.embedded.agent.streams.exec_session import ExecSession
+from volcano.embedded.agent.streams.logs import LogQuery, parse_stamp, read_log
+from volcano.embedded.agent.streams.port_forward import forward_ports
+from volcano.embedded.agent.streams.spdy.forward import VERSIONS, Connection, SpdyForward
+from volcano.embedded.agent.streams.upgrade import choose_version, upgraded, wants_spdy
+from volcano.machinery.clock import Clock
+
+TRUSTED_GROUP: Final = "system:masters"
+TRUSTED_NAME: Final = "kube-apiserver-kubelet-client"
+
+
+class KubeletTls(msgspec.Struct, frozen=True):
+    """A PEM file with the node's certificate and key, and the CA that signs those who may ask."""
+
+    certificate: Path
+    client_ca: Path
+
+
+class KnownPod(Protocol):
+    """A pod of this node, as the agent keeps it."""
+
+    @property
+    def pod(self) -> AgentPod: ...
+
+    @property
+    def record(self) -> Pod: ...
+
+
+class ContainerHost(Protocol):
+    """What the endpoint needs of the runtime."""
+
+    def log_file(self, pod: AgentPod, container: str, attempt: int) -> Path: ...
+
+    def container_folder(self, pod: AgentPod, container: str, attempt: int) -> Path: ...
+
+    async def dial(self, pod: AgentPod, address: str, port: int) -> Connection: ...
+
+    async def execute(
+        self, pod: AgentPod, container: str, attempt: int, argv: list[str], *, standard: list[int], terminal: bool
+    ) -> int: ...
+
+
+Find = Callable[[str, str], KnownPod | None]
+
+
+class KubeletServer:
+    """Serves one agent's nodes on one port."""
+
+    def __init__(
+        self, host: ContainerHost, clock: Clock, tls: KubeletTls | None, *, address: str = "127.0.0.1"
+    ) -> None:
+        self._host, self._clock, self._tls, self._address = host, clock, tls, address
+        self._find: Find = lambda _namespace, _name: None
+        self._runner: web.AppRunner | None = None
+
+    async def open(self, find: Find) -> int:
+        """Start serving; returns the port."""
+        self._find = find
+        app = web.Application(middlewares=[self._only_trusted])
+        app.add_routes(
+            [
+                web.get("/containerLogs/{namespace}/{pod}/{container}", self._logs),
+                web.route("*", "/exec/{namespace}/{pod}/{container}", self._exec),
+                web.route("*", "/attach/{namespace}/{pod}/{container}", self._attach),
+                web.route("*", "/portForward/{namespace}/{pod}", self._forward),
+                web.route("*", "/portforward/{namespace}/{pod}", self._forward),
+                web.get("/healthz", self._health),
+            ]
+        )
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, self._address, 0, ssl_context=_context(self._tls))
+        await site.start()
+        port: int = self._runner.addresses[0][1]
+        return port
+
+    async def close(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    @web.middleware
+    async def _only_trusted(self, request: web.Request, handler: Any) -> web.StreamResponse:
+        if self._tls is not None and not is_trusted(_peer(request)):
+            raise web.HTTPForbidden(text="only the API server may ask\n")
+        response: web.StreamResponse = await handler(request)
+        return response
+
+    async def _health(self, _request: web.Request) -> web.Response:
+        return web.Response(text="ok")
+
+    # -- logs -------------------------------------------------------------------------------------------------
+    async def _logs(self, request: web.Request) -> web.StreamResponse:
+        known, container = self._asked(request)
+        query = self._log_query(request)
+        attempt = _log_attempt(known.record, container.name, previous=query.previous)
+        if attempt is None:
+            raise web.HTTPBadRequest(text=_no_log(known, container.name, previous=query.previous))
+        path = self._host.log_file(known.pod, container.name, attempt)
+        uid, name = known.pod.uid, container.name
+
+        def is_live() -> bool:
+            now = self._find(known.pod.namespace, known.pod.name)
+            if now is None or now.pod.uid != uid:
+                return False
+            present = now.record.container(name)
+            return present is not None and present.attempt == attempt and present.is_live
+
+        response = web.StreamResponse(headers={"content-type": "text/plain"})
+        with contextlib.suppress(ConnectionError):  # whoever followed it has gone away
+            await response.prepare(request)
+            async for piece in read_log(path, query, self._clock, is_live):
+                await response.write(piece)
+            await response.write_eof()
+        return response
+
+    def _log_query(self, request: web.Request) -> LogQuery:
+        asked = request.query
+        try:
+            since = None
+            if "sinceTime" in asked:
+                since = parse_stamp(asked["sinceTime"])
+            elif "sinceSeconds" in asked:
+                since = self._clock.now() - timedelta(seconds=int(asked["sinceSeconds"]))
+            return LogQuery(
+                follow=asked.get("follow", "") in TRUE,
+                previous=asked.get("previous", "") in TRUE,
+                timestamps=asked.get("timestamps", "") in TRUE,
+                since=since,
+                tail=int(asked["tailLines"]) if "tailLines" in asked else None,
+                limit_bytes=int(asked["limitBytes"]) if "limitBytes" in asked else None,
+                stream=asked.get("stream", "All"),
+            )
+        except (ValueError, OverflowError) as error:
+            raise web.HTTPBadRequest(text=f"{error}\n") from error
+
+    # -- streams ----------------------------------------------------------------------------------------------
+    async def _exec(self, request: web.Request) -> web.StreamResponse:
+        known, container = self._asked(request)
+        attempt = _live_attempt(known, container.name)
+        argv, terminal = request.query.getall("command", []), request.query.get("tty", "") in TRUE
+        if not argv:
+            raise web.HTTPBadRequest(text="you must specify at least 1 command for the container\n")
+        async with client_channels(request) as (channels, response):
+            session = ExecSession(
+                channels,
+                stdin=request.query.get("input", "") in TRUE,
+                stderr=request.query.get("error", "") in TRUE,
+                terminal=terminal,
+            )
+
+            async def command(standard: list[int]) -> int:
+                return await self._host.execute(
+                    known.pod, container.name, attempt, list(argv), standard=standard, terminal=terminal
+                )
+
+            with contextlib.suppress(ConnectionError):
+                await session.run(command)
+        return response
+
+    async def _attach(self, request: web.Request) -> web.StreamResponse:
+        """What the container writes from now on and, if it has an input, what the client says to it."""
+        known, container = self._asked(request)
+        attempt = _live_attempt(known, container.name)
+        folder = self._host.container_folder(known.pod, container.name, attempt)
+        log = self._host.log_file(known.pod, container.name, attempt)
+
+        def is_live() -> bool:
+            now = self._find(known.pod.namespace, known.pod.name)
+            present = now.record.container(container.name) if now is not None else None
+            return present is not None and present.attempt == attempt and present.is_live
+
+        async with client_channels(request) as (channels, response):
+            session = AttachSession(channels, stdin=container.stdin and request.query.get("input", "") in TRUE)
+            with contextlib.suppress(ConnectionError):
+                if not await session.run(folder):
+                    await session.listen(log, self._clock, is_live)
+        return response
+
+    async def _forward(self, request: web.Request) -> web.StreamResponse:
+        known = self._find(request.match_info["namespace"], request.match_info["pod"])
+        if known is None:
+            raise web.HTTPNotFound(text=f"pod {request.match_info['pod']} is not on this node\n")
+
+        async def dial(port: int) -> Connection:
+            now = self._find(known.pod.namespace, known.pod.name)
+            if now is None or now.pod.uid != known.pod.uid or not now.record.has_live:
+                raise OSError(f"pod {known.pod.name} does not run")  # its address may be another one's by now
+            return await self._host.dial(now.pod, now.record.address, port)
+
+        if wants_spdy(request):
+            async with upgraded(request, choose_version(request, VERSIONS)) as connection:
+                await SpdyForward(connection, dial).run()
+            return web.Response()  # nobody is there to read it
+        try:
+            ports = [int(port) for each in request.query.getall("ports", []) for port in each.split(",")]
+        except ValueError as error:
+            raise web.HTTPBadRequest(text=f"ports: {error}\n") from error
+        if not ports or not all(0 < port < 65536 for port in ports):
+            raise web.HTTPBadRequest(text='query parameter "ports" is required\n')
+        socket = await open_socket(request)
+        await forward_ports(socket, dial, ports)
+        await socket.close()
+        return socket
+
+    def _asked(self, request: web.Request) -> tuple[KnownPod, AgentContainer]:
+        namespace, name = request.match_info["namespace"], request.match_info["pod"]
+        known = self._find(namespace, name)
+        if known is None:
+            raise web.HTTPNotFound(text=f"pod {name} is not on this node\n")
+        container = known.pod.container(request.match_info["container"])
+        if container is None:
+            raise web.HTTPNotFound(text=f"pod {name} has no container {request.match_info['container']}\n")
+        return known, container
+
+
+def is_trusted(peer: dict[str, Any] | None) -> bool:
+    """Whether a verified client certificate is the API server's."""
+    names = {key: value for part in (peer or {}).get("subject", ()) for key, value in part}
+    groups = [value for part in (peer or {}).get("subject", ()) for key, value in part if key == "organizationName"]
+    return TRUSTED_GROUP in groups or names.get("commonName") == TRUSTED_NAME
+
+
+def _peer(request: web.Request) -> dict[str, Any] | None:
+    peer: dict[str, Any] | None = request.transport.get_extra_info("peercert") if request.transport else None
+    return peer
+
+
+def _context(tls: KubeletTls | None) -> ssl.SSLContext | None:
+    if tls is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(tls.certificate)
+    context.load_verify_locations(tls.client_ca)
+    context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def _log_attempt(record: Pod, name: str, *, previous: bool) -> int | None:
+    """Which run of a container the log is wanted of: the one that runs or ran last, or the one before."""
+    container = record.container(name)
+    if container is None:
+        return None
+    begun = container.is_live or container.ended is not None
+    latest = container.attempt if begun else container.attempt - 1
+    wanted = latest - 1 if previous else latest
+    return wanted if wanted >= 0 else None
+
+
+def _no_log(known: KnownPod, name: str, *, previous: bool) -> str:
+    pod = known.pod
+    if previous:
+        return f'previous terminated container "{name}" in pod "{pod.name}" not found\n'
+    container = known.record.container(name)
+    waiting = container.state if container is not None else None
+    reason = waiting.reason if isinstance(waiting, Waiting) else "ContainerCreating"
+    return f'container "{name}" in pod "{pod.name}" is waiting to start: {reason}\n'
+
+
+def _live_attempt(known: KnownPod, name: str) -> int:
+    container = known.record.container(name)
+    if container is None or not isinstance(container.state, Running):
+        raise web.HTTPBadRequest(text=f"container {name} of pod {known.pod.name} is not running\n")
+    return container.attempt

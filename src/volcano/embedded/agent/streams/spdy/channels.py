@@ -1,0 +1,103 @@
+"""Channels of exec and attach over SPDY: a stream each, opened by the client and named by its kind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping, Set
+from typing import Final
+
+from volcano.embedded.agent.streams.channels import CLOSE, ERROR, RESIZE, STDERR, STDIN, STDOUT
+from volcano.embedded.agent.streams.spdy.connection import SpdyConnection, SpdyStream
+from volcano.embedded.agent.streams.spdy.frames import PROTOCOL_ERROR
+
+VERSIONS: Final = ("v4.channel.k8s.io",)
+KINDS: Final[Mapping[str, int]] = {
+    "error": ERROR, "stdin": STDIN, "stdout": STDOUT, "stderr": STDERR, "resize": RESIZE
+}  # fmt: skip
+OPENING_SECONDS: Final = 30.0
+LAST_SECONDS: Final = 10.0
+MOST_WAITING: Final = 4
+LONGEST_SIZE: Final = 1024
+
+
+class SpdyChannels:
+    """One client; `wanted` are the channels it must open before anything is said."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, wanted: Set[int]) -> None:
+        self._spdy = SpdyConnection(reader, writer, self._opened)
+        self._wanted = wanted
+        self._streams: dict[int, SpdyStream] = {}
+        self._complete = asyncio.Event()
+        self._said: asyncio.Queue[tuple[int, bytes]] = asyncio.Queue(MOST_WAITING)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> SpdyChannels:
+        running = asyncio.ensure_future(self._spdy.run())
+        running.add_done_callback(lambda _: self._complete.set())
+        self._tasks.append(running)
+        try:
+            async with asyncio.timeout(OPENING_SECONDS):
+                await self._complete.wait()
+            if running.done():
+                raise ConnectionResetError("the client left before it had opened its streams")
+        except BaseException:
+            await self._end()
+            raise
+        self._tasks += [asyncio.ensure_future(self._hear()), asyncio.ensure_future(self._hear_sizes())]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """The client is left the time to read what was said last; it closes when it has."""
+        for stream in self._streams.values():
+            stream.leave()
+        await asyncio.wait(self._tasks[:1], timeout=LAST_SECONDS)
+        await self._end()
+
+    async def send(self, channel: int, content: bytes) -> None:
+        stream = self._streams.get(channel)
+        if stream is not None:
+            await stream.write(content)
+
+    async def received(self) -> AsyncIterator[tuple[int, bytes]]:
+        running = self._tasks[0]
+        while not running.done():
+            hearing = asyncio.ensure_future(self._said.get())
+            try:
+                await asyncio.wait((hearing, running), return_when=asyncio.FIRST_COMPLETED)
+                if hearing.done():
+                    yield hearing.result()
+            finally:
+                hearing.cancel()
+
+    def _opened(self, stream: SpdyStream) -> None:
+        channel = KINDS.get(stream.headers.get("streamtype", ""))
+        if channel is None or channel in self._streams:
+            stream.reset(PROTOCOL_ERROR)
+            return
+        self._streams[channel] = stream
+        if self._wanted <= self._streams.keys():
+            self._complete.set()
+
+    async def _hear(self) -> None:
+        stream = self._streams.get(STDIN)
+        if stream is None:
+            return
+        while piece := await stream.read():
+            await self._said.put((STDIN, piece))
+        await self._said.put((CLOSE, bytes((STDIN,))))
+
+    async def _hear_sizes(self) -> None:
+        """One after the other, a line each."""
+        stream, rest = self._streams.get(RESIZE), b""
+        while stream is not None and (piece := await stream.read()):
+            *lines, rest = (rest + piece).split(b"\n")
+            rest = rest[-LONGEST_SIZE:]
+            for line in lines:
+                await self._said.put((RESIZE, line))
+
+    async def _end(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        with contextlib.suppress(Exception):
+            await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -1,0 +1,225 @@
+"""One SPDY/3.1 connection, the server's side: streams that the peer opens, each read and written apart.
+
+The peer's windows are not kept: those who speak SPDY to kubelets neither open them nor heed ours, and the transport
+slows down whoever is too fast. What a stream holds unread is bounded here all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from volcano.embedded.agent.streams.spdy.frames import (
+    CANCEL,
+    PROTOCOL_ERROR,
+    REFUSED_STREAM,
+    Content,
+    Frame,
+    FrameReader,
+    FrameWriter,
+    GoAway,
+    Ping,
+    Reset,
+    SpdyError,
+    SynStream,
+    content_frame,
+    go_away_frame,
+    ping_frame,
+    reset_frame,
+    window_update_frame,
+)
+
+CHUNK: Final = 64 * 1024
+MOST_STREAMS: Final = 512
+MOST_UNREAD: Final = 256 * 1024
+"""Bytes a stream holds for a slow reader before the whole connection waits for it."""
+STUCK_SECONDS: Final = 60.0
+"""How long it waits; then that stream is reset and the others go on."""
+SILENT_SECONDS: Final = 60.0
+"""A peer that says nothing for so long is asked whether it is there, and has as long to answer."""
+LEAVING_SECONDS: Final = 30.0
+_UPDATE: Final = 16 * 1024
+
+
+class SpdyStream:
+    """One stream. Reading ends with nothing; writing to one that is closed is a ConnectionResetError."""
+
+    def __init__(self, connection: SpdyConnection, number: int, headers: Mapping[str, str]) -> None:
+        self._connection, self.number, self.headers = connection, number, headers
+        self._pieces: deque[bytes] = deque()
+        self._unread = self._taken = 0
+        self._arrived, self._has_room, self._closed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._has_room.set()
+        self._is_dropping = False
+        self.is_ended = False  # nothing more comes
+        self.is_finished = False  # nothing more goes
+        self.was_reset = False
+
+    async def read(self) -> bytes:
+        """What has come; nothing at the end, or after a reset."""
+        while not self._pieces:
+            if self.is_ended:
+                return b""
+            self._arrived.clear()
+            await self._arrived.wait()
+        piece = self._pieces.popleft()
+        self._unread -= len(piece)
+        self._taken += len(piece)
+        if self._unread < MOST_UNREAD:
+            self._has_room.set()
+        if self._taken >= _UPDATE and not self.is_ended:
+            self._connection.give_room(self.number, self._taken)
+            self._taken = 0
+        return piece
+
+    async def write(self, content: bytes) -> None:
+        for start in range(0, len(content), CHUNK):
+            if self.is_finished:
+                raise ConnectionResetError("the stream is closed")
+            await self._connection.send(content_frame(self.number, content[start : start + CHUNK]))
+
+    async def until_reset(self) -> None:
+        """Returns when the stream was closed from one side for both."""
+        await self._closed.wait()
+
+    def leave(self) -> None:
+        """Nothing more is written or read; the peer is given a while to close its side by itself."""
+        self.finish()
+        self._is_dropping = True
+        self._empty()
+        if not self.is_ended:
+            asyncio.get_running_loop().call_later(LEAVING_SECONDS, self.reset)
+
+    def finish(self) -> None:
+        """Nothing more is written; what comes can still be read."""
+        if not self.is_finished:
+            self.is_finished = True
+            self._connection.post(content_frame(self.number, b"", is_last=True))
+            self._connection.forget_if_over(self)
+
+    def reset(self, status: int = CANCEL) -> None:
+        """Closed at once, both ways."""
+        if not (self.is_ended and self.is_finished):
+            self._connection.post(reset_frame(self.number, status))
+        self.close()
+        self._connection.forget_if_over(self)
+
+    # -- for the connection -----------------------------------------------------------------------------------
+    async def take(self, piece: Content) -> None:
+        if piece.content and not self.is_ended and not self._is_dropping:
+            self._pieces.append(piece.content)
+            self._unread += len(piece.content)
+        self.is_ended |= piece.is_last
+        self._arrived.set()
+        if self._unread < MOST_UNREAD:
+            return
+        self._has_room.clear()
+        try:
+            async with asyncio.timeout(STUCK_SECONDS):
+                await self._has_room.wait()
+        except TimeoutError:
+            self.reset()
+
+    def close(self) -> None:
+        """Without a word to the peer: it has reset the stream, or is gone."""
+        self.was_reset = self.was_reset or not (self.is_ended and self.is_finished)
+        self.is_ended = self.is_finished = True
+        self._empty()
+        self._closed.set()
+
+    def _empty(self) -> None:
+        self._pieces.clear()
+        self._unread = 0
+        self._arrived.set()
+        self._has_room.set()
+
+
+class SpdyConnection:
+    """`accept` is called with each new stream, which has been replied to."""
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, accept: Callable[[SpdyStream], None]
+    ) -> None:
+        self._reader, self._writer, self._accept = reader, writer, accept
+        self._frames_in, self._frames_out = FrameReader(), FrameWriter()
+        self._streams: dict[int, SpdyStream] = {}
+        self._newest = 0
+        self._is_leaving = False
+
+    async def run(self) -> None:
+        """Until the peer is gone; every stream is closed then."""
+        try:
+            while received := await self._receive():
+                for frame in self._frames_in.feed(received):
+                    await self._take(frame)
+        except SpdyError:
+            self.post(go_away_frame(self._newest, PROTOCOL_ERROR))
+        except (OSError, TimeoutError):
+            pass  # gone without a word
+        finally:
+            for stream in tuple(self._streams.values()):
+                stream.close()
+            self._streams.clear()
+            self._writer.close()
+
+    async def send(self, frame: bytes) -> None:
+        """A frame, once the transport has room for more."""
+        self.post(frame)
+        await self._writer.drain()
+
+    def post(self, frame: bytes) -> None:
+        """A small frame, at once."""
+        if not self._writer.is_closing():
+            self._writer.write(frame)
+
+    def give_room(self, number: int, amount: int) -> None:
+        self.post(window_update_frame(number, amount) + window_update_frame(0, amount))
+
+    def forget_if_over(self, stream: SpdyStream) -> None:
+        if stream.is_ended and stream.is_finished:
+            self._streams.pop(stream.number, None)
+
+    async def _receive(self) -> bytes:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SILENT_SECONDS):
+                return await self._reader.read(CHUNK)
+        self.post(ping_frame(2))
+        async with asyncio.timeout(SILENT_SECONDS):
+            return await self._reader.read(CHUNK)
+
+    async def _take(self, frame: Frame) -> None:
+        match frame:
+            case SynStream():
+                self._open(frame)
+            case Content():
+                stream = self._streams.get(frame.stream)
+                if stream is not None:
+                    await stream.take(frame)
+                    self.forget_if_over(stream)
+            case Reset():
+                stream = self._streams.pop(frame.stream, None)
+                if stream is not None:
+                    stream.close()
+            case Ping(number) if number % 2:
+                self.post(ping_frame(number))  # theirs are odd; an even one answers ours
+            case GoAway():
+                self._is_leaving = True
+            case _:
+                pass
+
+    def _open(self, frame: SynStream) -> None:
+        number = frame.stream
+        if number % 2 == 0 or number <= self._newest:
+            self.post(reset_frame(number, PROTOCOL_ERROR))
+            return
+        self._newest = number
+        if len(self._streams) >= MOST_STREAMS or self._is_leaving:
+            self.post(reset_frame(number, REFUSED_STREAM))
+            return
+        stream = self._streams[number] = SpdyStream(self, number, frame.headers)
+        stream.is_ended = frame.is_last
+        self.post(self._frames_out.syn_reply(number))
+        self._accept(stream)

@@ -1,0 +1,80 @@
+"""The order of admission: built-in defaults, the plugged-in hook, mutating webhooks; later checks, webhooks, quota."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import msgspec
+
+from volcano.api.meta import JSON
+from volcano.embedded.apiserver.access.authorization import Authorizer
+from volcano.embedded.apiserver.admitting.escalation import check_escalation
+from volcano.embedded.apiserver.admitting.hook import CREATE, DELETE, UPDATE, Admission, AdmitEverything, Attributes
+from volcano.embedded.apiserver.admitting.limits import apply_limit_ranges, check_limit_ranges
+from volcano.embedded.apiserver.admitting.namespaces import check_deletion, check_namespace
+from volcano.embedded.apiserver.admitting.pods import default_tolerations, set_priority, set_service_account
+from volcano.embedded.apiserver.admitting.quota import QuotaLedger
+from volcano.embedded.apiserver.admitting.storage import check_one_default_priority, set_storage_class
+from volcano.embedded.apiserver.admitting.webhooks import Webhooks
+from volcano.embedded.apiserver.store.contract import Store
+
+Mutator = Callable[[Store, Attributes], None]
+
+_ON_CREATE: Final[Mapping[str, tuple[Mutator, ...]]] = {
+    "pods": (apply_limit_ranges, set_service_account, default_tolerations, set_priority),
+    "persistentvolumeclaims": (set_storage_class,),
+    "priorityclasses.scheduling.k8s.io": (check_one_default_priority,),
+}
+_CHECKS: Final[Mapping[str, tuple[Mutator, ...]]] = {
+    "pods": (check_limit_ranges,),
+    "persistentvolumeclaims": (check_limit_ranges,),
+}
+
+
+class AdmissionChain:
+    """Everything a write must pass. Reads are not admitted."""
+
+    def __init__(self, store: Store, hook: Admission | None, webhooks: Webhooks, authorizer: Authorizer) -> None:
+        self._store = store
+        self._authorizer = authorizer
+        self._hook = hook or AdmitEverything()
+        self._webhooks = webhooks
+        self.quota = QuotaLedger(store)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anyone from outside may have changed the object."""
+        return not isinstance(self._hook, AdmitEverything) or self._webhooks.any_mutating
+
+    async def admit(self, attributes: Attributes) -> tuple[JSON | None, list[str]]:
+        if attributes.phase == "mutate":
+            return await self._mutate(attributes)
+        return attributes.object, await self._validate(attributes)
+
+    async def _mutate(self, attributes: Attributes) -> tuple[JSON | None, list[str]]:
+        if attributes.operation == CREATE:
+            check_namespace(self._store, attributes)
+            if not attributes.subresource:
+                for mutate in _ON_CREATE.get(attributes.resource.qualified, ()):
+                    mutate(self._store, attributes)
+        elif attributes.operation == DELETE:
+            check_deletion(attributes)
+        obj, warnings = await self._hook.admit(attributes)
+        if self._webhooks.any_mutating:
+            attributes = msgspec.structs.replace(attributes, object=obj)
+            obj, more = await self._webhooks.mutate(attributes)
+            warnings = [*warnings, *more]
+        return obj, warnings
+
+    async def _validate(self, attributes: Attributes) -> list[str]:
+        if attributes.operation in (CREATE, UPDATE) and not attributes.subresource:
+            for check in _CHECKS.get(attributes.resource.qualified, ()):
+                check(self._store, attributes)
+            check_escalation(self._authorizer, attributes)
+        _, warnings = await self._hook.admit(attributes)
+        if self._webhooks.any_validating:
+            warnings = [*warnings, *await self._webhooks.validate(attributes)]
+        if attributes.operation == CREATE and not attributes.subresource:
+            self.quota.check(attributes)
+        return warnings

@@ -1,0 +1,267 @@
+"""Mutating and ValidatingWebhookConfigurations, called over HTTPS as Kubernetes does.
+
+Order by configuration name, rules, selectors, match conditions (CEL, where the optional library is installed),
+timeouts, failure policies, JSON patches, and one more round for webhooks that ask to be called again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import copy
+import ssl
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from volcano.api.errors import ApiError, BadRequest, InternalError, ServiceUnavailable, error_from
+from volcano.api.meta import JSON
+from volcano.api.selectors import SelectorError, selector_from
+from volcano.embedded.apiserver.admitting.hook import DELETE, Attributes
+from volcano.embedded.apiserver.admitting.match_conditions import conditions_hold
+from volcano.embedded.apiserver.admitting.webhook_rules import rules_match
+from volcano.embedded.apiserver.store.contract import ObjectKey, Store
+from volcano.embedded.apiserver.wire.outbound import Outbound
+from volcano.machinery.ids import Ids
+from volcano.machinery.patch import PatchError, json_patch
+
+GROUP: Final = "admissionregistration.k8s.io"
+MUTATING: Final = f"mutatingwebhookconfigurations.{GROUP}"
+VALIDATING: Final = f"validatingwebhookconfigurations.{GROUP}"
+DEFAULT_SECONDS: Final = 10
+LONGEST_SECONDS: Final = 30
+_EXEMPT: Final = frozenset((MUTATING, VALIDATING))
+
+
+class Webhooks:
+    def __init__(self, store: Store, outbound: Outbound, ids: Ids) -> None:
+        self._store = store
+        self._outbound = outbound
+        self._ids = ids
+        self._contexts: dict[str, ssl.SSLContext] = {}
+
+    @property
+    def any_mutating(self) -> bool:
+        return self._store.count(MUTATING) > 0
+
+    @property
+    def any_validating(self) -> bool:
+        return self._store.count(VALIDATING) > 0
+
+    async def mutate(self, attributes: Attributes) -> tuple[JSON | None, list[str]]:
+        """All matching webhooks one after the other, each seeing what the ones before it made."""
+        warnings: list[str] = []
+        called: list[tuple[JSON, JSON | None]] = []
+        for webhook in self._matching(MUTATING, attributes):
+            before = copy.deepcopy(attributes.object)
+            attributes = await self._mutate_once(webhook, attributes, warnings)
+            called.append((webhook, attributes.object))
+            if attributes.object != before:
+                attributes = await self._again(called[:-1], attributes, warnings)
+        return attributes.object, warnings
+
+    async def _again(
+        self, called: list[tuple[JSON, JSON | None]], attributes: Attributes, warnings: list[str]
+    ) -> Attributes:
+        """Those that asked for it see the object once more if someone after them changed it."""
+        for number, (webhook, seen) in enumerate(called):
+            if (
+                webhook.get("reinvocationPolicy") == "IfNeeded"
+                and seen != attributes.object
+                and not webhook.get("_again")
+            ):
+                called[number] = ({**webhook, "_again": True}, attributes.object)
+                attributes = await self._mutate_once(webhook, attributes, warnings)
+        return attributes
+
+    async def _mutate_once(self, webhook: JSON, attributes: Attributes, warnings: list[str]) -> Attributes:
+        answer = await self._call(webhook, attributes, warnings)
+        patch = answer.get("patch") if answer else None
+        if not patch or attributes.object is None:
+            return attributes
+        try:
+            operations = msgspec.json.decode(base64.b64decode(patch))
+            changed = json_patch(attributes.object, operations)
+        except (PatchError, binascii.Error, msgspec.DecodeError, TypeError) as error:
+            raise InternalError(
+                f"failed calling webhook {_name(webhook)}: the patch cannot be applied: {error}"
+            ) from error
+        return msgspec.structs.replace(attributes, object=changed)
+
+    async def validate(self, attributes: Attributes) -> list[str]:
+        """All matching webhooks side by side; the first refusal counts."""
+        warnings: list[str] = []
+        matching = list(self._matching(VALIDATING, attributes))
+        calls = (self._call(webhook, attributes, warnings) for webhook in matching)
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+        return warnings
+
+    def _matching(self, resource: str, attributes: Attributes) -> Iterator[JSON]:
+        if attributes.resource.qualified in _EXEMPT:
+            return
+        for stored in self._store.scan(resource):
+            configuration: JSON = msgspec.json.decode(stored.raw)
+            for webhook in configuration.get("webhooks") or []:
+                if isinstance(webhook, dict) and self._matches(webhook, attributes):
+                    yield webhook
+
+    def _matches(self, webhook: JSON, attributes: Attributes) -> bool:
+        if not rules_match(webhook.get("rules") or [], attributes):
+            return False
+        try:
+            if not _selects_object(webhook.get("objectSelector"), attributes):
+                return False
+            if not self._selects_namespace(webhook.get("namespaceSelector"), attributes):
+                return False
+        except (SelectorError, msgspec.ValidationError) as error:
+            raise InternalError(f"webhook {_name(webhook)} has a bad selector: {error}") from error
+        conditions = webhook.get("matchConditions") or []
+        return not conditions or conditions_hold(conditions, attributes, webhook)
+
+    def _selects_namespace(self, selector: Any, attributes: Attributes) -> bool:
+        if not selector:
+            return True
+        row = attributes.resource
+        if row.qualified == "namespaces":
+            labels = ((attributes.object or attributes.old or {}).get("metadata") or {}).get("labels") or {}
+            return selector_from(selector).matches(labels)
+        if not row.namespaced:
+            return True
+        stored = self._store.find(ObjectKey("namespaces", "", attributes.namespace))
+        labels = (msgspec.json.decode(stored.raw)["metadata"].get("labels") or {}) if stored else {}
+        return selector_from(selector).matches(labels)
+
+    async def _call(self, webhook: JSON, attributes: Attributes, warnings: list[str]) -> JSON | None:
+        """The webhook's answer; None when it could not be had and its policy is to ignore that."""
+        if attributes.dry_run and webhook.get("sideEffects") not in ("None", "NoneOnDryRun"):
+            raise BadRequest(f"admission webhook {_name(webhook)} does not support dry run")
+        review = _review(attributes, self._ids.uid())
+        seconds = max(1, min(int(webhook.get("timeoutSeconds") or DEFAULT_SECONDS), LONGEST_SECONDS))
+        try:
+            async with asyncio.timeout(seconds):
+                answer = await self._post(webhook, review, seconds)
+        except (ServiceUnavailable, TimeoutError, _BadAnswer) as error:
+            if webhook.get("failurePolicy", "Fail") == "Ignore":
+                return None
+            why = "context deadline exceeded" if isinstance(error, TimeoutError) else str(error)
+            raise InternalError(f"Internal error occurred: failed calling webhook {_name(webhook)}: {why}") from error
+        warnings += [str(text) for text in answer.get("warnings") or [] if isinstance(text, str)]
+        if not answer.get("allowed"):
+            raise _refusal(webhook, answer)
+        return answer
+
+    async def _post(self, webhook: JSON, review: JSON, seconds: int) -> JSON:
+        config = webhook.get("clientConfig") or {}
+        url = config.get("url") or self._service_url(config.get("service") or {})
+        response = await self._outbound.fetch(
+            "POST",
+            url,
+            headers={"content-type": "application/json", "accept": "application/json"},
+            body=msgspec.json.encode(review),
+            query=[("timeout", f"{seconds}s")],
+            context=self._context(config.get("caBundle") or ""),
+            seconds=float(seconds),
+        )
+        if not 200 <= response.status < 300:
+            raise _BadAnswer(f"the server answered {response.status}")
+        try:
+            answer = msgspec.json.decode(response.body)
+            found: JSON = answer["response"]
+        except (msgspec.DecodeError, KeyError, TypeError):
+            raise _BadAnswer("the answer is no AdmissionReview") from None
+        if not isinstance(found, dict) or found.get("uid") != review["request"]["uid"]:
+            raise _BadAnswer("the answer's uid is not the request's")
+        return found
+
+    def _service_url(self, service: Mapping[str, Any]) -> str:
+        """The first ready endpoint of the service a webhook names."""
+        namespace, name = str(service.get("namespace")), str(service.get("name"))
+        port, path = int(service.get("port") or 443), str(service.get("path") or "/")
+        stored = self._store.find(ObjectKey("endpoints", namespace, name))
+        found = self._store.find(ObjectKey("services", namespace, name))
+        if stored is None or found is None:
+            raise ServiceUnavailable(f'service "{name}" not found')
+        ports = (msgspec.json.decode(found.raw).get("spec") or {}).get("ports") or []
+        wanted = next((p.get("name") or "" for p in ports if p.get("port") == port), None)
+        for subset in msgspec.json.decode(stored.raw).get("subsets") or []:
+            for offered in subset.get("ports") or []:
+                if subset.get("addresses") and (offered.get("name") or "") == (wanted or ""):
+                    return f"https://{subset['addresses'][0]['ip']}:{offered['port']}/{path.lstrip('/')}"
+        raise ServiceUnavailable(f'no endpoints available for service "{name}"')
+
+    def _context(self, bundle: str) -> ssl.SSLContext:
+        context = self._contexts.get(bundle)
+        if context is None:
+            try:
+                pem = base64.b64decode(bundle).decode() if bundle else None
+                context = ssl.create_default_context(cadata=pem)
+            except (ssl.SSLError, binascii.Error, UnicodeDecodeError) as error:
+                raise _BadAnswer(f"the caBundle cannot be read: {error}") from error
+            if len(self._contexts) > 64:
+                self._contexts.clear()
+            self._contexts[bundle] = context
+        return context
+
+
+class _BadAnswer(Exception):
+    """The webhook answered, but not with an admission review."""
+
+
+def _name(webhook: JSON) -> str:
+    return f'"{webhook.get("name", "")}"'
+
+
+def _selects_object(selector: Any, attributes: Attributes) -> bool:
+    if not selector:
+        return True
+    wanted = selector_from(selector)
+    candidates = [attributes.object, attributes.old]
+    return any(
+        wanted.matches((candidate.get("metadata") or {}).get("labels") or {}) for candidate in candidates if candidate
+    )
+
+
+def _review(attributes: Attributes, uid: str) -> JSON:
+    row = attributes.resource
+    kind = {"group": row.group, "version": row.version, "kind": row.kind}
+    resource = {"group": row.group, "version": row.version, "resource": row.plural}
+    request: JSON = {
+        "uid": uid,
+        "kind": kind,
+        "resource": resource,
+        "requestKind": kind,
+        "requestResource": resource,
+        "name": attributes.name,
+        "operation": attributes.operation,
+        "userInfo": {
+            "username": attributes.user.name,
+            "groups": list(attributes.user.groups),
+            **({"uid": attributes.user.uid} if attributes.user.uid else {}),
+        },
+        "object": None if attributes.operation == DELETE else attributes.object,
+        "oldObject": attributes.old,
+        "dryRun": attributes.dry_run,
+        "options": attributes.options or None,
+    }
+    if attributes.namespace:
+        request["namespace"] = attributes.namespace
+    if attributes.subresource:
+        request["subResource"] = request["requestSubResource"] = attributes.subresource
+    return {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
+
+
+def _refusal(webhook: JSON, answer: JSON) -> ApiError:
+    status = answer.get("status")
+    status = status if isinstance(status, dict) else {}
+    message = status.get("message") or status.get("reason")
+    text = f"admission webhook {_name(webhook)} denied the request"
+    text += f": {message}" if message else " without explanation"
+    code = status.get("code")
+    if not isinstance(code, int) or not 400 <= code < 600:
+        code = 400  # as Kubernetes does: a refusal without a code is the request's fault
+    return error_from(code, {**status, "kind": "Status", "message": text})

@@ -1,0 +1,1 @@
+"""What the server knows of built-in kinds: defaults, validation, addresses, managed fields."""

@@ -1,0 +1,1 @@
+"""Pages beside the resources: discovery, OpenAPI, health, metrics, version, access reviews."""

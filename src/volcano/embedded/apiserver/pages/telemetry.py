@@ -1,0 +1,64 @@
+"""The server's own metrics, under the names Kubernetes' API server uses, and the /metrics page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from volcano.embedded.apiserver.registry.watch_hub import WatchHub
+from volcano.embedded.apiserver.store.contract import Store
+from volcano.embedded.apiserver.wire.requests import Target
+
+_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+class Telemetry:
+    def __init__(self, store: Store, hub: WatchHub, registry: CollectorRegistry | None = None) -> None:
+        self.registry = registry or CollectorRegistry()
+        labels = ("verb", "group", "version", "resource", "subresource", "code")
+        self._requests = Counter(
+            "apiserver_request_total",
+            "Requests answered, by what they asked and the code.",
+            labels,
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "apiserver_request_duration_seconds", "How long answering took; watches are not counted.",
+            ("verb", "group", "resource"), buckets=_SECONDS, registry=self.registry,
+        )  # fmt: skip
+        self.in_flight = Gauge(
+            "apiserver_current_inflight_requests", "Requests being answered.", ("request_kind",), registry=self.registry
+        )
+        self.registry.register(_StoreCollector(store, hub))
+
+    def observe(self, target: Target | None, code: int, seconds: float) -> None:
+        if target is None:
+            self._requests.labels("GET", "", "", "", "", str(code)).inc()
+            return
+        verb = target.verb.upper()
+        self._requests.labels(verb, target.group, target.version, target.resource, target.subresource, str(code)).inc()
+        if verb != "WATCH":
+            self._seconds.labels(verb, target.group, target.resource).observe(seconds)
+
+    def page(self) -> bytes:
+        return generate_latest(self.registry)
+
+
+class _StoreCollector(Collector):
+    """Read when scraped: how many objects there are, the newest revision, the watches."""
+
+    def __init__(self, store: Store, hub: WatchHub) -> None:
+        self._store = store
+        self._hub = hub
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        objects = GaugeMetricFamily("apiserver_storage_objects", "Stored objects.", labels=["resource"])
+        for resource in self._store.resources():
+            objects.add_metric([resource], self._store.count(resource))
+        yield objects
+        yield GaugeMetricFamily("apiserver_storage_revision", "The newest revision.", value=self._store.revision)
+        yield GaugeMetricFamily("apiserver_longrunning_requests", "Watches open.", value=self._hub.watchers)

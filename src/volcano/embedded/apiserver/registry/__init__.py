@@ -1,0 +1,1 @@
+"""Which resources are served, and finding and watching their objects."""

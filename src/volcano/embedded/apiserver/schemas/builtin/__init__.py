@@ -1,0 +1,1 @@
+"""Kubernetes' own kinds: strict decoding and defaults."""

@@ -1,0 +1,1 @@
+"""Validation rules in CEL: the evaluator and the functions Kubernetes adds to it."""

@@ -1,0 +1,1 @@
+"""The revisioned log of objects: the contract, in memory, and in SQLite."""

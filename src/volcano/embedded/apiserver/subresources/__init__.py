@@ -1,0 +1,1 @@
+"""What is below an object: status, scale, eviction, log, proxy and their like."""

@@ -1,0 +1,69 @@
+"""The Service `kubernetes` in the namespace default: the API server itself, with its endpoint kept true.
+
+Written through the front door as system:admin, when the server knows where it listens.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from typing import Final
+
+import msgspec
+
+from volcano.api.errors import ApiError, error_from
+from volcano.api.meta import JSON
+from volcano.embedded.apiserver.kinds.service_addresses import NETWORK
+from volcano.embedded.apiserver.upkeep.bootstrap import ADMIN, ensure
+from volcano.machinery.transport import Handler, Request
+
+log = logging.getLogger(__name__)
+NAME: Final = "kubernetes"
+PORT: Final = 443
+_CORE: Final = "/api/v1/namespaces/default"
+_SLICES: Final = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+
+
+async def publish(handle: Handler, host: str, port: int) -> None:
+    """Make the Service, unless it is there, and say where it leads now. Nothing else depends on it."""
+    try:
+        await ensure(handle, f"{_CORE}/services", _service(port), replaces_spec=True)
+        await _put(handle, f"{_CORE}/endpoints", _endpoints(host, port))
+        await _put(handle, _SLICES, _slice(host, port))
+    except ApiError as error:
+        log.warning("the Service kubernetes cannot be kept: %s", error)
+
+
+def _service(port: int) -> JSON:
+    labels = {"component": "apiserver", "provider": "kubernetes"}
+    ports = [{"name": "https", "port": PORT, "protocol": "TCP", "targetPort": port}]
+    return {
+        "metadata": {"name": NAME, "namespace": "default", "labels": labels},
+        "spec": {"type": "ClusterIP", "clusterIP": str(NETWORK[1]), "sessionAffinity": "None", "ports": ports},
+    }
+
+
+def _endpoints(host: str, port: int) -> JSON:
+    labels = {"endpointslice.kubernetes.io/skip-mirror": "true"}
+    subset = {"addresses": [{"ip": host}], "ports": [{"name": "https", "port": port, "protocol": "TCP"}]}
+    return {"metadata": {"name": NAME, "namespace": "default", "labels": labels}, "subsets": [subset]}
+
+
+def _slice(host: str, port: int) -> JSON:
+    return {
+        "metadata": {"name": NAME, "namespace": "default", "labels": {"kubernetes.io/service-name": NAME}},
+        "addressType": f"IPv{ipaddress.ip_address(host).version}",
+        "endpoints": [{"addresses": [host], "conditions": {"ready": True}}],
+        "ports": [{"name": "https", "port": port, "protocol": "TCP"}],
+    }
+
+
+async def _put(handle: Handler, path: str, wanted: JSON) -> None:
+    """Created, or changed where it says something else: the port may be another one than last time."""
+    await ensure(handle, path, wanted)
+    headers = {"content-type": "application/merge-patch+json", "user-agent": "volcano-apiserver"}
+    changes = {name: value for name, value in wanted.items() if name not in ("metadata", "addressType")}
+    patch = Request("PATCH", f"{path}/{NAME}", headers=headers, body=msgspec.json.encode(changes), user=ADMIN)
+    answer = await handle(patch)
+    if answer.status != 200:
+        raise error_from(answer.status, msgspec.json.decode(answer.body))

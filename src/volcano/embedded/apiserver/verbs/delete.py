@@ -1,0 +1,230 @@
+"""delete and deletecollection: preconditions, finalizers, propagation, and a pod's time to end."""
+
+from __future__ import annotations
+
+import copy
+from datetime import timedelta
+from typing import Any, Final
+
+import msgspec
+
+from volcano.api.errors import BadRequest, Conflict, FieldError, Invalid
+from volcano.api.meta import JSON
+from volcano.embedded.apiserver.admitting.hook import DELETE, Attributes
+from volcano.embedded.apiserver.calls import Call, decode_request_kind
+from volcano.embedded.apiserver.registry.conversion import from_storage
+from volcano.embedded.apiserver.registry.selection import selection_from
+from volcano.embedded.apiserver.store.contract import Stale, Stored
+from volcano.embedded.apiserver.verbs.writing import ATTEMPTS, MODIFIED_MESSAGE, commit, remove
+from volcano.embedded.apiserver.wire.representation import reply, success
+from volcano.embedded.apiserver.wire.requests import dry_run, invalid_option, number
+from volcano.machinery.transport import Request, Response
+
+POLICIES: Final = ("Background", "Foreground", "Orphan")
+FOREGROUND: Final = "foregroundDeletion"
+ORPHAN: Final = "orphan"
+
+
+class DeleteOptions(msgspec.Struct, frozen=True):
+    grace_seconds: int | None = None
+    policy: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    dry_run: bool = False
+
+
+def delete_options(call: Call) -> DeleteOptions:
+    """From the body, or else from the query."""
+    body = decode_request_kind(call.request, "v1", "DeleteOptions") if call.request.body.strip() else {}
+    return delete_options_from(body, call.request)
+
+
+def delete_options_from(body: JSON, request: Request) -> DeleteOptions:
+    grace: Any = body.get("gracePeriodSeconds", number(request, "gracePeriodSeconds"))
+    if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool)):
+        raise BadRequest("DeleteOptions: gracePeriodSeconds must be an integer")
+    policy = body.get("propagationPolicy") or request.param("propagationPolicy")
+    orphans = body.get("orphanDependents")
+    if orphans is not None and policy:
+        raise _invalid(
+            "propagationPolicy",
+            f'Invalid value: "{policy}": orphanDependents and deletionPropagation cannot be both set',
+        )
+    if orphans is not None:
+        policy = "Orphan" if orphans else "Background"
+    if policy and policy not in POLICIES:
+        message = f'Unsupported value: "{policy}": supported values: "Foreground", "Background", "Orphan", "nil"'
+        raise invalid_option("DeleteOptions", "propagationPolicy", message)
+    preconditions = body.get("preconditions") or {}
+    if not isinstance(preconditions, dict):
+        raise BadRequest("DeleteOptions: preconditions must be an object")
+    asked = body.get("dryRun") or request.params("dryRun")
+    if not isinstance(asked, list) or not all(isinstance(value, str) for value in asked):
+        raise BadRequest("DeleteOptions: dryRun must be a list of strings")
+    return DeleteOptions(
+        None if grace is None else max(0, min(grace, 2**31)),
+        str(policy or ""),
+        str(preconditions.get("uid") or ""),
+        str(preconditions.get("resourceVersion") or ""),
+        dry_run(asked),
+    )
+
+
+def _invalid(path: str, message: str) -> Invalid:
+    return Invalid.of("DeleteOptions", "", [FieldError(path, message)], "meta.k8s.io")
+
+
+async def delete(call: Call) -> Response:
+    options = delete_options(call)
+    stored, obj, is_gone = await delete_object(call, options)
+    row = call.served.type
+    if is_gone and row.qualified not in ("pods", "namespaces") and not call.served.is_custom:
+        details = {"name": stored.key.name, "kind": row.plural, "uid": obj["metadata"].get("uid", "")}
+        return reply(success(details | ({"group": row.group} if row.group else {})), 200, call.warnings)
+    if is_gone and call.served.is_custom:
+        details = {
+            "name": stored.key.name,
+            "kind": row.plural,
+            "uid": obj["metadata"].get("uid", ""),
+            "group": row.group,
+        }
+        return reply(success(details), 200, call.warnings)
+    return reply(call.shown().of(stored.raw), 200, call.warnings)
+
+
+async def delete_object(call: Call, options: DeleteOptions) -> tuple[Stored, JSON, bool]:
+    """Mark the object as being deleted, or take it away at once if nothing holds it; true when it is gone."""
+    for _ in range(ATTEMPTS):
+        stored = call.found()
+        obj: JSON = from_storage(call.served, msgspec.json.decode(stored.raw))
+        _check_preconditions(call, obj, options)
+        await _admit(call, obj, options)
+        try:
+            return await _delete_once(call, stored, obj, options)
+        except Stale:
+            continue
+    row = call.served.type
+    raise Conflict.of(row.plural, call.target.name, MODIFIED_MESSAGE, row.group)
+
+
+async def _delete_once(call: Call, stored: Stored, obj: JSON, options: DeleteOptions) -> tuple[Stored, JSON, bool]:
+    grace = grace_seconds(call, obj, options)
+    marked = copy.deepcopy(obj)
+    _set_finalizers(marked, options.policy)
+    held = bool(marked["metadata"].get("finalizers")) or _is_namespace(call, marked)
+    if not held and not grace:
+        if call.served.type.qualified == "pods":
+            marked["metadata"]["deletionTimestamp"] = (
+                marked["metadata"].get("deletionTimestamp") or call.backend.timestamp()
+            )
+            marked["metadata"]["deletionGracePeriodSeconds"] = 0
+        gone, _ = await remove(call, stored, marked, dry_run=options.dry_run)
+        return gone, marked, True
+    _mark(call, marked, grace)
+    if marked == obj:
+        return stored, obj, False
+    if not obj["metadata"].get("deletionTimestamp") and call.served.has_generation:
+        marked["metadata"]["generation"] = (obj["metadata"].get("generation") or 0) + 1
+    kept, _ = await commit(call, stored.key, marked, expected=stored.revision, dry_run=options.dry_run)
+    return kept, marked, False
+
+
+def grace_seconds(call: Call, obj: JSON, options: DeleteOptions) -> int:
+    """How long a pod may take to end. Only pods on a node need time; a deletion under way can only be shortened."""
+    if call.served.type.qualified != "pods":
+        return 0
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    if not spec.get("nodeName") or status.get("phase") in ("Succeeded", "Failed"):
+        return 0
+    grace = options.grace_seconds
+    if grace is None:
+        grace = spec.get("terminationGracePeriodSeconds", 30)
+    metadata = obj["metadata"]
+    if metadata.get("deletionTimestamp"):
+        grace = (
+            min(grace, metadata.get("deletionGracePeriodSeconds") or 0)
+            if options.grace_seconds is not None
+            else (metadata.get("deletionGracePeriodSeconds") or 0)
+        )
+        if grace == 0 and options.grace_seconds is None:
+            return 1 if metadata.get("deletionGracePeriodSeconds") else 0
+    return int(grace)
+
+
+def _is_namespace(call: Call, obj: JSON) -> bool:
+    return call.served.type.qualified == "namespaces" and bool((obj.get("spec") or {}).get("finalizers"))
+
+
+def _set_finalizers(obj: JSON, policy: str) -> None:
+    finalizers = [f for f in obj["metadata"].get("finalizers") or [] if f not in (FOREGROUND, ORPHAN)]
+    had = [f for f in obj["metadata"].get("finalizers") or [] if f in (FOREGROUND, ORPHAN)]
+    if policy == "Foreground":
+        finalizers.append(FOREGROUND)
+    elif policy == "Orphan":
+        finalizers.append(ORPHAN)
+    elif not policy:
+        finalizers += had
+    if finalizers:
+        obj["metadata"]["finalizers"] = finalizers
+    else:
+        obj["metadata"].pop("finalizers", None)
+
+
+def _mark(call: Call, obj: JSON, grace: int) -> None:
+    metadata = obj["metadata"]
+    was_marked = bool(metadata.get("deletionTimestamp"))
+    if not was_marked or grace < (metadata.get("deletionGracePeriodSeconds") or 0):
+        moment = call.backend.clock.now() + timedelta(seconds=grace)
+        metadata["deletionTimestamp"] = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+        metadata["deletionGracePeriodSeconds"] = grace
+    if call.served.type.qualified == "namespaces":
+        obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
+
+
+def _check_preconditions(call: Call, obj: JSON, options: DeleteOptions) -> None:
+    row, metadata = call.served.type, obj["metadata"]
+    if options.uid and options.uid != metadata["uid"]:
+        why = (
+            f"the UID in the precondition ({options.uid}) does not match the UID in record ({metadata['uid']}). "
+            "The object might have been deleted and then recreated"
+        )
+        raise Conflict.of(row.kind, call.target.name, why, row.group)
+    if options.resource_version and options.resource_version != metadata["resourceVersion"]:
+        why = (
+            f"Precondition failed: ResourceVersion in precondition: {options.resource_version}, "
+            f"ResourceVersion in object meta: {metadata['resourceVersion']}"
+        )
+        raise Conflict.of(row.plural, call.target.name, why, row.group)
+
+
+async def _admit(call: Call, obj: JSON, options: DeleteOptions) -> None:
+    attributes = Attributes(
+        operation=DELETE,
+        resource=call.served.type,
+        name=obj["metadata"]["name"],
+        namespace=obj["metadata"].get("namespace", ""),
+        object=None,
+        old=obj,
+        user=call.user,
+        dry_run=options.dry_run,
+    )
+    for phase in ("mutate", "validate"):
+        _, warnings = await call.backend.admission.admit(msgspec.structs.replace(attributes, phase=phase))
+        call.warnings += [warning for warning in warnings if warning not in call.warnings]
+
+
+async def delete_collection(call: Call) -> Response:
+    """Every object of the selection, each by the rules of delete."""
+    options = delete_options(call)
+    namespace = call.target.namespace if call.served.type.namespaced else ""
+    selection = selection_from(call.request, call.served, namespace=namespace)
+    store = call.backend.store
+    matching = [s for s in store.scan(call.served.storage, namespace) if selection.matches(s)]
+    limit = number(call.request, "limit") or len(matching)
+    for stored in matching[:limit]:
+        target = msgspec.structs.replace(call.target, name=stored.key.name, namespace=stored.key.namespace)
+        one = Call(call.backend, call.request, target, call.served, call.user, call.warnings)
+        if store.find(stored.key) is not None:
+            await delete_object(one, options)
+    metadata = {"resourceVersion": str(store.revision)}
+    return reply(call.shown().list_of(matching[:limit], metadata), 200, call.warnings)

@@ -1,0 +1,52 @@
+"""update: replace an object (or its status) by what the client sends, if it saw the latest."""
+
+from __future__ import annotations
+
+from volcano.api.errors import BadRequest, FieldError, Invalid, MethodNotAllowed
+from volcano.api.meta import JSON
+from volcano.embedded.apiserver.calls import Call, decode_body
+from volcano.embedded.apiserver.kinds.shaping import duplicates_in
+from volcano.embedded.apiserver.verbs.writing import check_kind, update_object
+from volcano.embedded.apiserver.wire.representation import reply
+from volcano.embedded.apiserver.wire.requests import write_options
+from volcano.machinery.transport import Response
+
+
+async def update(call: Call) -> Response:
+    if not call.target.name:
+        raise MethodNotAllowed("the server does not allow this method on the requested resource")
+    options = write_options(call.request)
+    given = given_object(call)
+    name = given["metadata"].get("name") or call.target.name
+    if name != call.target.name:
+        raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({call.target.name})")
+    insists = bool(given["metadata"].get("resourceVersion"))
+    if not insists and call.served.is_custom and not call.target.subresource:
+        row = call.served.type
+        raise Invalid.of(
+            row.plural,
+            call.target.name,
+            [FieldError("metadata.resourceVersion", "Invalid value: 0: must be specified for an update")],
+            row.group,
+        )
+
+    def replace(_: JSON) -> JSON:
+        return given_object(call)
+
+    stored, _ = await update_object(
+        call,
+        replace,
+        options,
+        subresource=call.target.subresource,
+        insists=insists,
+        duplicates=duplicates_in(call.request.body, given, mode=options.field_validation),
+    )
+    return reply(call.shown().of(stored.raw), 200, call.warnings)
+
+
+def given_object(call: Call) -> JSON:
+    """The object in the body; decoded anew each time, since it is changed on its way."""
+    given = decode_body(call.request)
+    if call.target.subresource != "scale":
+        check_kind(call, given)
+    return given

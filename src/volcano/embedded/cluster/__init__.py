@@ -1,0 +1,25 @@
+"""What a Kubernetes would do itself, for the embedded system; each controller a pure decision like all others."""
+
+from volcano.embedded.cluster.disruption import DisruptionController
+from volcano.embedded.cluster.endpoints import EndpointsController
+from volcano.embedded.cluster.namespaces import NamespaceController, RootCertificateController, ServiceAccountController
+from volcano.embedded.cluster.node_health import NodeHealthController
+from volcano.embedded.cluster.owners import OwnerGarbageController
+from volcano.embedded.cluster.pod_garbage import PodGarbageController
+from volcano.embedded.cluster.quotas import ResourceQuotaController
+from volcano.embedded.cluster.taint_eviction import TaintEvictionController
+from volcano.embedded.cluster.volumes import VolumeBinderController
+
+__all__ = [
+    "DisruptionController",
+    "EndpointsController",
+    "NamespaceController",
+    "NodeHealthController",
+    "OwnerGarbageController",
+    "PodGarbageController",
+    "ResourceQuotaController",
+    "RootCertificateController",
+    "ServiceAccountController",
+    "TaintEvictionController",
+    "VolumeBinderController",
+]

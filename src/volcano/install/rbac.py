@@ -1,0 +1,171 @@
+"""Who may do what: the rights of each component, no more than it uses, and roles for users.
+
+The tables are the reference; the tests run every component with exactly these rights on a real API server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from volcano.admission.chain import WEBHOOKS
+from volcano.admission.webhook.registration import configuration_name
+from volcano.api.meta import JSON
+from volcano.install.values import Part, Values
+
+GROUP: Final = "rbac.authorization.k8s.io"
+FOLLOW: Final = "list watch"
+
+Rules = tuple[tuple[str, str, str], ...]
+"""Group, resources, verbs; words separated by blanks."""
+
+SCHEDULER: Final[Rules] = (
+    ("", "pods", f"{FOLLOW} patch delete"),
+    ("", "pods/status", "patch"),
+    ("", "pods/binding", "create"),
+    ("", "events", "create patch"),
+    ("", "nodes namespaces services replicationcontrollers resourcequotas", FOLLOW),
+    ("", "persistentvolumeclaims persistentvolumes", f"{FOLLOW} patch"),
+    ("apps", "replicasets statefulsets", FOLLOW),
+    ("storage.k8s.io", "storageclasses csinodes", FOLLOW),
+    ("policy", "poddisruptionbudgets", FOLLOW),
+    ("scheduling.k8s.io", "priorityclasses", FOLLOW),
+    ("resource.k8s.io", "resourceclaims deviceclasses resourceslices", FOLLOW),
+    ("scheduling.volcano.sh", "queues", f"{FOLLOW} create"),
+    ("scheduling.volcano.sh", "queues/status", "patch"),
+    ("scheduling.volcano.sh", "podgroups", f"{FOLLOW} patch"),
+    ("nodeinfo.volcano.sh", "numatopologies", FOLLOW),
+    ("topology.volcano.sh", "hypernodes", FOLLOW),
+    ("shard.volcano.sh", "nodeshards", FOLLOW),
+    ("shard.volcano.sh", "nodeshards/status", "patch"),
+)
+CONTROLLERS: Final[Rules] = (
+    ("batch.volcano.sh", "jobs", f"get {FOLLOW} create patch delete"),
+    ("batch.volcano.sh", "cronjobs", FOLLOW),
+    ("batch.volcano.sh", "jobs/status cronjobs/status", "patch"),
+    ("batch.volcano.sh", "jobs/finalizers cronjobs/finalizers", "update"),
+    ("bus.volcano.sh", "commands", f"{FOLLOW} delete"),
+    ("flow.volcano.sh", "jobflows jobtemplates", FOLLOW),
+    ("flow.volcano.sh", "jobflows/status jobtemplates/status", "patch"),
+    ("flow.volcano.sh", "jobflows/finalizers", "update"),
+    ("scheduling.volcano.sh", "podgroups", f"{FOLLOW} create patch delete"),
+    ("scheduling.volcano.sh", "queues", f"{FOLLOW} patch"),
+    ("scheduling.volcano.sh", "queues/status", "patch"),
+    ("topology.volcano.sh", "hypernodes", f"{FOLLOW} create patch delete"),
+    ("topology.volcano.sh", "hypernodes/status", "patch"),
+    ("config.volcano.sh", "colocationconfigurations", FOLLOW),
+    ("scheduling.k8s.io", "priorityclasses", FOLLOW),
+    ("", "pods", f"{FOLLOW} create patch delete"),
+    ("", "pods/finalizers", "update"),
+    ("", "events", "create patch"),
+    ("", "nodes", FOLLOW),
+    ("", "persistentvolumeclaims", f"{FOLLOW} create"),
+    ("", "services", f"{FOLLOW} create delete"),
+    ("", "configmaps", f"{FOLLOW} create patch delete"),
+    ("", "secrets", "get create delete"),
+    ("apps", "replicasets statefulsets", FOLLOW),
+    ("apps", "daemonsets", "get"),
+    ("batch", "jobs", "get"),
+    ("networking.k8s.io", "networkpolicies", "create delete"),
+)
+SHARDING: Final[Rules] = (("shard.volcano.sh", "nodeshards", f"{FOLLOW} create patch delete"),)
+ADMISSION: Final[Rules] = (
+    ("scheduling.volcano.sh", "queues", FOLLOW),
+    ("", "namespaces", FOLLOW),
+)
+EDITOR: Final[Rules] = (
+    ("batch.volcano.sh", "jobs", "create get list update delete"),
+    ("bus.volcano.sh", "commands", "create get list"),
+)
+VIEWER: Final[Rules] = (("batch.volcano.sh", "jobs", "get list"),)
+SERVED: Final = tuple(webhook for webhook in WEBHOOKS if webhook.in_chart)
+"""Webhooks of an installation: those for Volcano's own kinds, so that pods start whether or not we answer."""
+WITH_WEBHOOK: Final = "admission.mode=webhook"
+
+
+def rbac_parts(values: Values) -> Iterator[Part]:
+    yield from _component("scheduler", SCHEDULER, values)
+    yield from _lease("scheduler", "volcano", values)
+    yield from _component("controllers", CONTROLLERS, values)
+    yield from _lease("controllers", "vc-controller-manager", values)
+    for body in _cluster_role("volcano-controllers-sharding", "volcano-controllers", [*_rules(SHARDING)], values):
+        yield Part("controllers-rbac", body, "controllers.sharding")
+    yield from _component("admission", ADMISSION, values, [*_rules(ADMISSION), *_registration()], WITH_WEBHOOK)
+    yield from _certificates(values)
+    for name, rules in (("vcjob-editor-role", EDITOR), ("vcjob-viewer-role", VIEWER)):
+        yield Part("user-roles", _of_cluster(name, [*_rules(rules)]), "roles.enabled")
+
+
+def _component(
+    name: str, table: Rules, values: Values, rules: list[JSON] | None = None, condition: str = ""
+) -> Iterator[Part]:
+    account = f"volcano-{name}"
+    yield Part(f"{name}-rbac", _account(account, values), condition)
+    for body in _cluster_role(account, account, rules or [*_rules(table)], values):
+        yield Part(f"{name}-rbac", body, condition)
+
+
+def _account(name: str, values: Values) -> JSON:
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": values.namespace}}
+
+
+def _rules(table: Rules) -> Iterator[JSON]:
+    for group, resources, verbs in table:
+        yield {"apiGroups": [group], "resources": resources.split(), "verbs": verbs.split()}
+
+
+def _registration() -> Iterator[JSON]:
+    """Each webhook configuration by its name: its CA is kept up to date."""
+    for kind in ("mutating", "validating"):
+        yield {
+            "apiGroups": ["admissionregistration.k8s.io"],
+            "resources": [f"{kind}webhookconfigurations"],
+            "resourceNames": [configuration_name(webhook.path) for webhook in SERVED if webhook.kind == kind],
+            "verbs": ["get", "update"],
+        }
+
+
+def _cluster_role(name: str, account: str, rules: list[JSON], values: Values) -> Iterator[JSON]:
+    yield _of_cluster(name, rules)
+    yield {
+        "apiVersion": f"{GROUP}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": values.namespace}],
+    }
+
+
+def _of_cluster(name: str, rules: list[JSON]) -> JSON:
+    return {"apiVersion": f"{GROUP}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules}
+
+
+def _role(name: str, account: str, rules: list[JSON], values: Values) -> Iterator[JSON]:
+    metadata = {"name": name, "namespace": values.namespace}
+    yield {"apiVersion": f"{GROUP}/v1", "kind": "Role", "metadata": metadata, "rules": rules}
+    yield {
+        "apiVersion": f"{GROUP}/v1",
+        "kind": "RoleBinding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": values.namespace}],
+    }
+
+
+def _lease(name: str, lease: str, values: Values) -> Iterator[Part]:
+    group = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
+    rules = [{**group, "verbs": ["create"]}, {**group, "resourceNames": [lease], "verbs": ["get", "update"]}]
+    for body in _role(f"volcano-{name}-lease", f"volcano-{name}", rules, values):
+        yield Part(f"{name}-rbac", body)
+
+
+def _certificates(values: Values) -> Iterator[Part]:
+    """The job that makes the webhook's certificate may see and write that one Secret."""
+    account = "volcano-admission-init"
+    group = {"apiGroups": [""], "resources": ["secrets"]}
+    rules = [
+        {**group, "verbs": ["create"]},
+        {**group, "resourceNames": ["volcano-admission-secret"], "verbs": ["get", "patch"]},
+    ]
+    for body in (_account(account, values), *_role(account, account, rules, values)):
+        yield Part("admission-rbac", body, WITH_WEBHOOK)

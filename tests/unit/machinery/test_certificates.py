@@ -1,0 +1,69 @@
+"""The authority: made once, certificates renewed in time, kubeconfigs that say all."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import yaml
+from cryptography import x509
+
+from volcano.machinery.certificates import Authority, kubeconfig, service_account_key
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def names(pem: bytes) -> set[str]:
+    certificate = x509.load_pem_x509_certificate(pem)
+    found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return {str(name.value) for name in found}
+
+
+def test_the_ca_is_made_once_and_kept(tmp_path: Path):
+    first, second = Authority(tmp_path, NOW), Authority(tmp_path, NOW)
+
+    assert first.pair == second.pair
+    assert (tmp_path / "ca.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_server_certificate_names_its_hosts_and_is_kept_while_good(tmp_path: Path):
+    authority = Authority(tmp_path, NOW)
+    first = authority.server_pair(["here.example"], NOW).read_bytes()
+
+    assert authority.server_pair(["here.example"], NOW).read_bytes() == first
+    assert {"here.example", "localhost", "127.0.0.1", "kubernetes.default.svc"} <= names(
+        (tmp_path / "server.crt").read_bytes()
+    )
+
+
+def test_a_certificate_is_renewed_for_another_host_and_before_it_ends(tmp_path: Path):
+    authority = Authority(tmp_path, NOW)
+    first = authority.server_pair([], NOW).read_bytes()
+    other = authority.server_pair(["new.example"], NOW).read_bytes()
+    later = authority.server_pair(["new.example"], NOW + timedelta(days=340)).read_bytes()
+
+    assert len({first, other, later}) == 3
+
+
+def test_a_client_certificate_carries_name_and_groups(tmp_path: Path):
+    pair = Authority(tmp_path, NOW).client_pair("ann", ("devs", "ops"), NOW)
+
+    subject = x509.load_pem_x509_certificate(pair.certificate).subject
+    assert [a.value for a in subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)] == ["ann"]
+    assert [a.value for a in subject.get_attributes_for_oid(x509.NameOID.ORGANIZATION_NAME)] == ["devs", "ops"]
+
+
+def test_a_kubeconfig_has_everything_inside(tmp_path: Path):
+    authority = Authority(tmp_path, NOW)
+    pair = authority.client_pair("ann", (), NOW)
+
+    config = yaml.safe_load(kubeconfig("https://127.0.0.1:1", authority.pair.certificate, pair, user="ann"))
+
+    assert config["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:1"
+    assert base64.b64decode(config["users"][0]["user"]["client-key-data"]) == pair.key
+    assert config["current-context"] == config["contexts"][0]["name"]
+
+
+def test_the_key_of_service_accounts_stays(tmp_path: Path):
+    assert service_account_key(tmp_path) == service_account_key(tmp_path)

@@ -1,0 +1,62 @@
+"""What the scheduler answers over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from volcano.app.endpoints import serving
+from volcano.app.job_expansion import expand_job
+from volcano.app.scheduler_command import SchedulerService, routes
+from volcano.machinery.client import Client
+from volcano.machinery.clock import SystemClock
+from volcano.machinery.transport import InProcess, Request, Response, User
+
+
+async def _nobody(_request: Request) -> Response:
+    return Response(404)
+
+
+@pytest.fixture
+async def service() -> SchedulerService:
+    return SchedulerService(Client(InProcess(_nobody, User("test"))), SystemClock(), expand_job=expand_job)
+
+
+@pytest.fixture
+async def address(service: SchedulerService, tmp_path: Path) -> AsyncIterator[str]:
+    async with serving("127.0.0.1:0", routes(service, str(tmp_path))) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+async def test_its_state_is_told(address: str):
+    async with aiohttp.ClientSession() as session, session.get(f"{address}/state") as response:
+        state = await response.json()
+
+    assert (state["ready"], state["turns"]) == (False, 0)
+
+
+async def test_metrics_are_shown_under_volcanos_names(address: str, service: SchedulerService):
+    service.metrics.set("queue_share", 0.5, "q")
+
+    async with aiohttp.ClientSession() as session, session.get(f"{address}/metrics") as response:
+        assert 'volcano_queue_share{queue_name="q"} 0.5' in await response.text()
+
+
+@pytest.mark.parametrize(("body", "status"), [(b"{", 400), (b"{}", 400), (b'{"pods":[{"spec":{}}]}', 200)])
+async def test_simulations_are_answered_or_refused(address: str, body: bytes, status: int):
+    async with aiohttp.ClientSession() as session, session.post(f"{address}/simulate", data=body) as response:
+        answer = await response.json(content_type=None)
+
+    assert response.status == status
+    assert ("error" in answer) == (status == 400)
+
+
+async def test_a_recording_of_the_next_cycle_can_be_asked_for(address: str, service: SchedulerService, tmp_path: Path):
+    before = service.recordings.is_due
+    async with aiohttp.ClientSession() as session, session.post(f"{address}/record") as response:
+        place = (await response.json())["directory"]
+
+    assert (before, service.recordings.is_due, place) == (False, True, str(tmp_path))
