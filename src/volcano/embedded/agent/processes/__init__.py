@@ -1,1 +1,1 @@
-"""The supervisor and the programs it forks: containers, sandboxes, logs, exec. Standard library only, its client apart."""
+"""The supervisor and the programs it forks: containers, sandboxes, logs, exec. Standard library only, but its client."""
