@@ -1,1 +1,1 @@
-"""The supervisor and the programs it forks: containers, sandboxes, logs, exec. Standard library only, but its client."""
+"""The supervisor and the programs it forks: containers, sandboxes, logs, exec. Mostly standard library only."""
