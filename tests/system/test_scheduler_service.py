@@ -49,7 +49,10 @@ class World:
         self.failing: Callable[[Request], bool] = lambda _request: False
         self.requests: list[Request] = []
         self.service = SchedulerService(
-            Client(InProcess(self._handle, User("scheduler", ("system:masters",)))), clock, settings, expand_job=expand_job
+            Client(InProcess(self._handle, User("scheduler", ("system:masters",)))),
+            clock,
+            settings,
+            expand_job=expand_job,
         )
 
     async def _handle(self, request: Request) -> Response:

@@ -14,7 +14,7 @@ from volcano.api import dag, names
 from volcano.api.batch import Job, JobVolume, TaskSpec
 from volcano.api.job_plugins import JOB_PLUGINS, parse_arguments
 from volcano.api.meta import JSON, Key
-from volcano.api.pod_validation import validate_pod_template
+from volcano.api.pods.validation import validate_pod_template
 from volcano.api.quantity import Quantity, QuantityError, parse_quantity
 from volcano.api.scheduling import Queue
 

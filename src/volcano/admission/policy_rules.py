@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from volcano.api.pod_validation.resources import COUNTED
+from volcano.api.pods.validation.resources import COUNTED
 
 
 class Rule(NamedTuple):

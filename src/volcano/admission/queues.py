@@ -28,7 +28,7 @@ from volcano.admission.review import (
 )
 from volcano.api.fields import Field
 from volcano.api.meta import JSON, Key
-from volcano.api.pod_validation.resources import check_amount
+from volcano.api.pods.validation.resources import check_amount
 from volcano.api.scheduling import Queue
 
 HIERARCHY: Final = "volcano.sh/hierarchy"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from volcano.api.pod_validation import validate_pod_annotations, validate_pod_spec, validate_pod_template
+from volcano.api.pods.validation import validate_pod_annotations, validate_pod_spec, validate_pod_template
 
 CASES = json.loads((Path(__file__).parent / "data/pod_templates.json").read_text())
 OBJECT = re.compile(r"^(\w+ value): [{\[].*?[}\]]: (?=[a-zA-Z`])")

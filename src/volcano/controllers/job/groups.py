@@ -10,7 +10,7 @@ import msgspec
 from volcano.api.batch import PARTITION_KEY, TASK_SPEC_KEY, Job, TaskSpec
 from volcano.api.core import PriorityClass
 from volcano.api.meta import JSON, Key
-from volcano.api.pod_usage import Amounts, added, amounts_of, template_usage, times, to_wire
+from volcano.api.pods.requests import Amounts, added, amounts_of, template_usage, times, to_wire
 from volcano.api.scheduling import NetworkTopology, PodGroup
 from volcano.api.scheme import resource_type
 from volcano.controllers.job.view import JobView, group_name, task_name

@@ -7,7 +7,7 @@ from typing import Final
 
 from volcano.api.core import Pod
 from volcano.api.meta import JSON, OwnerReference
-from volcano.api.pod_usage import quota_usage, times, to_wire
+from volcano.api.pods.requests import quota_usage, times, to_wire
 from volcano.api.scheduling import QUEUE_NAME_ANNOTATION
 from volcano.machinery.plan import owner_reference
 

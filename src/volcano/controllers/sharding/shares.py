@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from volcano.api.core import Node, Pod
-from volcano.api.pod_usage import amounts_of, pod_requests
+from volcano.api.pods.requests import amounts_of, pod_requests
 from volcano.controllers.sharding.settings import Policy, SchedulerShare, ShardingSettings
 
 

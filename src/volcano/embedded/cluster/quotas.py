@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from volcano.api.core import PersistentVolumeClaim, Pod, ResourceQuota, ResourceQuotaStatus
 from volcano.api.meta import Key, Quantities, Resource
 from volcano.api.partial import PartialObject
-from volcano.api.pod_usage import Amounts, added, amounts_of, pod_limits, pod_requests, quota_usage
+from volcano.api.pods.requests import Amounts, added, amounts_of, pod_limits, pod_requests, quota_usage
 from volcano.api.quantity import Quantity, parse_quantity
 from volcano.machinery.controller import Controller, Wake, Waker, self_key
 from volcano.machinery.plan import NOTHING, Later, Plan, patch_status

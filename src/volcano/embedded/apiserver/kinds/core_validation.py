@@ -19,8 +19,8 @@ from volcano.api.names import (
     percent_problems,
     qualified_name_problems,
 )
-from volcano.api.pod_validation import validate_pod_annotations, validate_pod_template
-from volcano.api.pod_validation.labels import check_label_selector
+from volcano.api.pods.validation import validate_pod_annotations, validate_pod_template
+from volcano.api.pods.validation.labels import check_label_selector
 from volcano.api.quantity import QuantityError, parse_quantity
 from volcano.api.scheme import ResourceType
 from volcano.embedded.apiserver.kinds.pod_shapes import pod_shape, shape_errors

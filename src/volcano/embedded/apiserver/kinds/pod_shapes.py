@@ -14,7 +14,7 @@ import msgspec
 from volcano.api.errors import FieldError
 from volcano.api.meta import JSON
 from volcano.api.names import dns_label_problems
-from volcano.api.pod_validation import validate_pod_spec
+from volcano.api.pods.validation import validate_pod_spec
 from volcano.api.scheme import ResourceType, find_resource_type
 from volcano.embedded.apiserver.schemas.builtin.core_defaults import apply_core_defaults
 from volcano.embedded.apiserver.schemas.builtin.strict_fields import check_types, prune_core

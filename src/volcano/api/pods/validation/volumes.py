@@ -7,16 +7,16 @@ from typing import Final
 
 from volcano.api import names
 from volcano.api.fields import Field
-from volcano.api.pod_validation.claims import check_claim_template
-from volcano.api.pod_validation.environment import FILE_FIELDS
-from volcano.api.pod_validation.paths import (
+from volcano.api.pods.validation.claims import check_claim_template
+from volcano.api.pods.validation.environment import FILE_FIELDS
+from volcano.api.pods.validation.paths import (
     check_descending,
     check_mode,
     check_needed,
     check_no_backsteps,
 )
-from volcano.api.pod_validation.projected import check_downward_file, check_key_to_path, check_sources
-from volcano.api.pod_validation.remote_volumes import REMOTE_SOURCES
+from volcano.api.pods.validation.projected import check_downward_file, check_key_to_path, check_sources
+from volcano.api.pods.validation.remote_volumes import REMOTE_SOURCES
 
 HOST_PATH_TYPES: Final = (
     "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket",

@@ -8,8 +8,8 @@ from typing import Final
 import msgspec
 
 from volcano.api.fields import Field
-from volcano.api.pod_validation.paths import check_descending
-from volcano.api.pod_validation.placement import check_tolerations
+from volcano.api.pods.validation.paths import check_descending
+from volcano.api.pods.validation.placement import check_tolerations
 
 MIRROR: Final = "kubernetes.io/config.mirror"
 TOLERATIONS: Final = "scheduler.alpha.kubernetes.io/tolerations"

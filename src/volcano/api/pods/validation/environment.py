@@ -6,7 +6,7 @@ from typing import Final
 
 from volcano.api import names
 from volcano.api.fields import Field
-from volcano.api.pod_validation.paths import check_needed, check_no_backsteps
+from volcano.api.pods.validation.paths import check_needed, check_no_backsteps
 
 ENV_FIELDS: Final = (
     "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",

@@ -6,9 +6,9 @@ from typing import Final
 
 from volcano.api import names
 from volcano.api.fields import Field
-from volcano.api.pod_validation.environment import FILE_FIELDS, check_field_ref, check_resource_ref
-from volcano.api.pod_validation.labels import check_annotations, check_label_selector
-from volcano.api.pod_validation.paths import check_mode, check_needed, check_unreserved
+from volcano.api.pods.validation.environment import FILE_FIELDS, check_field_ref, check_resource_ref
+from volcano.api.pods.validation.labels import check_annotations, check_label_selector
+from volcano.api.pods.validation.paths import check_mode, check_needed, check_unreserved
 
 KEY_TYPES: Final = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
 KINDS: Final = (

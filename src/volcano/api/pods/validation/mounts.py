@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from volcano.api.fields import Field
-from volcano.api.pod_validation.paths import check_descending
+from volcano.api.pods.validation.paths import check_descending
 
 PROPAGATIONS: Final = ("Bidirectional", "HostToContainer", "None")
 

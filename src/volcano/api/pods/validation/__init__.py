@@ -11,15 +11,15 @@ from typing import Any
 from volcano.api import names
 from volcano.api.errors import FieldError
 from volcano.api.fields import Field
-from volcano.api.pod_validation.annotations import check_known_annotations, check_profiles_agree
-from volcano.api.pod_validation.containers import Surroundings, check_containers
-from volcano.api.pod_validation.labels import check_annotations, check_labels
-from volcano.api.pod_validation.network import check_dns, check_host_names, check_host_network
-from volcano.api.pod_validation.placement import check_affinity, check_gates, check_spread, check_tolerations
-from volcano.api.pod_validation.resources import check_overhead, check_pod_requirements
-from volcano.api.pod_validation.security import check_host_users, check_pod_security
-from volcano.api.pod_validation.systems import check_system
-from volcano.api.pod_validation.volumes import check_volumes
+from volcano.api.pods.validation.annotations import check_known_annotations, check_profiles_agree
+from volcano.api.pods.validation.containers import Surroundings, check_containers
+from volcano.api.pods.validation.labels import check_annotations, check_labels
+from volcano.api.pods.validation.network import check_dns, check_host_names, check_host_network
+from volcano.api.pods.validation.placement import check_affinity, check_gates, check_spread, check_tolerations
+from volcano.api.pods.validation.resources import check_overhead, check_pod_requirements
+from volcano.api.pods.validation.security import check_host_users, check_pod_security
+from volcano.api.pods.validation.systems import check_system
+from volcano.api.pods.validation.volumes import check_volumes
 
 DEFAULT_GRACE = 30
 LARGEST_INT32 = 2**31 - 1

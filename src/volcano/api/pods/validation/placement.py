@@ -7,7 +7,7 @@ from typing import Final
 
 from volcano.api import names
 from volcano.api.fields import Field
-from volcano.api.pod_validation.labels import check_label_key, check_label_selector
+from volcano.api.pods.validation.labels import check_label_key, check_label_selector
 
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -8,7 +8,7 @@ from typing import Final
 
 from volcano.api import names
 from volcano.api.fields import Field
-from volcano.api.pod_validation.paths import check_needed
+from volcano.api.pods.validation.paths import check_needed
 
 Check = Callable[[Field], None]
 IQN: Final = re.compile(r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9.-]+)(:[^,;*&$|\s]+)")

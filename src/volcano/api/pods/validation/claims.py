@@ -6,7 +6,7 @@ from typing import Final
 
 from volcano.api import names
 from volcano.api.fields import Field
-from volcano.api.pod_validation.labels import check_annotations, check_label_selector, check_labels
+from volcano.api.pods.validation.labels import check_annotations, check_label_selector, check_labels
 
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 

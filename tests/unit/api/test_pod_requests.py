@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from volcano.api.core import PodSpec
-from volcano.api.pod_usage import added, pod_limits, pod_requests, template_usage, times, to_wire
+from volcano.api.pods.requests import added, pod_limits, pod_requests, template_usage, times, to_wire
 
 
 def spec(**fields) -> PodSpec:

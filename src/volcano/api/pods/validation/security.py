@@ -7,7 +7,7 @@ from typing import Final
 
 from volcano.api import names
 from volcano.api.fields import Field
-from volcano.api.pod_validation.paths import check_descending
+from volcano.api.pods.validation.paths import check_descending
 
 LARGEST_ID: Final = 2**31 - 1
 PROFILES: Final = ("Localhost", "RuntimeDefault", "Unconfined")

@@ -9,11 +9,11 @@ import msgspec
 
 from volcano.api import names
 from volcano.api.fields import Field
-from volcano.api.pod_validation.environment import check_env
-from volcano.api.pod_validation.mounts import check_devices, check_mounts
-from volcano.api.pod_validation.probes import check_lifecycle, check_probes
-from volcano.api.pod_validation.resources import check_container_requirements
-from volcano.api.pod_validation.security import check_container_security
+from volcano.api.pods.validation.environment import check_env
+from volcano.api.pods.validation.mounts import check_devices, check_mounts
+from volcano.api.pods.validation.probes import check_lifecycle, check_probes
+from volcano.api.pods.validation.resources import check_container_requirements
+from volcano.api.pods.validation.security import check_container_security
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 RESTARTS: Final = ("Always", "Never", "OnFailure")
