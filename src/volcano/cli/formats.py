@@ -8,6 +8,7 @@ from typing import Any
 
 from volcano.api.meta import JSON
 from volcano.api.quantity import QuantityError, parse_quantity
+from volcano.api.times import parse_timestamp
 from volcano.cli.failures import Failed
 
 NONE_FOUND = "No resources found"
@@ -20,7 +21,7 @@ def padded(values: Iterable[Any], widths: Sequence[int]) -> str:
 
 
 def parse_time(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text.replace("Z", "+00:00")) if text else None
+    return parse_timestamp(text) if text else None
 
 
 def local(moment: datetime) -> datetime:

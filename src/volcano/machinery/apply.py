@@ -27,9 +27,10 @@ from volcano.api.errors import (
 )
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType, resource_type
+from volcano.api.times import timestamp
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
-from volcano.machinery.events import EventRecorder, timestamp
+from volcano.machinery.events import EventRecorder
 from volcano.machinery.plan import (
     Bind,
     Create,

@@ -15,6 +15,7 @@ from volcano.api.core import Event
 from volcano.api.errors import ApiError, Forbidden, NotFound
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import resource_type
+from volcano.api.times import timestamp
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.pace import Pace
@@ -139,8 +140,3 @@ class EventRecorder:
             "source": {"component": self._component},
             "reportingComponent": self._component,
         }
-
-
-def timestamp(moment: datetime) -> str:
-    """RFC 3339 with whole seconds, as Kubernetes writes times."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -16,6 +16,7 @@ import msgspec
 import yaml
 
 from volcano.api.meta import JSON
+from volcano.api.times import parse_timestamp
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 EXEC_SECONDS: Final = 60
@@ -93,7 +94,7 @@ class ExecPlugin:
             return known
         status = self._run().get("status") or {}
         expires = status.get("expirationTimestamp")
-        until = datetime.fromisoformat(expires.replace("Z", "+00:00")) if expires else None
+        until = parse_timestamp(expires) if expires else None
         self._known = (str(status.get("token", "")), until)
         return self._known[0]
 

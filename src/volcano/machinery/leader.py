@@ -13,6 +13,7 @@ from volcano.api.core import Lease
 from volcano.api.errors import AlreadyExists, ApiError, Conflict, NotFound
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import resource_type
+from volcano.api.times import micro_timestamp
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 
@@ -116,8 +117,8 @@ class Election:
         return {
             "holderIdentity": self._identity,
             "leaseDurationSeconds": max(1, int(self._settings.lease_duration.total_seconds())),
-            "acquireTime": microtime(acquired),
-            "renewTime": microtime(renewed),
+            "acquireTime": micro_timestamp(acquired),
+            "renewTime": micro_timestamp(renewed),
             "leaseTransitions": transitions,
         }
 
@@ -130,7 +131,3 @@ class Election:
                 await self._client.update(LEASES, lease)
         except (ApiError, OSError, TimeoutError, asyncio.CancelledError):
             log.debug("the lease %s was not released; it runs out by itself", self._key)
-
-
-def microtime(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

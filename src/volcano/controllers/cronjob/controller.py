@@ -18,6 +18,7 @@ from volcano.api.cron_times import BadSchedule, Due, Timetable, most_recent, tim
 from volcano.api.meta import JSON, Key, Resource
 from volcano.api.scheme import resource_type
 from volcano.api.sources import CronJobSource
+from volcano.api.times import zoned_timestamp
 from volcano.controllers.cronjob.history import SCHEDULED_AT, Books, balanced, is_finished, is_owned, pruned
 from volcano.machinery.controller import Controller, Wake, Waker, self_key
 from volcano.machinery.plan import (
@@ -151,7 +152,7 @@ def job_at(cron: CronJobSource, time: datetime, zone: tzinfo) -> JSON:
     """The Job of one time of the schedule."""
     template = cron.spec.job_template
     metadata = template.get("metadata") or {}
-    stamp = time.astimezone(zone).isoformat().replace("+00:00", "Z")
+    stamp = zoned_timestamp(time, zone)
     return {
         "metadata": {
             "name": job_name(cron, time),

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 from volcano.api.kubelet import AgentPod
 from volcano.api.meta import JSON, Key
+from volcano.api.times import timestamp
 from volcano.embedded.agent.lifecycle.pod_events import (
     Command,
     Deleted,
@@ -27,7 +28,7 @@ from volcano.embedded.agent.lifecycle.pod_events import (
     Woken,
 )
 from volcano.embedded.agent.lifecycle.pod_lifecycle import Pod, begin, step
-from volcano.embedded.agent.lifecycle.pod_status import phase_of, status_of, when
+from volcano.embedded.agent.lifecycle.pod_status import phase_of, status_of
 from volcano.embedded.agent.node.node_registration import NodeRegistration
 from volcano.embedded.agent.node.settings import NodeSettings
 from volcano.embedded.agent.runtime.contract import Runtime
@@ -69,7 +70,7 @@ class PodOnNode:
         self.pod, self.record = pod, record
         self._clock, self._host_address, self._runtime = clock, host_address, runtime
         self._since = {
-            each.type: (each.status, when(each.last_transition_time))
+            each.type: (each.status, timestamp(each.last_transition_time))
             for each in pod.status.conditions
             if each.last_transition_time is not None
         }

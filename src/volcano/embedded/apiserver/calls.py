@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -14,6 +12,7 @@ import msgspec
 from volcano.api.errors import BadRequest, NotFound, UnsupportedMediaType
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType
+from volcano.api.times import timestamp
 from volcano.embedded.apiserver.access.authentication import Claims
 from volcano.embedded.apiserver.admitting.chain import AdmissionChain
 from volcano.embedded.apiserver.registry.resources import Registry, Served
@@ -47,7 +46,7 @@ class Backend:
     """Services answered in this very process: (namespace, name) → its request function; paths begin at the service."""
 
     def timestamp(self) -> str:
-        return _written(int(self.clock.now().timestamp()))
+        return timestamp(self.clock.now())
 
 
 @dataclass(slots=True)
@@ -86,11 +85,6 @@ class Call:
             include_object=self.request.param("includeObject") or "Metadata",
             now=self.backend.clock.now(),
         )
-
-
-@lru_cache(maxsize=16)
-def _written(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def decode_body(request: Request, *, what: str = "object") -> JSON:

@@ -13,6 +13,7 @@ import msgspec
 
 from volcano.api.core import Lease, Node, Pod, Taint
 from volcano.api.meta import JSON, Condition, Key, Resource
+from volcano.api.times import timestamp
 from volcano.machinery.controller import Controller, Wake, Waker
 from volcano.machinery.plan import NOTHING, Later, Patch, Plan, Record, Step, Together, ref
 from volcano.machinery.world import Change, World
@@ -133,7 +134,7 @@ def _unknown(condition: Condition | None, kind: str, now: datetime) -> JSON:
         "status": "Unknown",
         "reason": reason,
         "message": message,
-        "lastTransitionTime": now.replace(microsecond=0).isoformat().replace("+00:00", "Z"),
+        "lastTransitionTime": timestamp(now),
     }
 
 

@@ -15,11 +15,12 @@ from typing import Any, Final
 from volcano.api import core
 from volcano.api.meta import JSON
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup
+from volcano.api.times import timestamp
 from volcano.api.why import decode_why
 from volcano.machinery.plan import Bind, Delete, Patch, Plan, Record, Step, ref
 from volcano.scheduler.commit.groups import GATHERING_TIME, QUIET_TIME, group_body, is_being_made, pause_before
 from volcano.scheduler.commit.queues import queue_patches
-from volcano.scheduler.commit.steps import LONGEST_MESSAGE, condition, current, gate_steps, time_text, volume_steps
+from volcano.scheduler.commit.steps import LONGEST_MESSAGE, condition, current, gate_steps, volume_steps
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.framework.decisions import Decisions, GroupStatus, PodNotice
 from volcano.scheduler.framework.record import VolumeChoice
@@ -219,7 +220,7 @@ class Committer:
             saying = condition("PodScheduled", "False", notice.reason, notice.message[:LONGEST_MESSAGE], now)
             said = current(task.pod, "PodScheduled")
             if said is not None and said.status == "False" and said.last_transition_time is not None:
-                saying["lastTransitionTime"] = time_text(said.last_transition_time)
+                saying["lastTransitionTime"] = timestamp(said.last_transition_time)
             status: JSON = {"conditions": [saying]}
             if notice.nominated_node:
                 status["nominatedNodeName"] = notice.nominated_node

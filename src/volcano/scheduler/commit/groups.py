@@ -7,8 +7,8 @@ from typing import Final
 
 from volcano.api.meta import JSON
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup, PodGroupCondition
+from volcano.api.times import timestamp
 from volcano.api.why import Why, encode_why
-from volcano.scheduler.commit.steps import time_text
 from volcano.scheduler.framework.decisions import GroupStatus
 from volcano.scheduler.model import Job
 
@@ -97,5 +97,5 @@ def _group_condition(condition: PodGroupCondition) -> JSON:
         "message": condition.message,
     }
     if condition.last_transition_time is not None:
-        body["lastTransitionTime"] = time_text(condition.last_transition_time)
+        body["lastTransitionTime"] = timestamp(condition.last_transition_time)
     return {name: value for name, value in body.items() if value}

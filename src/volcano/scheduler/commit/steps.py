@@ -9,6 +9,7 @@ from typing import Any, Final
 from volcano.api import core
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import resource_type
+from volcano.api.times import timestamp
 from volcano.api.topology import NodeShard
 from volcano.machinery.plan import Patch, Plan, Record, Ref, Step, ref
 from volcano.scheduler.core.snapshot import Snapshot
@@ -40,7 +41,7 @@ def shard_status(own: NodeShard, used: Collection[str], now: datetime) -> Patch 
     said = own.status
     if [*lists.values()] == [sorted(said.nodes_in_use), sorted(said.nodes_to_remove), sorted(said.nodes_to_add)]:
         return None
-    return Patch(ref(own), {"status": {**lists, "lastUpdateTime": time_text(now)}}, subresource="status")
+    return Patch(ref(own), {"status": {**lists, "lastUpdateTime": timestamp(now)}}, subresource="status")
 
 
 def volume_steps(volumes: Iterable[VolumeChoice], snapshot: Snapshot) -> Iterator[Step]:
@@ -83,13 +84,9 @@ def condition(kind: str, status: str, reason: str, message: str, now: datetime) 
         "reason": reason,
         "message": message,
         "lastProbeTime": None,
-        "lastTransitionTime": time_text(now),
+        "lastTransitionTime": timestamp(now),
     }
 
 
 def current(pod: core.Pod, kind: str) -> Any:
     return next((said for said in pod.status.conditions if said.type == kind), None)
-
-
-def time_text(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

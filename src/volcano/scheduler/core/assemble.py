@@ -10,6 +10,7 @@ from volcano.api import core as api
 from volcano.api import scheduling, topology
 from volcano.api.decode import Unreadable, decode_object
 from volcano.api.meta import JSON, Resource
+from volcano.api.times import timestamp_or_none
 from volcano.scheduler.core.snapshot import Snapshot, put_group, put_nodes, put_pod, put_queue
 from volcano.scheduler.model import Shard, Usage
 from volcano.scheduler.model.domain import domains_from_lists
@@ -106,18 +107,10 @@ def newest_time(value: Any) -> datetime:
         elif isinstance(item, dict):
             for key, inner in item.items():
                 if isinstance(inner, str) and key.lower().endswith(("time", "timestamp", "at")):
-                    newest = max(newest, _time(inner) or newest)
+                    newest = max(newest, timestamp_or_none(inner) or newest)
                 elif isinstance(inner, dict | list):
                     waiting.append(inner)
     return newest
-
-
-def _time(text: str) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _read(snapshot: Snapshot, reader: type[R], items: Iterable[JSON]) -> list[R]:

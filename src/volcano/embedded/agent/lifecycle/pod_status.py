@@ -7,6 +7,7 @@ from typing import Final
 
 from volcano.api.kubelet import AgentContainer, AgentPod
 from volcano.api.meta import JSON
+from volcano.api.times import timestamp
 from volcano.embedded.agent.lifecycle.pod_events import Ended
 from volcano.embedded.agent.lifecycle.pod_lifecycle import Container, Launching, Pod, Role, Running, Waiting
 
@@ -18,7 +19,7 @@ def status_of(pod: AgentPod, record: Pod, now: datetime, *, host_address: str, r
     """The whole status, except what the API server was told by others. Times of conditions are the edge's to keep."""
     status: JSON = {
         "phase": phase_of(record),
-        "startTime": when(record.start_time),
+        "startTime": timestamp(record.start_time),
         "hostIP": host_address,
         "hostIPs": [{"ip": host_address}],
         "qosClass": quality_of(pod),
@@ -76,10 +77,6 @@ def quality_of(pod: AgentPod) -> str:
     return "Guaranteed" if guaranteed else "Burstable"
 
 
-def when(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def _conditions(pod: AgentPod, record: Pod, now: datetime) -> list[JSON]:
     specs = {spec.name: spec for spec in pod.all_containers}
     mains = [each for each in record.containers if each.role is Role.MAIN]
@@ -123,7 +120,7 @@ def _is_past(spec: AgentContainer, container: Container) -> bool:
 
 
 def _condition(name: str, truth: bool, reason: str, message: str, *, now: datetime) -> JSON:
-    condition: JSON = {"type": name, "status": "True" if truth else "False", "lastTransitionTime": when(now)}
+    condition: JSON = {"type": name, "status": "True" if truth else "False", "lastTransitionTime": timestamp(now)}
     if reason and (not truth or reason == "PodCompleted"):
         condition["reason"] = reason
         if message and not truth:
@@ -171,7 +168,7 @@ def _state(container: Container, runtime: str, uid: str) -> JSON:
         case Launching():
             return {"waiting": {"reason": "ContainerCreating"}}
         case Running(started_at):
-            return {"running": {"startedAt": when(started_at)}}
+            return {"running": {"startedAt": timestamp(started_at)}}
         case Ended() as ended:
             identity = _container_id(runtime, uid, container.name, container.attempt)
             return {"terminated": _terminated(ended, identity)}
@@ -181,8 +178,8 @@ def _terminated(ended: Ended, identity: str) -> JSON:
     terminated: JSON = {
         "exitCode": ended.exit_code,
         "reason": ended.reason,
-        "startedAt": when(ended.started_at),
-        "finishedAt": when(ended.finished_at),
+        "startedAt": timestamp(ended.started_at),
+        "finishedAt": timestamp(ended.finished_at),
         "containerID": identity,
     }
     if ended.message:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from volcano.api.meta import JSON
+from volcano.api.times import micro_timestamp, timestamp
 from volcano.embedded.agent.node.settings import NodeSettings, NodeShape
 
 LEASE_NAMESPACE: Final = "kube-node-lease"
@@ -59,7 +60,7 @@ def node_conditions(settings: NodeSettings, now: datetime, *, is_ending: bool = 
     if is_ending:
         rows[-1] = ("Ready", "False", "KubeletNotReady", "node is shutting down")
     rows += [(name, "True", reason, message) for name, reason, message in settings.conditions]
-    stamp = _when(now)
+    stamp = timestamp(now)
     return [
         {
             "type": name,
@@ -105,10 +106,6 @@ def lease_body(shape: NodeShape, settings: NodeSettings, now: datetime) -> JSON:
         "spec": {
             "holderIdentity": shape.name,
             "leaseDurationSeconds": int(settings.lease_duration.total_seconds()),
-            "renewTime": now.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "renewTime": micro_timestamp(now),
         },
     }
-
-
-def _when(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

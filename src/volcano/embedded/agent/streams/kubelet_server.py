@@ -17,11 +17,12 @@ import msgspec
 from aiohttp import web
 
 from volcano.api.kubelet import AgentContainer, AgentPod
+from volcano.api.times import parse_timestamp
 from volcano.embedded.agent.lifecycle.pod_lifecycle import Pod, Running, Waiting
 from volcano.embedded.agent.streams.attach_session import AttachSession
 from volcano.embedded.agent.streams.client_channels import TRUE, client_channels, open_socket
 from volcano.embedded.agent.streams.exec_session import ExecSession
-from volcano.embedded.agent.streams.logs import LogQuery, parse_stamp, read_log
+from volcano.embedded.agent.streams.logs import LogQuery, read_log
 from volcano.embedded.agent.streams.port_forward import forward_ports
 from volcano.embedded.agent.streams.spdy.forward import VERSIONS, Connection, SpdyForward
 from volcano.embedded.agent.streams.upgrade import choose_version, upgraded, wants_spdy
@@ -140,7 +141,7 @@ class KubeletServer:
         try:
             since = None
             if "sinceTime" in asked:
-                since = parse_stamp(asked["sinceTime"])
+                since = parse_timestamp(asked["sinceTime"].strip())
             elif "sinceSeconds" in asked:
                 since = self._clock.now() - timedelta(seconds=int(asked["sinceSeconds"]))
             return LogQuery(

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from volcano.api.times import micro_timestamp
 from volcano.embedded.agent.processes.container_log import OLD_FILES
 from volcano.machinery.clock import Clock
 
 CHUNK: Final = 256 * 1024
 LOOK_AGAIN: Final = timedelta(milliseconds=100)
 MOST_TAIL: Final = 1_000_000
-_STAMP: Final = re.compile(
-    r"(?P<whole>\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:\.(?P<fraction>\d{1,12}))?(?P<zone>[Zz]|[+-]\d\d:\d\d)"
-)
 
 
 class LogQuery(msgspec.Struct, frozen=True):
@@ -49,15 +46,6 @@ def parse_line(line: bytes) -> LogLine | None:
     if len(parts) != 4 or parts[2] not in (b"F", b"P"):
         return None
     return LogLine(parts[0], parts[1], parts[2] == b"F", parts[3])
-
-
-def parse_stamp(text: str) -> datetime:
-    """RFC 3339 with up to nanoseconds; ValueError when it is not."""
-    match = _STAMP.fullmatch(text.strip())
-    if match is None:
-        raise ValueError(f"{text!r} is not a time such as 2026-01-31T12:00:00Z")
-    fraction, zone = (match["fraction"] or "0")[:6].ljust(6, "0"), match["zone"].upper().replace("Z", "+00:00")
-    return datetime.fromisoformat(f"{match['whole'].upper()}.{fraction}{zone}")
 
 
 async def read_log(path: Path, query: LogQuery, clock: Clock, is_live: Callable[[], bool]) -> AsyncIterator[bytes]:
@@ -104,7 +92,7 @@ def _past(path: Path, newest: _Follower, query: LogQuery) -> list[bytes]:
 
 
 def _shown(lines: Iterator[bytes], query: LogQuery) -> Iterator[bytes]:
-    since = query.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f").encode() if query.since else b""
+    since = micro_timestamp(query.since).removesuffix("Z").encode() if query.since else b""
     wanted = {"Stdout": b"stdout", "Stderr": b"stderr"}.get(query.stream)
     for raw in lines:
         line = parse_line(raw.rstrip(b"\n"))

@@ -14,6 +14,7 @@ import msgspec
 from volcano.api.errors import BadRequest
 from volcano.api.meta import JSON
 from volcano.api.openapi_table import schema_name
+from volcano.api.times import timestamp
 from volcano.embedded.apiserver.kinds.pod_shapes import pod_shape
 from volcano.embedded.apiserver.registry.resources import Served
 from volcano.embedded.apiserver.schemas.apply.merge import apply_patch, track_update
@@ -72,7 +73,7 @@ def _tracked_pod(pod: JSON, manager: str, now: datetime) -> JSON:
         "status": pod.get("status") or {},
     }
     entries = _entries_of_pod(pod_shape(pod.get("spec")), msgspec.json.encode(frame), manager)
-    moment = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    moment = timestamp(now)
     kept = {field: value for field, value in metadata.items() if field != "managedFields"}
     if entries:
         kept["managedFields"] = [{**entry, "time": moment} for entry in entries]

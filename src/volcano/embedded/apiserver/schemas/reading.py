@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from volcano.api.meta import JSON
+from volcano.api.times import timestamp_or_none
 
 
 def at(value: Any, *path: str) -> Any:
@@ -44,14 +45,7 @@ def mapping(value: Any, *path: str) -> JSON:
 
 def moment(value: Any, *path: str) -> datetime | None:
     """A time, if there is one that can be read."""
-    found = at(value, *path)
-    if not isinstance(found, str):
-        return None
-    try:
-        time = datetime.fromisoformat(found.replace("Z", "+00:00"))
-    except ValueError:
-        return None
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+    return timestamp_or_none(at(value, *path))
 
 
 def condition(conditions: Sequence[JSON], kind: str) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
 from typing import Any, Final
 
 import msgspec
 
 from volcano.api.errors import BadRequest, Conflict, FieldError, Invalid, MethodNotAllowed, NotFound
 from volcano.api.meta import JSON
+from volcano.api.times import timestamp
 from volcano.embedded.apiserver.access.authentication import ISSUER, Claims
 from volcano.embedded.apiserver.calls import Call, decode_request_kind
 from volcano.embedded.apiserver.subresources.eviction import evict
@@ -111,23 +113,18 @@ async def token(call: Call) -> Response:
     reference = spec.get("boundObjectRef") or {}
     pod, pod_uid = _bound_pod(call, account, reference)
     metadata = account["metadata"]
-    expires = call.backend.clock.now().timestamp() + seconds
-    claims = Claims(metadata["namespace"], metadata["name"], metadata["uid"], expires, tuple(audiences), pod, pod_uid)
-    moment = msgspec.convert(int(expires), type=int)
+    expires = call.backend.clock.now() + timedelta(seconds=seconds)
+    claims = Claims(
+        metadata["namespace"], metadata["name"], metadata["uid"], expires.timestamp(), tuple(audiences), pod, pod_uid
+    )
     answer = {
         "kind": "TokenRequest",
         "apiVersion": "authentication.k8s.io/v1",
         "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
         "spec": {**spec, "audiences": audiences, "expirationSeconds": seconds},
-        "status": {"token": call.backend.issue_token(claims), "expirationTimestamp": _moment(moment)},
+        "status": {"token": call.backend.issue_token(claims), "expirationTimestamp": timestamp(expires)},
     }
     return reply(answer, 201)
-
-
-def _moment(seconds: int) -> str:
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _bound_pod(call: Call, account: JSON, reference: Any) -> tuple[str, str]:

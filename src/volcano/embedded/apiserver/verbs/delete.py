@@ -10,6 +10,7 @@ import msgspec
 
 from volcano.api.errors import BadRequest, Conflict, FieldError, Invalid
 from volcano.api.meta import JSON
+from volcano.api.times import timestamp
 from volcano.embedded.apiserver.admitting.hook import DELETE, Attributes
 from volcano.embedded.apiserver.calls import Call, decode_request_kind
 from volcano.embedded.apiserver.registry.conversion import from_storage
@@ -175,7 +176,7 @@ def _mark(call: Call, obj: JSON, grace: int) -> None:
     was_marked = bool(metadata.get("deletionTimestamp"))
     if not was_marked or grace < (metadata.get("deletionGracePeriodSeconds") or 0):
         moment = call.backend.clock.now() + timedelta(seconds=grace)
-        metadata["deletionTimestamp"] = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+        metadata["deletionTimestamp"] = timestamp(moment)
         metadata["deletionGracePeriodSeconds"] = grace
     if call.served.type.qualified == "namespaces":
         obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}

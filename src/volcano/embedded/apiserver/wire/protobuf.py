@@ -19,6 +19,7 @@ import msgspec
 
 from volcano.api.errors import BadRequest
 from volcano.api.meta import JSON
+from volcano.api.times import micro_timestamp, timestamp
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 MAGIC: Final = b"k8s\x00"
@@ -180,7 +181,7 @@ def _time(content: bytes, depth: int) -> str | None:
     if not fields:
         return None
     moment = datetime.fromtimestamp(_value(fields.get(1, 0), "i", depth), UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return timestamp(moment)
 
 
 def _micro_time(content: bytes, depth: int) -> str | None:
@@ -189,7 +190,7 @@ def _micro_time(content: bytes, depth: int) -> str | None:
         return None
     moment = datetime.fromtimestamp(_value(fields.get(1, 0), "i", depth), UTC)
     micros = _value(fields.get(2, 0), "i", depth) // 1000
-    return moment.replace(microsecond=micros % 1_000_000).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return micro_timestamp(moment.replace(microsecond=micros % 1_000_000))
 
 
 def _raw_json(content: bytes, depth: int) -> Any:

@@ -14,6 +14,7 @@ import msgspec
 
 from volcano.api.core import BatchJob, Pod
 from volcano.api.meta import JSON, Key, Resource
+from volcano.api.times import parse_timestamp, timestamp
 from volcano.embedded.cluster.workloads.batch_job_pods import LabelledPod, pod_for, slot_of
 from volcano.embedded.cluster.workloads.batch_job_spec import BatchJobSpec, format_indexes, parse_indexes
 from volcano.embedded.cluster.workloads.pods import AT_A_TIME, is_active, ready_since
@@ -60,7 +61,7 @@ def _batch_owner(change: Change[Pod]) -> Iterable[Wake]:
 def _finished_at(job: BatchJob) -> datetime | None:
     for condition in (job.status or {}).get("conditions") or []:
         if condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True":
-            return datetime.fromisoformat(condition["lastTransitionTime"])
+            return parse_timestamp(condition["lastTransitionTime"])
     return None
 
 
@@ -99,7 +100,7 @@ class _Course:
         left = self._time_left()
         later: Plan = (Later(left),) if left is not None else ()
         status = self._counts()
-        status.setdefault("startTime", _stamp(self.now))
+        status.setdefault("startTime", timestamp(self.now))
         status["conditions"] = self._resumed_conditions()
         return (*self._written(status), *moves, *later)
 
@@ -139,7 +140,7 @@ class _Course:
         deadline, started = self.spec.active_deadline_seconds, self.status.get("startTime")
         if deadline is None:
             return None
-        since = datetime.fromisoformat(started) if started else self.now
+        since = parse_timestamp(started) if started else self.now
         return max(since + timedelta(seconds=deadline) - self.now, timedelta(0))
 
     def _ended(self, condition: str, reason: str, message: str) -> Plan:
@@ -147,8 +148,8 @@ class _Course:
         status.pop("active", None)
         status.pop("ready", None)
         if condition == "Complete":
-            status["completionTime"] = _stamp(self.now)
-        status.setdefault("startTime", _stamp(self.now))
+            status["completionTime"] = timestamp(self.now)
+        status.setdefault("startTime", timestamp(self.now))
         status["conditions"] = self._with_condition(condition, reason, message)
         ends = tuple(Delete(ref(each.pod)) for each in self.active)
         event = "Completed" if condition == "Complete" else reason
@@ -230,7 +231,7 @@ class _Course:
         return list(self.status.get("conditions") or [])
 
     def _with_condition(self, kind: str, reason: str, message: str, *, status: str = "True") -> list[JSON]:
-        stamp = _stamp(self.now)
+        stamp = timestamp(self.now)
         condition = {
             "type": kind,
             "status": status,
@@ -264,7 +265,3 @@ def _ended_at(pod: Pod) -> datetime:
     known = max(ends, default=None) or pod.metadata.deletion_timestamp or pod.metadata.creation_timestamp
     assert known is not None, "every pod was created at some time"
     return known
-
-
-def _stamp(moment: datetime) -> str:
-    return moment.isoformat().replace("+00:00", "Z")

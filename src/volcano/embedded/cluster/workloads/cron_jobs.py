@@ -17,6 +17,7 @@ from volcano.api.cron_times import BadSchedule, Due, Timetable, most_recent, tim
 from volcano.api.meta import JSON, Key, ObjectReference, Resource
 from volcano.api.scheme import resource_type
 from volcano.api.sources import BatchCronJobSource
+from volcano.api.times import parse_timestamp, zoned_timestamp
 from volcano.machinery.controller import Controller, Wake, Waker, self_key
 from volcano.machinery.plan import (
     NOTHING,
@@ -107,7 +108,7 @@ def job_name(cron: BatchCronJobSource, time: datetime) -> str:
 def _job_at(cron: BatchCronJobSource, due: Due, times: Timetable) -> JSON:
     template = cron.spec.job_template
     metadata = template.get("metadata") or {}
-    stamp = due.time.astimezone(times.shown_in).isoformat().replace("+00:00", "Z")
+    stamp = zoned_timestamp(due.time, times.shown_in)
     return {
         "metadata": {
             "name": job_name(cron, due.time),
@@ -125,7 +126,7 @@ def _outcome(job: BatchJob) -> tuple[str, datetime] | None:
     """`Complete` or `Failed`, and since when; None while it goes on."""
     for condition in (job.status or {}).get("conditions") or ():
         if condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True":
-            return condition["type"], datetime.fromisoformat(condition["lastTransitionTime"])
+            return condition["type"], parse_timestamp(condition["lastTransitionTime"])
     return None
 
 
@@ -137,7 +138,7 @@ def _is_active(job: BatchJob) -> bool:
 def _status(cron: BatchCronJobSource, jobs: list[BatchJob]) -> CronJobStatus:
     ended = [outcome for job in jobs if (outcome := _outcome(job)) is not None]
     stamps = [job.annotations.get(SCHEDULED_AT) for job in jobs]
-    scheduled = [datetime.fromisoformat(stamp) for stamp in stamps if stamp]
+    scheduled = [parse_timestamp(stamp) for stamp in stamps if stamp]
     succeeded = [since for kind, since in ended if kind == "Complete"]
     return msgspec.structs.replace(
         cron.status,

@@ -7,6 +7,7 @@ from typing import Final
 
 from volcano.api.core import Deployment, ReplicaSet
 from volcano.api.meta import JSON
+from volcano.api.times import parse_timestamp, timestamp
 from volcano.embedded.cluster.workloads.rollout_limits import limits
 
 PATIENCE: Final = 600
@@ -91,7 +92,7 @@ def _is_late(deployment: Deployment, progressing: JSON, now: datetime) -> bool:
     if progressing.get("reason") == "NewReplicaSetAvailable":
         return False
     since = progressing.get("lastUpdateTime")
-    return since is not None and datetime.fromisoformat(since) + _patience(deployment) <= now
+    return since is not None and parse_timestamp(since) + _patience(deployment) <= now
 
 
 def _patience(deployment: Deployment) -> timedelta:
@@ -102,7 +103,7 @@ def _patience(deployment: Deployment) -> timedelta:
 def _condition(kind: str, said: tuple[str, str, str], have: JSON | None, now: datetime, *, moved: bool) -> JSON:
     """Times change when what they tell of changes: the status for one, anything at all for the other."""
     status, reason, message = said
-    stamp = now.replace(microsecond=0).isoformat().replace("+00:00", "Z")
+    stamp = timestamp(now)
     same = have is not None and (have.get("status"), have.get("reason")) == (status, reason)
     turned = have is None or have.get("status") != status
     return {
@@ -120,6 +121,4 @@ def next_deadline(deployment: Deployment, status: JSON, now: datetime) -> timede
     progressing = next(each for each in status["conditions"] if each["type"] == "Progressing")
     if progressing["reason"] != "ReplicaSetUpdated":
         return None
-    return max(
-        datetime.fromisoformat(progressing["lastUpdateTime"]) + _patience(deployment) - now, timedelta(seconds=1)
-    )
+    return max(parse_timestamp(progressing["lastUpdateTime"]) + _patience(deployment) - now, timedelta(seconds=1))

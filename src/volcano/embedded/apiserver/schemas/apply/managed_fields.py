@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -96,10 +95,6 @@ def _order(entry: JSON) -> tuple[Any, ...]:
     time = moment(entry, "time")
     seconds = int(time.timestamp()) if time is not None else 0
     return (entry["operation"], seconds, entry["manager"], entry["apiVersion"], entry.get("subresource", ""))
-
-
-def time_text(now: datetime) -> str:
-    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def capped(managed: Managed) -> Managed:

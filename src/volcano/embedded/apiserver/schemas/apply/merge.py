@@ -17,6 +17,7 @@ import msgspec
 from volcano.api.errors import BadRequest, Conflict
 from volcano.api.meta import JSON
 from volcano.api.openapi_table import core_table
+from volcano.api.times import timestamp
 from volcano.embedded.apiserver.schemas.apply.field_sets import BadFields, Tree, difference, intersection, paths, union
 from volcano.embedded.apiserver.schemas.apply.managed_fields import (
     APPLY,
@@ -27,7 +28,6 @@ from volcano.embedded.apiserver.schemas.apply.managed_fields import (
     capped,
     owner_of,
     read_managed,
-    time_text,
     written,
 )
 from volcano.embedded.apiserver.schemas.apply.typed_values import (
@@ -132,7 +132,7 @@ def track_update(
     taken = difference(union(change.modified, change.added), _UNTRACKED)
     if taken:
         held = managed[owner].fields if owner in managed else {}
-        managed[owner] = Entry(union(held, taken), version, time_text(now))
+        managed[owner] = Entry(union(held, taken), version, timestamp(now))
     return _stored(target, capped(managed))
 
 
@@ -175,7 +175,7 @@ def _applied(
     if after == before:
         return live if claimed == managed else _stored(before, claimed)
     if owner in claimed:
-        claimed[owner] = Entry(claimed[owner].fields, version, time_text(now))
+        claimed[owner] = Entry(claimed[owner].fields, version, timestamp(now))
     return _stored(after, claimed)
 
 
@@ -225,7 +225,7 @@ def _managed_before(live: JSON | None, node: TypeNode, schema: Schema, version: 
         return {}
     live_version = text(live, "apiVersion") or version
     owner = owner_of(BEFORE_FIRST_APPLY, UPDATE, live_version, "")
-    return {owner: Entry(fields, live_version, time_text(now))}
+    return {owner: Entry(fields, live_version, timestamp(now))}
 
 
 def _check(config: JSON, node: TypeNode, applied: JSON) -> None:

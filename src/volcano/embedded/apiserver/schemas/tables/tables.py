@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from typing import Any, Final
 
 from volcano.api.ages import age
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType
+from volcano.api.times import timestamp
 from volcano.embedded.apiserver.schemas.field_errors import go_json, go_number
 from volcano.embedded.apiserver.schemas.reading import moment, text
 from volcano.embedded.apiserver.schemas.tables.json_paths import PathError, compile_path, find
@@ -87,7 +88,7 @@ def _built_in(group: str, kind: str) -> tuple[list[JSON], Cells]:
 
 def _created_at(obj: JSON, now: datetime) -> list[Any]:
     created = moment(obj, "metadata", "creationTimestamp")
-    shown = created.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if created is not None else "<unknown>"
+    shown = timestamp(created) if created is not None else "<unknown>"
     return [text(obj, "metadata", "name"), shown]
 
 
