@@ -16,18 +16,18 @@ from volcano.api.kubelet import AgentPod
 from volcano.api.meta import JSON, Key
 from volcano.api.times import timestamp
 from volcano.embedded.agent.lifecycle.pod_events import (
-    Command,
     Deleted,
-    Event,
+    EmitEvent,
     Forget,
+    PodCommand,
+    PodEvent,
     Remove,
-    Say,
     ShutDown,
     Vanished,
-    Wake,
+    WakeAt,
     Woken,
 )
-from volcano.embedded.agent.lifecycle.pod_lifecycle import Pod, begin, step
+from volcano.embedded.agent.lifecycle.pod_lifecycle import PodRecord, begin, step
 from volcano.embedded.agent.lifecycle.pod_status import phase_of, status_of
 from volcano.embedded.agent.node.node_registration import NodeRegistration
 from volcano.embedded.agent.node.settings import NodeSettings
@@ -43,7 +43,7 @@ from volcano.machinery.plan import Record, ref
 from volcano.machinery.world import Change, Mirror
 
 log = logging.getLogger(__name__)
-PENDING_PAUSE: Final = timedelta(milliseconds=300)
+PENDING_STATUS_DELAY: Final = timedelta(milliseconds=300)
 """A pod that starts sooner than this is never reported as Pending: that would be a write nobody can use."""
 
 
@@ -55,7 +55,7 @@ class KubeletEndpoint(Protocol):
     async def close(self) -> None: ...
 
 
-class Service(Protocol):
+class AgentService(Protocol):
     """Something else that runs with the agent, until cancelled."""
 
     async def run(self) -> None: ...
@@ -66,7 +66,7 @@ class PodOnNode:
 
     __slots__ = ("_clock", "_host_address", "_runtime", "_since", "pod", "record")
 
-    def __init__(self, pod: AgentPod, record: Pod, clock: Clock, *, host_address: str, runtime: str) -> None:
+    def __init__(self, pod: AgentPod, record: PodRecord, clock: Clock, *, host_address: str, runtime: str) -> None:
         self.pod, self.record = pod, record
         self._clock, self._host_address, self._runtime = clock, host_address, runtime
         self._since = {
@@ -103,7 +103,7 @@ class Agent:
         runtime: Runtime,
         *,
         kubelet: KubeletEndpoint | None = None,
-        services: Sequence[Service] = (),
+        services: Sequence[AgentService] = (),
     ) -> None:
         self._client, self._clock, self._settings, self._runtime = client, clock, settings, runtime
         self._kubelet, self._services = kubelet, tuple(services)
@@ -145,7 +145,7 @@ class Agent:
                 self.mirror.listen(AgentPod, self._changed)
                 group.create_task(informer.run())
                 await informer.synced()
-                self._runtime.end_strangers(self._pods.keys())
+                self._runtime.end_unknown_pods(self._pods.keys())
                 await registration.register()
                 group.create_task(registration.keep_alive())
                 for service in self._services:
@@ -206,7 +206,7 @@ class Agent:
         self._by_name[pod.key] = pod.uid
         self._follow(known, commands, was=None)
 
-    def _happened(self, uid: str, event: Event) -> None:
+    def _happened(self, uid: str, event: PodEvent) -> None:
         """The runtime, a timer or a person says something about a pod."""
         known = self._pods.get(uid)
         if known is None:
@@ -217,7 +217,7 @@ class Agent:
         self._quiet.set()
 
     # -- what goes out ----------------------------------------------------------------------------------------
-    def _follow(self, known: PodOnNode, commands: tuple[Command, ...], *, was: Pod | None) -> None:
+    def _follow(self, known: PodOnNode, commands: tuple[PodCommand, ...], *, was: PodRecord | None) -> None:
         if known.record is not was:
             self._report(known)
         for command in commands:
@@ -228,16 +228,16 @@ class Agent:
         if record.is_finished and known.pod.is_finished and not record.is_deleted:
             return  # as it was found: nothing to tell
         if phase_of(record) == "Pending" and record.trouble is None and record.ending is None:
-            self._timers.after(PENDING_PAUSE, lambda: self._writer.dirty(uid))
+            self._timers.after(PENDING_STATUS_DELAY, lambda: self._writer.dirty(uid))
             return
         self._writer.dirty(uid)
 
-    def _carry_out(self, known: PodOnNode, command: Command) -> None:
+    def _carry_out(self, known: PodOnNode, command: PodCommand) -> None:
         pod, uid = known.pod, known.pod.uid
         match command:
-            case Wake(at):
+            case WakeAt(at):
                 self._timers.at(at, lambda: self._happened(uid, Woken()))
-            case Say(reason, message, kind):
+            case EmitEvent(reason, message, kind):
                 self.recorder.record(Record(ref(pod), reason, message, kind))
             case Remove():
                 self._writer.dirty(uid)

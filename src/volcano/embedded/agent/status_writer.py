@@ -16,11 +16,11 @@ from volcano.machinery.apply import Applier
 from volcano.machinery.plan import Delete, Patch, Plan, ref
 
 log = logging.getLogger(__name__)
-WRITERS: Final = 24
-AGAIN: Final = timedelta(seconds=1)
+MAX_CONCURRENT_STATUS_WRITES: Final = 24
+STATUS_RETRY_DELAY: Final = timedelta(seconds=1)
 
 
-class Subject(Protocol):
+class ReportedPod(Protocol):
     """A pod to report on."""
 
     @property
@@ -37,7 +37,7 @@ class Subject(Protocol):
 class StatusWriter:
     """Several writers share a line of pods whose status may have changed."""
 
-    def __init__(self, applier: Applier, timers: Timers, find: Callable[[str], Subject | None]) -> None:
+    def __init__(self, applier: Applier, timers: Timers, find: Callable[[str], ReportedPod | None]) -> None:
         self._applier, self._timers, self._find = applier, timers, find
         self._line: asyncio.Queue[str] = asyncio.Queue()
         self._waiting: set[str] = set()
@@ -64,7 +64,7 @@ class StatusWriter:
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for _ in range(WRITERS):
+            for _ in range(MAX_CONCURRENT_STATUS_WRITES):
                 group.create_task(self._write_on())
 
     async def _write_on(self) -> None:
@@ -100,7 +100,7 @@ class StatusWriter:
         failure = outcome.failures[0]
         log.warning("status of pod %s: %s", subject.pod.key, failure)
         if not isinstance(failure.error, (Invalid, NotFound)):
-            self._timers.after(AGAIN, lambda: self.dirty(uid))
+            self._timers.after(STATUS_RETRY_DELAY, lambda: self.dirty(uid))
 
 
 def changes_between(sent: JSON | None, status: JSON) -> JSON:

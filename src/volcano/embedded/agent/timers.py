@@ -10,7 +10,7 @@ from typing import Final
 
 from volcano.machinery.clock import Clock
 
-LONGEST_SLEEP: Final = timedelta(minutes=5)
+MAX_TIMER_SLEEP: Final = timedelta(minutes=5)
 """Nobody sleeps longer than this in one go, so that a stepped system clock is noticed."""
 
 
@@ -42,7 +42,7 @@ class Timers:
             if not self._heap:
                 await self._sooner.wait()
                 continue
-            await self._sleep_or_sooner(min(self._heap[0][0] - now, LONGEST_SLEEP))
+            await self._sleep_or_sooner(min(self._heap[0][0] - now, MAX_TIMER_SLEEP))
 
     async def _sleep_or_sooner(self, pause: timedelta) -> None:
         sleeper = asyncio.ensure_future(self._clock.sleep(pause))

@@ -9,15 +9,15 @@ from volcano.api.decode import decode_object
 from volcano.api.kubelet import AgentPod
 from volcano.embedded.agent.lifecycle.pod_events import (
     Assigned,
-    Command,
-    Ended,
-    Event,
+    ContainerEnded,
     Exited,
+    PodCommand,
+    PodEvent,
     Prepared,
     Start,
     Started,
 )
-from volcano.embedded.agent.lifecycle.pod_lifecycle import Pod, begin, step
+from volcano.embedded.agent.lifecycle.pod_lifecycle import PodRecord, begin, step
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -39,12 +39,12 @@ class Driven:
 
     def __init__(self, pod: AgentPod, found: Assigned | None = None) -> None:
         self.pod, self.now = pod, NOW
-        self.commands: list[Command] = []
-        self.record: Pod
+        self.commands: list[PodCommand] = []
+        self.record: PodRecord
         self.record, commands = begin(pod, found or Assigned(), self.now)
         self.commands += commands
 
-    def tell(self, event: Event) -> tuple[Command, ...]:
+    def tell(self, event: PodEvent) -> tuple[PodCommand, ...]:
         self.record, commands = step(self.pod, self.record, event, self.now)
         self.commands += commands
         return commands
@@ -60,10 +60,10 @@ class Driven:
                 self.commands.remove(command)
                 self.tell(Started(command.container, command.attempt, self.now))
 
-    def exits(self, name: str = "main", code: int = 0) -> tuple[Command, ...]:
+    def exits(self, name: str = "main", code: int = 0) -> tuple[PodCommand, ...]:
         container = self.record.container(name)
         assert container is not None
-        return self.tell(Exited(name, container.attempt, Ended(code, self.now, self.now)))
+        return self.tell(Exited(name, container.attempt, ContainerEnded(code, self.now, self.now)))
 
     def wait(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)

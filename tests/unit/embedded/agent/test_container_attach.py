@@ -13,9 +13,9 @@ import pytest
 from volcano.embedded.agent.processes.container_attach import (
     CLOSE,
     HEADER,
-    LARGEST_FRAME,
-    MOST_CLIENTS,
-    MOST_UNFED,
+    MAX_CLIENTS,
+    MAX_FRAME_BYTES,
+    MAX_PENDING_INPUT_BYTES,
     SOCKET,
     STDERR,
     STDIN,
@@ -128,7 +128,7 @@ def test_a_container_that_does_not_read_makes_its_clients_wait(container):
     sent = 0
     with pytest.raises(BlockingIOError):
         for _ in range(10_000):
-            sent += client.send(frame(STDIN, bytes(LARGEST_FRAME)))
+            sent += client.send(frame(STDIN, bytes(MAX_FRAME_BYTES)))
             container.settle()
 
     assert sent < 4 * 2**20
@@ -137,7 +137,7 @@ def test_a_container_that_does_not_read_makes_its_clients_wait(container):
     while (piece := container.heard()) is not None:
         read += len(piece)
         container.settle()
-    assert read > MOST_UNFED
+    assert read > MAX_PENDING_INPUT_BYTES
 
 
 def test_a_client_that_does_not_read_holds_the_output_up_until_it_is_left_behind(container):
@@ -149,7 +149,7 @@ def test_a_client_that_does_not_read_holds_the_output_up_until_it_is_left_behind
         attentive.recv(2**20)
 
     assert container.attached.is_behind
-    container.attached.leave_stuck_behind()
+    container.attached.drop_stuck_clients()
 
     assert not container.attached.is_behind
     while silent.recv(2**20):
@@ -157,10 +157,10 @@ def test_a_client_that_does_not_read_holds_the_output_up_until_it_is_left_behind
 
 
 def test_too_many_clients_and_too_large_frames_are_turned_away(container):
-    clients = [container.client() for _ in range(MOST_CLIENTS + 1)]
+    clients = [container.client() for _ in range(MAX_CLIENTS + 1)]
     assert clients[-1].recv(1) == b""
 
-    clients[0].sendall(HEADER.pack(STDIN, LARGEST_FRAME + 1))
+    clients[0].sendall(HEADER.pack(STDIN, MAX_FRAME_BYTES + 1))
     container.settle()
 
     assert clients[0].recv(1) == b""

@@ -5,8 +5,8 @@ from pathlib import Path
 from tests.unit.embedded.agent.kit import a_pod
 
 from volcano.api.kubelet import AgentPod
-from volcano.embedded.agent.network.hosts import hosts_file, names_of
-from volcano.embedded.agent.network.hosts_files import Names
+from volcano.embedded.agent.network.hosts_content import hosts_file, names_of
+from volcano.embedded.agent.network.hosts_files import HostsFiles
 
 
 def a_peer(name: str, address: str = "", subdomain: str = "job", **status: str) -> AgentPod:
@@ -81,7 +81,7 @@ class Moments:
 
 def test_files_follow_the_peers_and_many_changes_are_one_rewrite(tmp_path: Path):
     moments = Moments()
-    names = Names(moments, list)  # type: ignore[arg-type]
+    names = HostsFiles(moments, list)  # type: ignore[arg-type]
     file = tmp_path / "hosts"
     names.add(a_peer("w-0"), "10.0.0.1", file)
     moments.fire()
@@ -101,7 +101,7 @@ def test_files_follow_the_peers_and_many_changes_are_one_rewrite(tmp_path: Path)
 
 def test_a_peer_of_this_node_is_known_before_the_api_server_has_heard(tmp_path: Path):
     moments = Moments()
-    names = Names(moments, list)  # type: ignore[arg-type]
+    names = HostsFiles(moments, list)  # type: ignore[arg-type]
 
     names.add(a_peer("w-0"), "10.0.0.1", tmp_path / "0")
     names.add(a_peer("w-1"), "10.0.0.2", tmp_path / "1")

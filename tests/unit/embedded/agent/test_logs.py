@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from volcano.api.times import parse_timestamp
-from volcano.embedded.agent.processes.container_log import LONGEST_LINE, ContainerLog
+from volcano.embedded.agent.processes.container_log import MAX_LOG_LINE_BYTES, ContainerLog
 from volcano.embedded.agent.streams.logs import LogQuery, parse_line, read_log
 from volcano.machinery.clock import VirtualClock, run_virtually
 
@@ -66,11 +66,11 @@ def test_logs_are_rotated_and_capped(tmp_path):
 
 def test_a_line_without_an_end_is_not_kept_for_ever(tmp_path):
     log = a_log(tmp_path)
-    log.write(b"stdout", b"x" * (LONGEST_LINE * 3))
+    log.write(b"stdout", b"x" * (MAX_LOG_LINE_BYTES * 3))
 
-    assert (tmp_path / "0.log").stat().st_size >= LONGEST_LINE * 2
+    assert (tmp_path / "0.log").stat().st_size >= MAX_LOG_LINE_BYTES * 2
     log.finish()
-    assert read(tmp_path) == b"x" * (LONGEST_LINE * 3) + b"\n"
+    assert read(tmp_path) == b"x" * (MAX_LOG_LINE_BYTES * 3) + b"\n"
 
 
 def test_following_goes_on_until_the_container_has_ended(tmp_path):

@@ -10,12 +10,12 @@ from tests.unit.embedded.agent.kit import NOW, Driven, a_pod
 from volcano.embedded.agent.lifecycle.pod_events import (
     Assigned,
     Clean,
+    ContainerEnded,
     Deleted,
-    Ended,
-    Event,
     Exited,
     Forget,
-    Found,
+    FoundContainer,
+    PodEvent,
     Prepare,
     Prepared,
     Probed,
@@ -27,11 +27,19 @@ from volcano.embedded.agent.lifecycle.pod_events import (
     Unprepared,
     Unstarted,
     Vanished,
-    Wake,
+    WakeAt,
     Woken,
 )
-from volcano.embedded.agent.lifecycle.pod_lifecycle import LOST, Role, Running, Waiting, backoff, begin, step
-from volcano.embedded.agent.lifecycle.pod_lifecycle import Ended as EndedState
+from volcano.embedded.agent.lifecycle.pod_lifecycle import (
+    LOST,
+    ContainerRole,
+    ContainerRunning,
+    ContainerWaiting,
+    backoff,
+    begin,
+    step,
+)
+from volcano.embedded.agent.lifecycle.pod_lifecycle import ContainerEnded as EndedState
 from volcano.embedded.agent.lifecycle.pod_status import phase_of, status_of
 
 
@@ -79,14 +87,14 @@ def test_a_failed_container_comes_again_at_once_then_after_ten_seconds_then_twen
     assert Start("main", 1) in pod.exits(code=1)
     pod.started()
     commands = pod.exits(code=1)
-    assert Wake(NOW + timedelta(seconds=10)) in commands
-    assert isinstance(pod.record.containers[0].state, Waiting)
+    assert WakeAt(NOW + timedelta(seconds=10)) in commands
+    assert isinstance(pod.record.containers[0].state, ContainerWaiting)
     assert pod.record.containers[0].state.reason == "CrashLoopBackOff"
 
     pod.wait(10)
     assert Start("main", 2) in pod.tell(Woken())
     pod.started()
-    assert Wake(pod.now + timedelta(seconds=20)) in pod.exits(code=1)
+    assert WakeAt(pod.now + timedelta(seconds=20)) in pod.exits(code=1)
 
 
 def test_a_container_that_ends_well_does_not_come_again_on_failure_only():
@@ -115,7 +123,7 @@ def test_a_crash_after_a_long_run_is_forgiven():
     started = pod.now
     pod.wait(3600)
 
-    commands = pod.tell(Exited("main", 1, Ended(1, started, pod.now)))
+    commands = pod.tell(Exited("main", 1, ContainerEnded(1, started, pod.now)))
 
     assert Start("main", 2) in commands
 
@@ -248,7 +256,7 @@ def test_a_finished_pod_that_vanishes_is_forgotten():
 
 def test_a_pod_past_its_deadline_fails():
     pod = Driven(a_pod(activeDeadlineSeconds=5))
-    assert Wake(NOW + timedelta(seconds=5)) in pod.commands
+    assert WakeAt(NOW + timedelta(seconds=5)) in pod.commands
     pod.start_all()
     pod.wait(5)
 
@@ -284,7 +292,7 @@ def test_a_node_that_shuts_down_leaves_pods_that_restart_to_its_next_start():
 def test_a_volume_that_is_missing_is_tried_again():
     pod = Driven(a_pod())
     commands = pod.tell(Unprepared("FailedMount", "no such config map"))
-    wake = next(each for each in commands if isinstance(each, Wake))
+    wake = next(each for each in commands if isinstance(each, WakeAt))
     pod.now = wake.at
 
     assert pod.tell(Woken()) == (Prepare(),)
@@ -296,7 +304,7 @@ def test_a_container_with_a_mistake_waits_and_is_tried_again():
 
     pod.tell(Unstarted("main", 0, "CreateContainerConfigError", "no key"))
 
-    assert pod.record.containers[0].state == Waiting(
+    assert pod.record.containers[0].state == ContainerWaiting(
         "CreateContainerConfigError", "no key", NOW + timedelta(seconds=10)
     )
     pod.wait(10)
@@ -319,7 +327,7 @@ def test_an_answer_to_an_earlier_attempt_changes_nothing():
     pod.started()
     before = pod.record
 
-    pod.tell(Exited("main", 0, Ended(9, NOW, NOW)))
+    pod.tell(Exited("main", 0, ContainerEnded(9, NOW, NOW)))
 
     assert pod.record.containers == before.containers
 
@@ -369,18 +377,18 @@ def running_status(**more: object):
 
 
 def test_a_container_that_still_runs_is_adopted():
-    found = Assigned((Found("main", 2, NOW - timedelta(hours=1)),), "10.0.0.1")
+    found = Assigned((FoundContainer("main", 2, NOW - timedelta(hours=1)),), "10.0.0.1")
 
     pod = Driven(a_pod(status=running_status()), found)
 
     assert pod.commands == []
-    assert isinstance(pod.record.containers[0].state, Running)
+    assert isinstance(pod.record.containers[0].state, ContainerRunning)
     assert pod.record.start_time == NOW - timedelta(hours=1)
 
 
 def test_a_container_that_ended_meanwhile_is_reported():
-    ended = Ended(4, NOW - timedelta(hours=1), NOW - timedelta(minutes=1))
-    found = Assigned((Found("main", 2, ended.started_at, ended),))
+    ended = ContainerEnded(4, NOW - timedelta(hours=1), NOW - timedelta(minutes=1))
+    found = Assigned((FoundContainer("main", 2, ended.started_at, ended),))
 
     pod = Driven(a_pod(status=running_status()), found)
 
@@ -402,7 +410,7 @@ def test_a_lost_container_of_a_pod_that_restarts_comes_again():
 
     commands = pod.tell(Prepared("10.0.0.1"))
 
-    assert [each for each in commands if isinstance(each, (Start, Wake))]
+    assert [each for each in commands if isinstance(each, (Start, WakeAt))]
     assert pod.record.containers[0].attempt == 3
 
 
@@ -420,7 +428,7 @@ def test_a_finished_pod_stays_as_it_was():
 NAMES = ("side", "init", "main", "more")
 
 
-def any_event() -> st.SearchStrategy[Event]:
+def any_event() -> st.SearchStrategy[PodEvent]:
     names, attempts = st.sampled_from(NAMES), st.integers(0, 3)
     codes = st.sampled_from((0, 1, 137))
     return st.one_of(
@@ -428,7 +436,7 @@ def any_event() -> st.SearchStrategy[Event]:
         st.just(Unprepared("FailedMount", "x")),
         st.builds(lambda n, a: Started(n, a, NOW), names, attempts),
         st.builds(lambda n, a, run: Unstarted(n, a, "Oops", "x", run), names, attempts, st.booleans()),
-        st.builds(lambda n, a, c: Exited(n, a, Ended(c, NOW, NOW)), names, attempts, codes),
+        st.builds(lambda n, a, c: Exited(n, a, ContainerEnded(c, NOW, NOW)), names, attempts, codes),
         st.builds(lambda n, a, ok: Probed(n, a, "liveness", ok), names, attempts, st.booleans()),
         st.builds(lambda s: Deleted(timedelta(seconds=s)), st.integers(0, 30)),
         st.just(Vanished()),
@@ -438,7 +446,7 @@ def any_event() -> st.SearchStrategy[Event]:
 
 
 @given(st.lists(any_event(), max_size=30), st.sampled_from(("Never", "OnFailure", "Always")))
-def test_no_order_of_events_breaks_what_is_promised(events: list[Event], policy: str):
+def test_no_order_of_events_breaks_what_is_promised(events: list[PodEvent], policy: str):
     inits = [{"name": "side", "image": "x", "restartPolicy": "Always"}, {"name": "init", "image": "x"}]
     pod = a_pod("main", "more", initContainers=inits, restartPolicy=policy, activeDeadlineSeconds=100)
     now = NOW
@@ -465,4 +473,8 @@ def test_no_order_of_events_breaks_what_is_promised(events: list[Event], policy:
             assert not record.has_live
         status = status_of(pod, record, now, host_address="h", runtime="process")
         assert status["phase"] in ("Pending", "Running", "Succeeded", "Failed")
-        assert {each.role for each in record.containers} == {Role.SIDECAR, Role.INIT, Role.MAIN}
+        assert {each.role for each in record.containers} == {
+            ContainerRole.SIDECAR,
+            ContainerRole.INIT,
+            ContainerRole.MAIN,
+        }

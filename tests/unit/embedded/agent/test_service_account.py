@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.embedded.agent.kit import a_pod
 
-from volcano.embedded.agent.storage.service_account import FOLDER, wants_token, with_token
+from volcano.embedded.agent.storage.service_account import TOKEN_FOLDER, wants_token, with_token
 from volcano.embedded.agent.storage.volume_files import token_life, wanted_by
 
 
@@ -26,7 +26,7 @@ def test_the_pods_word_counts_before_its_accounts(pod_says, account_says, expect
 
 
 def test_every_container_has_it_unless_something_else_is_there():
-    own = {"name": "own", "mountPath": FOLDER}
+    own = {"name": "own", "mountPath": TOKEN_FOLDER}
     containers = [{"name": "plain"}, {"name": "busy", "volumeMounts": [own]}]
     pod = a_pod(containers=containers, initContainers=[{"name": "first"}], volumes=[{"name": "own", "emptyDir": {}}])
 
@@ -36,14 +36,14 @@ def test_every_container_has_it_unless_something_else_is_there():
         each.name: [(m.name, m.mount_path, m.read_only) for m in each.volume_mounts] for each in given.all_containers
     }
     name = f"kube-api-access-{pod.uid[:5]}"
-    assert mounts["plain"] == mounts["first"] == [(name, FOLDER, True)]
-    assert mounts["busy"] == [("own", FOLDER, False)]
+    assert mounts["plain"] == mounts["first"] == [(name, TOKEN_FOLDER, True)]
+    assert mounts["busy"] == [("own", TOKEN_FOLDER, False)]
     assert [volume.name for volume in given.spec.volumes] == ["own", name]
     assert wanted_by(given).config_maps == {"kube-root-ca.crt"}
 
 
 def test_a_pod_whose_containers_all_have_something_else_there_needs_none():
-    pod = a_pod(containers=[{"name": "main", "volumeMounts": [{"name": "own", "mountPath": FOLDER + "/"}]}])
+    pod = a_pod(containers=[{"name": "main", "volumeMounts": [{"name": "own", "mountPath": TOKEN_FOLDER + "/"}]}])
 
     assert not wants_token(pod, account_says=None)
 

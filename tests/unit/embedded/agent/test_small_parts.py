@@ -16,7 +16,7 @@ from volcano.embedded.agent.node.node_body import node_body
 from volcano.embedded.agent.node.settings import NodeSettings, NodeShape, simulated_nodes
 from volcano.embedded.agent.processes.cgroups import limits_v1, limits_v2
 from volcano.embedded.agent.processes.journal import Journal
-from volcano.embedded.agent.processes.supervisor_protocol import Record
+from volcano.embedded.agent.processes.supervisor_protocol import ProcessRecord
 from volcano.embedded.agent.runtime.probes import Threshold, port_of
 from volcano.embedded.agent.status_writer import changes_between
 from volcano.embedded.agent.streams.kubelet_server import is_trusted
@@ -79,8 +79,10 @@ def test_a_port_is_found_by_number_or_name():
         port_of({"port": "nope"}, main)
 
 
-def a_record(name: str, code: int | None = None) -> Record:
-    return Record(container=name, pid=1, started=1.0, finished=None, exit_code=code, is_lost=False, oom_killed=False)
+def a_record(name: str, code: int | None = None) -> ProcessRecord:
+    return ProcessRecord(
+        container=name, pid=1, started=1.0, finished=None, exit_code=code, is_lost=False, oom_killed=False
+    )
 
 
 def test_the_journal_remembers_exits_and_knows_what_was_lost(tmp_path: Path):

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from volcano.embedded.agent.streams.spdy.connection import MOST_STREAMS, SpdyConnection, SpdyStream
+from volcano.embedded.agent.streams.spdy.connection import MAX_STREAMS, SpdyConnection, SpdyStream
 from volcano.embedded.agent.streams.spdy.frames import (
     CANCEL,
     DICTIONARY,
-    LARGEST_CONTROL,
+    MAX_CONTROL_FRAME_BYTES,
     PROTOCOL_ERROR,
     REFUSED_STREAM,
     Content,
@@ -24,7 +24,7 @@ from volcano.embedded.agent.streams.spdy.frames import (
     GoAway,
     Ping,
     Reset,
-    Settings,
+    SettingsFrame,
     SpdyError,
     SynReply,
     SynStream,
@@ -88,14 +88,14 @@ def test_settings_are_read_and_unknown_control_frames_left_out():
     settings = struct.pack("!HHIIII", 0x8003, 4, 12, 1, 0x0000_0007, 65536)
     unknown = struct.pack("!HHI", 0x8003, 99, 3) + b"???"
 
-    assert FrameReader().feed(unknown + settings) == [Settings({7: 65536})]
+    assert FrameReader().feed(unknown + settings) == [SettingsFrame({7: 65536})]
 
 
 @pytest.mark.parametrize(
     "sent",
     [
         struct.pack("!HHI", 0x8002, 6, 4) + b"\0\0\0\1",
-        struct.pack("!HHI", 0x8003, 1, LARGEST_CONTROL + 1),
+        struct.pack("!HHI", 0x8003, 1, MAX_CONTROL_FRAME_BYTES + 1),
         struct.pack("!HHI", 0x8003, 3, 2) + b"\0\0",
         struct.pack("!HHI", 0x8003, 1, 30) + bytes(30),
         b"GET / HTTP/1.1\r\nupgrade: none\r\n".replace(b"G", b"\x80\x47", 1) + bytes(8),
@@ -178,14 +178,14 @@ async def test_a_ping_is_answered_and_a_reset_ends_the_stream(peer, streams):
 
 
 async def test_streams_out_of_order_and_above_the_limit_are_reset(peer, streams):
-    peer.writer.write(b"".join(peer.out.syn_stream(1 + 2 * n, {}) for n in range(MOST_STREAMS + 1)))
+    peer.writer.write(b"".join(peer.out.syn_stream(1 + 2 * n, {}) for n in range(MAX_STREAMS + 1)))
     peer.writer.write(peer.out.syn_stream(1, {}) + peer.out.syn_stream(2, {}))
 
-    frames = await peer.frames(MOST_STREAMS + 3)
+    frames = await peer.frames(MAX_STREAMS + 3)
 
-    assert len(streams) == MOST_STREAMS
+    assert len(streams) == MAX_STREAMS
     assert frames[-3:] == [
-        Reset(1 + 2 * MOST_STREAMS, REFUSED_STREAM), Reset(1, PROTOCOL_ERROR), Reset(2, PROTOCOL_ERROR)
+        Reset(1 + 2 * MAX_STREAMS, REFUSED_STREAM), Reset(1, PROTOCOL_ERROR), Reset(2, PROTOCOL_ERROR)
     ]  # fmt: skip
 
 

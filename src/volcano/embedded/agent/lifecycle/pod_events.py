@@ -10,11 +10,11 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-KILLED: Final = 137
+EXIT_CODE_SIGKILL: Final = 137
 """The exit code of a container that ended by SIGKILL, and of one whose end nobody saw."""
 
 
-class Ended(msgspec.Struct, frozen=True):
+class ContainerEnded(msgspec.Struct, frozen=True):
     """How a container ended."""
 
     exit_code: int
@@ -25,19 +25,19 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 # -- events -------------------------------------------------------------------------------------------------------
-class Found(msgspec.Struct, frozen=True):
+class FoundContainer(msgspec.Struct, frozen=True):
     """A container the runtime already has, from before the agent started: running, or ended."""
 
     container: str
     attempt: int
     started_at: datetime
-    ended: Ended | None = None
+    ended: ContainerEnded | None = None
 
 
 class Assigned(msgspec.Struct, frozen=True):
     """The pod is ours from now on; `found` is what already runs of it."""
 
-    found: tuple[Found, ...] = ()
+    found: tuple[FoundContainer, ...] = ()
     address: str = ""
 
 
@@ -73,7 +73,7 @@ class Unstarted(msgspec.Struct, frozen=True):
 class Exited(msgspec.Struct, frozen=True):
     container: str
     attempt: int
-    ended: Ended
+    ended: ContainerEnded
 
 
 class Probed(msgspec.Struct, frozen=True):
@@ -113,7 +113,7 @@ class Woken(msgspec.Struct, frozen=True):
     """A moment that was waited for has come."""
 
 
-Event: TypeAlias = (
+PodEvent: TypeAlias = (
     Assigned | Prepared | Unprepared | Started | Unstarted | Exited | Probed | Deleted | Vanished | ShutDown | Evicted
     | Woken
 )  # fmt: skip
@@ -137,7 +137,7 @@ class Stop(msgspec.Struct, frozen=True):
     grace: timedelta
 
 
-class Wake(msgspec.Struct, frozen=True):
+class WakeAt(msgspec.Struct, frozen=True):
     """Say `Woken` at this time."""
 
     at: datetime
@@ -155,7 +155,7 @@ class Forget(msgspec.Struct, frozen=True):
     """Drop everything kept of the pod, logs too."""
 
 
-class Say(msgspec.Struct, frozen=True):
+class EmitEvent(msgspec.Struct, frozen=True):
     """An event for people."""
 
     reason: str
@@ -163,4 +163,4 @@ class Say(msgspec.Struct, frozen=True):
     type: Literal["Normal", "Warning"] = "Normal"
 
 
-Command: TypeAlias = Prepare | Start | Stop | Wake | Clean | Remove | Forget | Say
+PodCommand: TypeAlias = Prepare | Start | Stop | WakeAt | Clean | Remove | Forget | EmitEvent

@@ -16,22 +16,22 @@ from msgspec.structs import replace
 from volcano.api.core import ContainerStatus
 from volcano.api.kubelet import AgentContainer, AgentPod
 from volcano.embedded.agent.lifecycle.pod_events import (
-    KILLED,
+    EXIT_CODE_SIGKILL,
     Assigned,
     Clean,
-    Command,
+    ContainerEnded,
     Deleted,
-    Ended,
-    Event,
+    EmitEvent,
     Evicted,
     Exited,
     Forget,
-    Found,
+    FoundContainer,
+    PodCommand,
+    PodEvent,
     Prepare,
     Prepared,
     Probed,
     Remove,
-    Say,
     ShutDown,
     Start,
     Started,
@@ -39,68 +39,68 @@ from volcano.embedded.agent.lifecycle.pod_events import (
     Unprepared,
     Unstarted,
     Vanished,
-    Wake,
+    WakeAt,
     Woken,
 )
 
-FIRST_BACKOFF: Final = timedelta(seconds=10)
-LONGEST_BACKOFF: Final = timedelta(minutes=5)
-FORGIVEN_AFTER: Final = timedelta(minutes=10)
-PREPARE_AGAIN: Final = timedelta(seconds=2)
-VANISHED_GRACE: Final = timedelta(seconds=2)
+MIN_RESTART_BACKOFF: Final = timedelta(seconds=10)
+MAX_RESTART_BACKOFF: Final = timedelta(minutes=5)
+BACKOFF_RESET_AFTER: Final = timedelta(minutes=10)
+PREPARE_RETRY_DELAY: Final = timedelta(seconds=2)
+MAX_GRACE_AFTER_REMOVAL: Final = timedelta(seconds=2)
 LOST: Final = "ContainerStatusUnknown"
 LOST_MESSAGE: Final = "The container could not be located when the pod was terminated"
 SHUTDOWN_MESSAGE: Final = "Pod was terminated in response to imminent node shutdown."
 DEADLINE_MESSAGE: Final = "Pod was active on the node longer than the specified deadline"
 
 
-class Role(Enum):
+class ContainerRole(Enum):
     INIT = "init"
     SIDECAR = "sidecar"
     MAIN = "main"
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class ContainerWaiting(msgspec.Struct, frozen=True):
     reason: str
     message: str = ""
     until: datetime | None = None  # when it is started again; None: as soon as its turn comes
 
 
-class Launching(msgspec.Struct, frozen=True):
+class ContainerLaunching(msgspec.Struct, frozen=True):
     """The runtime was asked to start it and has not answered."""
 
 
-class Running(msgspec.Struct, frozen=True):
+class ContainerRunning(msgspec.Struct, frozen=True):
     started_at: datetime
     is_stopping: bool = False
     passed_startup: bool = False
     passed_readiness: bool = False
 
 
-State: TypeAlias = Waiting | Launching | Running | Ended
+RunState: TypeAlias = ContainerWaiting | ContainerLaunching | ContainerRunning | ContainerEnded
 
 
-class Container(msgspec.Struct, frozen=True):
+class ContainerRecord(msgspec.Struct, frozen=True):
     """One container of a running pod."""
 
     name: str
-    role: Role
-    state: State
+    role: ContainerRole
+    state: RunState
     attempt: int = 0  # how often it was started before; the restart count
-    last: Ended | None = None
+    last: ContainerEnded | None = None
     crashes: int = 0  # since it last ran long enough to be forgiven
 
     @property
     def is_live(self) -> bool:
-        return isinstance(self.state, (Launching, Running))
+        return isinstance(self.state, (ContainerLaunching, ContainerRunning))
 
     @property
     def has_run(self) -> bool:
-        return self.last is not None or isinstance(self.state, Ended)
+        return self.last is not None or isinstance(self.state, ContainerEnded)
 
     @property
-    def ended(self) -> Ended | None:
-        return self.state if isinstance(self.state, Ended) else None
+    def ended(self) -> ContainerEnded | None:
+        return self.state if isinstance(self.state, ContainerEnded) else None
 
 
 class Ending(msgspec.Struct, frozen=True):
@@ -113,10 +113,10 @@ class Ending(msgspec.Struct, frozen=True):
     restarts: bool = False  # its containers end, the pod does not: it starts again with the node
 
 
-class Pod(msgspec.Struct, frozen=True):
+class PodRecord(msgspec.Struct, frozen=True):
     """All that is known of a pod on this node."""
 
-    containers: tuple[Container, ...]
+    containers: tuple[ContainerRecord, ...]
     start_time: datetime
     address: str = ""
     is_prepared: bool = False
@@ -136,14 +136,14 @@ class Pod(msgspec.Struct, frozen=True):
     def has_live(self) -> bool:
         return any(container.is_live for container in self.containers)
 
-    def container(self, name: str) -> Container | None:
+    def container(self, name: str) -> ContainerRecord | None:
         return next((found for found in self.containers if found.name == name), None)
 
 
-Step: TypeAlias = tuple[Pod, tuple[Command, ...]]
+Transition: TypeAlias = tuple[PodRecord, tuple[PodCommand, ...]]
 
 
-def begin(pod: AgentPod, event: Assigned, now: datetime) -> Step:
+def begin(pod: AgentPod, event: Assigned, now: datetime) -> Transition:
     """Take on a pod: a fresh one, or one that was already running when the agent started."""
     found = {each.container: each for each in event.found}
     mains = {container.name for container in pod.spec.containers}
@@ -151,35 +151,35 @@ def begin(pod: AgentPod, event: Assigned, now: datetime) -> Step:
         _resumed(pod, each, found.get(each.name), each.name in mains, now) for each in pod.all_containers
     )
     known = bool(found) or bool(event.address)
-    record = Pod(
+    record = PodRecord(
         containers,
         start_time=pod.status.start_time or now,
         address=event.address or pod.status.pod_ip,
         is_prepared=known and bool(event.address),
         phase=pod.status.phase if pod.is_finished else "",
     )
-    commands: list[Command] = []
+    commands: list[PodCommand] = []
     if not record.is_finished:
         if not record.is_prepared:
             commands.append(Prepare())
         if pod.deadline is not None:
-            commands.append(Wake(record.start_time + pod.deadline))
+            commands.append(WakeAt(record.start_time + pod.deadline))
     if pod.is_deleting:
         record = replace(record, is_deleted=True, ending=Ending(pod.grace))
     return _settled(pod, record, now, commands)
 
 
-def step(pod: AgentPod, record: Pod, event: Event, now: datetime) -> Step:
+def step(pod: AgentPod, record: PodRecord, event: PodEvent, now: datetime) -> Transition:
     """One event's consequence."""
-    commands: list[Command] = []
+    commands: list[PodCommand] = []
     match event:
         case Prepared(address):
             record = replace(record, is_prepared=True, address=address, trouble=None)
         case Unprepared():
             record = replace(record, trouble=event)
-            commands += [Say(event.reason, event.message, "Warning"), Wake(now + PREPARE_AGAIN)]
+            commands += [EmitEvent(event.reason, event.message, "Warning"), WakeAt(now + PREPARE_RETRY_DELAY)]
         case Started(name, attempt, started_at):
-            record = _with(record, name, attempt, Running(started_at))
+            record = _with(record, name, attempt, ContainerRunning(started_at))
         case Unstarted():
             record = _unstarted(record, event, now, commands)
         case Exited(name, attempt, ended):
@@ -189,7 +189,7 @@ def step(pod: AgentPod, record: Pod, event: Event, now: datetime) -> Step:
         case Deleted(grace):
             record = replace(record, is_deleted=True, ending=_ending(record, Ending(grace), commands))
         case Vanished():
-            gone = Ending(min(pod.grace, VANISHED_GRACE))
+            gone = Ending(min(pod.grace, MAX_GRACE_AFTER_REMOVAL))
             record = replace(record, is_vanished=True, ending=_ending(record, gone, commands))
         case Evicted(message, reason):
             told = Ending(pod.grace, reason, message, "Failed")
@@ -204,34 +204,40 @@ def step(pod: AgentPod, record: Pod, event: Event, now: datetime) -> Step:
 
 
 # -- what each event changes ------------------------------------------------------------------------------------
-def _resumed(pod: AgentPod, spec: AgentContainer, found: Found | None, is_main: bool, now: datetime) -> Container:
+def _resumed(
+    pod: AgentPod, spec: AgentContainer, found: FoundContainer | None, is_main: bool, now: datetime
+) -> ContainerRecord:
     """A container as its last report and the runtime know it; one that ran and cannot be found is lost."""
-    role = Role.MAIN if is_main else Role.SIDECAR if spec.is_sidecar else Role.INIT
+    role = ContainerRole.MAIN if is_main else ContainerRole.SIDECAR if spec.is_sidecar else ContainerRole.INIT
     status = pod.container_status(spec.name)
     first_reason = "ContainerCreating" if is_main and not pod.spec.init_containers else "PodInitializing"
     restarts = status.restart_count if status else 0
     if found is not None:
         ended_meanwhile = _reasoned(found.ended) if found.ended is not None else None
-        state: State = ended_meanwhile or Running(found.started_at)
-        return Container(spec.name, role, state, found.attempt, _last(status), min(found.attempt, 1))
+        state: RunState = ended_meanwhile or ContainerRunning(found.started_at)
+        return ContainerRecord(spec.name, role, state, found.attempt, _last(status), min(found.attempt, 1))
     if status is not None and (ended := status.state.terminated) is not None:
-        again = Ended(ended.exit_code, ended.started_at or now, ended.finished_at or now, ended.reason, ended.message)
-        return Container(spec.name, role, again, restarts, _last(status))
+        again = ContainerEnded(
+            ended.exit_code, ended.started_at or now, ended.finished_at or now, ended.reason, ended.message
+        )
+        return ContainerRecord(spec.name, role, again, restarts, _last(status))
     if status is not None and status.state.running is not None and not pod.is_finished:
-        lost = Ended(KILLED, status.state.running.started_at or now, now, LOST, LOST_MESSAGE)
-        return Container(spec.name, role, lost, restarts, _last(status))
+        lost = ContainerEnded(EXIT_CODE_SIGKILL, status.state.running.started_at or now, now, LOST, LOST_MESSAGE)
+        return ContainerRecord(spec.name, role, lost, restarts, _last(status))
     attempt = restarts + 1 if status is not None and status.last_state.terminated is not None else restarts
-    return Container(spec.name, role, Waiting(first_reason), attempt, _last(status))
+    return ContainerRecord(spec.name, role, ContainerWaiting(first_reason), attempt, _last(status))
 
 
-def _last(status: ContainerStatus | None) -> Ended | None:
+def _last(status: ContainerStatus | None) -> ContainerEnded | None:
     ended = status.last_state.terminated if status else None
     if ended is None or ended.finished_at is None:
         return None
-    return Ended(ended.exit_code, ended.started_at or ended.finished_at, ended.finished_at, ended.reason, ended.message)
+    return ContainerEnded(
+        ended.exit_code, ended.started_at or ended.finished_at, ended.finished_at, ended.reason, ended.message
+    )
 
 
-def _with(record: Pod, name: str, attempt: int, state: State) -> Pod:
+def _with(record: PodRecord, name: str, attempt: int, state: RunState) -> PodRecord:
     """The record with a container in a new state; an answer to an older attempt changes nothing."""
     return replace(
         record,
@@ -242,46 +248,46 @@ def _with(record: Pod, name: str, attempt: int, state: State) -> Pod:
     )
 
 
-def _unstarted(record: Pod, event: Unstarted, now: datetime, commands: list[Command]) -> Pod:
-    commands.append(Say(event.reason, event.message, "Warning"))
+def _unstarted(record: PodRecord, event: Unstarted, now: datetime, commands: list[PodCommand]) -> PodRecord:
+    commands.append(EmitEvent(event.reason, event.message, "Warning"))
     if event.is_run:
-        ended = Ended(128, now, now, event.reason, event.message)
+        ended = ContainerEnded(128, now, now, event.reason, event.message)
         return _exited(record, event.container, event.attempt, ended)
-    until = now + FIRST_BACKOFF
-    commands.append(Wake(until))
-    return _with(record, event.container, event.attempt, Waiting(event.reason, event.message, until))
+    until = now + MIN_RESTART_BACKOFF
+    commands.append(WakeAt(until))
+    return _with(record, event.container, event.attempt, ContainerWaiting(event.reason, event.message, until))
 
 
-def _exited(record: Pod, name: str, attempt: int, ended: Ended) -> Pod:
+def _exited(record: PodRecord, name: str, attempt: int, ended: ContainerEnded) -> PodRecord:
     return _with(record, name, attempt, _reasoned(ended))
 
 
-def _reasoned(ended: Ended) -> Ended:
+def _reasoned(ended: ContainerEnded) -> ContainerEnded:
     return ended if ended.reason else replace(ended, reason="Completed" if ended.exit_code == 0 else "Error")
 
 
-def _probed(pod: AgentPod, record: Pod, event: Probed, commands: list[Command]) -> Pod:
+def _probed(pod: AgentPod, record: PodRecord, event: Probed, commands: list[PodCommand]) -> PodRecord:
     container = record.container(event.container)
-    if container is None or container.attempt != event.attempt or not isinstance(container.state, Running):
+    if container is None or container.attempt != event.attempt or not isinstance(container.state, ContainerRunning):
         return record
     state = container.state
     if event.probe == "readiness":
         if not event.ok and state.passed_readiness:
-            commands.append(Say("Unhealthy", f"Readiness probe failed: {event.message}", "Warning"))
+            commands.append(EmitEvent("Unhealthy", f"Readiness probe failed: {event.message}", "Warning"))
         return _with(record, container.name, container.attempt, replace(state, passed_readiness=event.ok))
     if event.ok:
         return _with(record, container.name, container.attempt, replace(state, passed_startup=True))
     if state.is_stopping:
         return record
     commands += [
-        Say("Unhealthy", f"{event.probe.capitalize()} probe failed: {event.message}", "Warning"),
-        Say("Killing", f"Container {container.name} failed {event.probe} probe, will be restarted"),
+        EmitEvent("Unhealthy", f"{event.probe.capitalize()} probe failed: {event.message}", "Warning"),
+        EmitEvent("Killing", f"Container {container.name} failed {event.probe} probe, will be restarted"),
         Stop(container.name, container.attempt, pod.grace),
     ]
     return _with(record, container.name, container.attempt, replace(state, is_stopping=True, passed_readiness=False))
 
 
-def _ending(record: Pod, wanted: Ending, commands: list[Command]) -> Ending:
+def _ending(record: PodRecord, wanted: Ending, commands: list[PodCommand]) -> Ending:
     """The ending after being asked once more: what was decided stays, a shorter grace counts."""
     ending = record.ending
     if ending is None:
@@ -295,7 +301,7 @@ def _ending(record: Pod, wanted: Ending, commands: list[Command]) -> Ending:
     return replace(ending, grace=min(wanted.grace, ending.grace), restarts=False)
 
 
-def _shut_down(pod: AgentPod, record: Pod, grace: timedelta) -> Pod:
+def _shut_down(pod: AgentPod, record: PodRecord, grace: timedelta) -> PodRecord:
     if record.ending is not None or record.is_finished:
         return record
     grace = min(grace, pod.grace)
@@ -304,11 +310,11 @@ def _shut_down(pod: AgentPod, record: Pod, grace: timedelta) -> Pod:
     return replace(record, ending=Ending(grace, restarts=True))
 
 
-def _woken(pod: AgentPod, record: Pod, now: datetime, commands: list[Command]) -> Pod:
+def _woken(pod: AgentPod, record: PodRecord, now: datetime, commands: list[PodCommand]) -> PodRecord:
     if record.is_finished or record.ending is not None:
         return record
     if pod.deadline is not None and now >= record.start_time + pod.deadline:
-        commands.append(Say("DeadlineExceeded", DEADLINE_MESSAGE))
+        commands.append(EmitEvent("DeadlineExceeded", DEADLINE_MESSAGE))
         return replace(record, ending=Ending(pod.grace, "DeadlineExceeded", DEADLINE_MESSAGE, "Failed"))
     if record.trouble is not None and not record.is_prepared:
         commands.append(Prepare())
@@ -316,7 +322,7 @@ def _woken(pod: AgentPod, record: Pod, now: datetime, commands: list[Command]) -
 
 
 # -- what follows ---------------------------------------------------------------------------------------------------
-def _settled(pod: AgentPod, record: Pod, now: datetime, commands: list[Command]) -> Step:
+def _settled(pod: AgentPod, record: PodRecord, now: datetime, commands: list[PodCommand]) -> Transition:
     """Bring the pod as far as it can go now."""
     if not record.is_finished:
         if record.ending is None and record.is_prepared:
@@ -337,75 +343,78 @@ def _settled(pod: AgentPod, record: Pod, now: datetime, commands: list[Command])
     return record, tuple(commands)
 
 
-def _advanced(pod: AgentPod, record: Pod, now: datetime, commands: list[Command]) -> Pod:
+def _advanced(pod: AgentPod, record: PodRecord, now: datetime, commands: list[PodCommand]) -> PodRecord:
     """Start what may start: init containers one after another, then all others; end the pod when it is done."""
     containers = list(record.containers)
     is_initialized = True
     for index, container in enumerate(containers):
         # What has run before runs again on its own, whatever the containers before it are doing.
-        if not (is_initialized or (container.role is not Role.INIT and container.has_run)):
+        if not (is_initialized or (container.role is not ContainerRole.INIT and container.has_run)):
             continue
         containers[index] = container = _restarted(pod, container, now, commands)
-        if container.role is Role.INIT:
+        if container.role is ContainerRole.INIT:
             if container.ended is not None and container.ended.exit_code != 0:
                 return replace(record, containers=tuple(containers), ending=Ending(pod.grace, phase="Failed"))
             is_initialized = is_initialized and container.ended is not None
-        elif container.role is Role.SIDECAR:
+        elif container.role is ContainerRole.SIDECAR:
             is_initialized = is_initialized and _has_begun(pod, container)
     record = replace(record, containers=tuple(containers))
-    mains = [each for each in containers if each.role is Role.MAIN]
+    mains = [each for each in containers if each.role is ContainerRole.MAIN]
     if all(each.ended is not None for each in mains):
         return replace(record, ending=Ending(pod.grace))
     return record
 
 
-def _is_over(pod: AgentPod, record: Pod) -> bool:
+def _is_over(pod: AgentPod, record: PodRecord) -> bool:
     """All of it has run and nothing comes again, as an agent may find when it starts."""
-    mains = [each for each in record.containers if each.role is Role.MAIN]
+    mains = [each for each in record.containers if each.role is ContainerRole.MAIN]
     return all(each.ended is not None and not _comes_again(pod, each, each.ended) for each in mains)
 
 
-def _has_begun(pod: AgentPod, container: Container) -> bool:
+def _has_begun(pod: AgentPod, container: ContainerRecord) -> bool:
     spec = pod.container(container.name)
-    if spec is None or not isinstance(container.state, Running):
+    if spec is None or not isinstance(container.state, ContainerRunning):
         return False
     return spec.startup_probe is None or container.state.passed_startup
 
 
-def _restarted(pod: AgentPod, container: Container, now: datetime, commands: list[Command]) -> Container:
+def _restarted(pod: AgentPod, container: ContainerRecord, now: datetime, commands: list[PodCommand]) -> ContainerRecord:
     """Start a container whose turn it is; start one again that ended, as the pod's policy says."""
     state = container.state
-    if isinstance(state, Waiting):
+    if isinstance(state, ContainerWaiting):
         if state.until is not None and now < state.until:
             return container
         commands.append(Start(container.name, container.attempt))
-        return replace(container, state=Launching())
-    if not isinstance(state, Ended) or not _comes_again(pod, container, state):
+        return replace(container, state=ContainerLaunching())
+    if not isinstance(state, ContainerEnded) or not _comes_again(pod, container, state):
         return container
-    crashes = 0 if state.finished_at - state.started_at >= FORGIVEN_AFTER else container.crashes
+    crashes = 0 if state.finished_at - state.started_at >= BACKOFF_RESET_AFTER else container.crashes
     again = replace(container, attempt=container.attempt + 1, last=state, crashes=crashes + 1)
     delay = backoff(crashes) - (now - state.finished_at)
     if delay <= timedelta(0):
         commands.append(Start(again.name, again.attempt))
-        return replace(again, state=Launching())
+        return replace(again, state=ContainerLaunching())
     until = now + delay
     message = (
         f"back-off {int(backoff(crashes).total_seconds())}s restarting failed container={container.name} "
         f"pod={pod.name}_{pod.namespace}({pod.uid})"
     )
-    commands += [Say("BackOff", f"Back-off restarting failed container {container.name}", "Warning"), Wake(until)]
-    return replace(again, state=Waiting("CrashLoopBackOff", message, until))
+    commands += [
+        EmitEvent("BackOff", f"Back-off restarting failed container {container.name}", "Warning"),
+        WakeAt(until),
+    ]
+    return replace(again, state=ContainerWaiting("CrashLoopBackOff", message, until))
 
 
 def backoff(crashes: int) -> timedelta:
     """How long to wait after so many earlier crashes: not at all, then 10 s, 20 s … five minutes."""
     if crashes == 0:
         return timedelta(0)
-    return min(LONGEST_BACKOFF, FIRST_BACKOFF * (1 << min(crashes - 1, 10)))
+    return min(MAX_RESTART_BACKOFF, MIN_RESTART_BACKOFF * (1 << min(crashes - 1, 10)))
 
 
-def _comes_again(pod: AgentPod, container: Container, ended: Ended) -> bool:
-    if container.role is Role.SIDECAR:
+def _comes_again(pod: AgentPod, container: ContainerRecord, ended: ContainerEnded) -> bool:
+    if container.role is ContainerRole.SIDECAR:
         return True
     match pod.spec.restart_policy:
         case "Never":
@@ -413,16 +422,16 @@ def _comes_again(pod: AgentPod, container: Container, ended: Ended) -> bool:
         case "OnFailure":
             return ended.exit_code != 0
         case _:
-            return container.role is Role.MAIN or ended.exit_code != 0
+            return container.role is ContainerRole.MAIN or ended.exit_code != 0
 
 
-def _ended(pod: AgentPod, record: Pod, commands: list[Command]) -> Pod:
+def _ended(pod: AgentPod, record: PodRecord, commands: list[PodCommand]) -> PodRecord:
     """Stop what still runs; once nothing does, say how the pod ended."""
     assert record.ending is not None, "asked only of a pod that is being ended"
     ending, containers = record.ending, list(record.containers)
     for index, container in enumerate(containers):
         state = container.state
-        if isinstance(state, Running) and not state.is_stopping:
+        if isinstance(state, ContainerRunning) and not state.is_stopping:
             commands.append(Stop(container.name, container.attempt, ending.grace))
             containers[index] = replace(container, state=replace(state, is_stopping=True, passed_readiness=False))
     record = replace(record, containers=tuple(containers))
@@ -431,6 +440,6 @@ def _ended(pod: AgentPod, record: Pod, commands: list[Command]) -> Pod:
     return replace(record, phase=ending.phase or _phase_by_containers(record))
 
 
-def _phase_by_containers(record: Pod) -> str:
-    mains = [each.ended for each in record.containers if each.role is Role.MAIN]
+def _phase_by_containers(record: PodRecord) -> str:
+    mains = [each.ended for each in record.containers if each.role is ContainerRole.MAIN]
     return "Succeeded" if all(ended is not None and ended.exit_code == 0 for ended in mains) else "Failed"

@@ -8,14 +8,21 @@ from typing import Final
 from volcano.api.kubelet import AgentContainer, AgentPod
 from volcano.api.meta import JSON
 from volcano.api.times import timestamp
-from volcano.embedded.agent.lifecycle.pod_events import Ended
-from volcano.embedded.agent.lifecycle.pod_lifecycle import Container, Launching, Pod, Role, Running, Waiting
+from volcano.embedded.agent.lifecycle.pod_events import ContainerEnded
+from volcano.embedded.agent.lifecycle.pod_lifecycle import (
+    ContainerLaunching,
+    ContainerRecord,
+    ContainerRole,
+    ContainerRunning,
+    ContainerWaiting,
+    PodRecord,
+)
 
 CONDITIONS: Final = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
-LONGEST_MESSAGE: Final = 4096
+MAX_MESSAGE_CHARACTERS: Final = 4096
 
 
-def status_of(pod: AgentPod, record: Pod, now: datetime, *, host_address: str, runtime: str) -> JSON:
+def status_of(pod: AgentPod, record: PodRecord, now: datetime, *, host_address: str, runtime: str) -> JSON:
     """The whole status, except what the API server was told by others. Times of conditions are the edge's to keep."""
     status: JSON = {
         "phase": phase_of(record),
@@ -35,30 +42,30 @@ def status_of(pod: AgentPod, record: Pod, now: datetime, *, host_address: str, r
             _container_status(spec, record, runtime=runtime, uid=pod.uid) for spec in pod.spec.init_containers
         ]
     if record.ending is not None and record.is_finished and record.ending.reason:
-        status |= {"reason": record.ending.reason, "message": record.ending.message[:LONGEST_MESSAGE]}
+        status |= {"reason": record.ending.reason, "message": record.ending.message[:MAX_MESSAGE_CHARACTERS]}
     return status
 
 
-def phase_of(record: Pod) -> str:
+def phase_of(record: PodRecord) -> str:
     """Pending until a main container has started; then Running until it is finished."""
     if record.phase:
         return record.phase
-    mains = (each for each in record.containers if each.role is Role.MAIN)
-    begun = any(isinstance(each.state, (Running, Ended)) or each.last is not None for each in mains)
+    mains = (each for each in record.containers if each.role is ContainerRole.MAIN)
+    begun = any(isinstance(each.state, (ContainerRunning, ContainerEnded)) or each.last is not None for each in mains)
     return "Running" if begun else "Pending"
 
 
-def is_ready(spec: AgentContainer, container: Container) -> bool:
+def is_ready(spec: AgentContainer, container: ContainerRecord) -> bool:
     """A container counts as ready when it runs and its readiness probe, if it has one, says so."""
-    if not isinstance(container.state, Running) or container.state.is_stopping:
+    if not isinstance(container.state, ContainerRunning) or container.state.is_stopping:
         return False
     if not has_started(spec, container):
         return False
     return spec.readiness_probe is None or container.state.passed_readiness
 
 
-def has_started(spec: AgentContainer, container: Container) -> bool:
-    if not isinstance(container.state, Running):
+def has_started(spec: AgentContainer, container: ContainerRecord) -> bool:
+    if not isinstance(container.state, ContainerRunning):
         return False
     return spec.startup_probe is None or container.state.passed_startup
 
@@ -77,13 +84,13 @@ def quality_of(pod: AgentPod) -> str:
     return "Guaranteed" if guaranteed else "Burstable"
 
 
-def _conditions(pod: AgentPod, record: Pod, now: datetime) -> list[JSON]:
+def _conditions(pod: AgentPod, record: PodRecord, now: datetime) -> list[JSON]:
     specs = {spec.name: spec for spec in pod.all_containers}
-    mains = [each for each in record.containers if each.role is Role.MAIN]
-    watched = [each for each in record.containers if each.role is not Role.INIT]
+    mains = [each for each in record.containers if each.role is ContainerRole.MAIN]
+    watched = [each for each in record.containers if each.role is not ContainerRole.INIT]
     unready = [each.name for each in watched if not is_ready(specs[each.name], each)]
     uninitialized = [each.name for each in record.containers if not _is_past(specs[each.name], each)]
-    has_begun = any(isinstance(each.state, (Running, Ended)) or each.has_run for each in mains)
+    has_begun = any(isinstance(each.state, (ContainerRunning, ContainerEnded)) or each.has_run for each in mains)
     truths: dict[str, tuple[bool, str, str]] = {
         "PodReadyToStartContainers": (record.is_prepared and not record.is_cleaned, "", ""),
         "Initialized": (
@@ -108,14 +115,14 @@ def _conditions(pod: AgentPod, record: Pod, now: datetime) -> list[JSON]:
     return [_condition(name, *truths[name], now=now) for name in CONDITIONS]
 
 
-def _is_past(spec: AgentContainer, container: Container) -> bool:
+def _is_past(spec: AgentContainer, container: ContainerRecord) -> bool:
     """An init container that no longer holds up the others."""
     match container.role:
-        case Role.INIT:
+        case ContainerRole.INIT:
             return container.ended is not None and container.ended.exit_code == 0
-        case Role.SIDECAR:
+        case ContainerRole.SIDECAR:
             return has_started(spec, container)
-        case Role.MAIN:
+        case ContainerRole.MAIN:
             return True
 
 
@@ -124,11 +131,11 @@ def _condition(name: str, truth: bool, reason: str, message: str, *, now: dateti
     if reason and (not truth or reason == "PodCompleted"):
         condition["reason"] = reason
         if message and not truth:
-            condition["message"] = message[:LONGEST_MESSAGE]
+            condition["message"] = message[:MAX_MESSAGE_CHARACTERS]
     return condition
 
 
-def _container_status(spec: AgentContainer, record: Pod, *, runtime: str, uid: str) -> JSON:
+def _container_status(spec: AgentContainer, record: PodRecord, *, runtime: str, uid: str) -> JSON:
     container = record.container(spec.name)
     assert container is not None, "every container of a pod has its record"
     status: JSON = {
@@ -141,9 +148,9 @@ def _container_status(spec: AgentContainer, record: Pod, *, runtime: str, uid: s
         "state": _state(container, runtime, uid),
         "lastState": {},
     }
-    if container.role is Role.INIT and container.ended is not None:
+    if container.role is ContainerRole.INIT and container.ended is not None:
         status["ready"] = container.ended.exit_code == 0
-    if isinstance(container.state, (Running, Ended)):
+    if isinstance(container.state, (ContainerRunning, ContainerEnded)):
         status["containerID"] = _container_id(runtime, uid, spec.name, container.attempt)
     if container.last is not None:
         identity = _container_id(runtime, uid, spec.name, container.attempt - 1)
@@ -151,9 +158,9 @@ def _container_status(spec: AgentContainer, record: Pod, *, runtime: str, uid: s
     return status
 
 
-def _restarts(container: Container) -> int:
+def _restarts(container: ContainerRecord) -> int:
     """How often it was started again; one that waits to be is not counted yet."""
-    waits = isinstance(container.state, (Waiting, Launching)) and container.last is not None
+    waits = isinstance(container.state, (ContainerWaiting, ContainerLaunching)) and container.last is not None
     return max(0, container.attempt - 1) if waits else container.attempt
 
 
@@ -161,20 +168,20 @@ def _container_id(runtime: str, uid: str, name: str, attempt: int) -> str:
     return f"{runtime}://{uid}/{name}/{attempt}"
 
 
-def _state(container: Container, runtime: str, uid: str) -> JSON:
+def _state(container: ContainerRecord, runtime: str, uid: str) -> JSON:
     match container.state:
-        case Waiting(reason, message):
-            return {"waiting": {"reason": reason, **({"message": message[:LONGEST_MESSAGE]} if message else {})}}
-        case Launching():
+        case ContainerWaiting(reason, message):
+            return {"waiting": {"reason": reason, **({"message": message[:MAX_MESSAGE_CHARACTERS]} if message else {})}}
+        case ContainerLaunching():
             return {"waiting": {"reason": "ContainerCreating"}}
-        case Running(started_at):
+        case ContainerRunning(started_at):
             return {"running": {"startedAt": timestamp(started_at)}}
-        case Ended() as ended:
+        case ContainerEnded() as ended:
             identity = _container_id(runtime, uid, container.name, container.attempt)
             return {"terminated": _terminated(ended, identity)}
 
 
-def _terminated(ended: Ended, identity: str) -> JSON:
+def _terminated(ended: ContainerEnded, identity: str) -> JSON:
     terminated: JSON = {
         "exitCode": ended.exit_code,
         "reason": ended.reason,
@@ -183,5 +190,5 @@ def _terminated(ended: Ended, identity: str) -> JSON:
         "containerID": identity,
     }
     if ended.message:
-        terminated["message"] = ended.message[:LONGEST_MESSAGE]
+        terminated["message"] = ended.message[:MAX_MESSAGE_CHARACTERS]
     return terminated

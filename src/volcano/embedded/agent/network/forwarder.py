@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 from typing import Final
 
-CHUNK: Final = 65536
-MOST_CONNECTIONS: Final = 512
+COPY_CHUNK_BYTES: Final = 65536
+MAX_CONNECTIONS: Final = 512
 
 
 class Forwarder:
@@ -28,7 +28,7 @@ class Forwarder:
             self._server.close()
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._open >= MOST_CONNECTIONS:
+        if self._open >= MAX_CONNECTIONS:
             writer.close()
             return
         self._open += 1
@@ -44,7 +44,7 @@ class Forwarder:
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     try:
-        while chunk := await reader.read(CHUNK):
+        while chunk := await reader.read(COPY_CHUNK_BYTES):
             writer.write(chunk)
             await writer.drain()
     finally:

@@ -15,17 +15,17 @@ from typing import Final
 from msgspec.structs import replace
 
 from volcano.api.kubelet import AgentPod
-from volcano.embedded.agent.network.hosts import hosts_file
+from volcano.embedded.agent.network.hosts_content import hosts_file
 from volcano.embedded.agent.timers import Timers
 
-PAUSE: Final = timedelta(milliseconds=20)
-PAUSE_PER_PEER: Final = timedelta(milliseconds=2)
+REWRITE_DELAY: Final = timedelta(milliseconds=20)
+REWRITE_DELAY_PER_PEER: Final = timedelta(milliseconds=2)
 """Large jobs start in bursts: the more files there are, the more changes one rewrite takes in."""
 
 Group = tuple[str, str]
 
 
-class Names:
+class HostsFiles:
     """Groups of peers, and the files of those that run here."""
 
     def __init__(self, timers: Timers, services: Callable[[], Iterable[tuple[str, str]]]) -> None:
@@ -79,7 +79,7 @@ class Names:
     def _later(self, group: Group) -> None:
         if group not in self._waiting:
             self._waiting.add(group)
-            pause = PAUSE + PAUSE_PER_PEER * len(self._groups.get(group, ()))
+            pause = REWRITE_DELAY + REWRITE_DELAY_PER_PEER * len(self._groups.get(group, ()))
             self._timers.after(pause, lambda: self._rewrite(group))
 
     def _rewrite(self, group: Group) -> None:

@@ -22,12 +22,12 @@ from volcano.embedded.agent.kernel.netlink import Netlink
 from volcano.embedded.agent.processes.supervisor_protocol import Wire
 
 log = logging.getLogger(__name__)
-FORWARDING: Final = Path("/proc/sys/net/ipv4/ip_forward")
-ROUTES: Final = Path("/proc/net/route")
-FIRST_NETWORK, NETWORKS = 64, 128  # 10.64.0.0/16 to 10.191.0.0/16
-LOOPBACK: Final = ipaddress.IPv4Network("127.64.0.0/10")
-RESERVED: Final = 10  # the first addresses of a network are not pods'
-DEFAULT_MTU: Final = 1500
+IP_FORWARD_FILE: Final = Path("/proc/sys/net/ipv4/ip_forward")
+ROUTES_FILE: Final = Path("/proc/net/route")
+FIRST_SUBNET, SUBNET_COUNT = 64, 128  # 10.64.0.0/16 to 10.191.0.0/16
+LOOPBACK_NETWORK: Final = ipaddress.IPv4Network("127.64.0.0/10")
+RESERVED_ADDRESS_COUNT: Final = 10  # the first addresses of a network are not pods'
+MAX_MTU_BYTES: Final = 1500
 
 
 class NetworkUnavailable(RuntimeError):
@@ -41,7 +41,7 @@ class Addresses:
         self._network = network
         self._used: dict[str, str] = {}  # pod → address
         self._taken: set[str] = set()
-        self._next = RESERVED
+        self._next = RESERVED_ADDRESS_COUNT
 
     def claim(self, pod: str, address: str) -> None:
         """A pod that already has one."""
@@ -53,7 +53,7 @@ class Addresses:
             return self._used[pod]
         size = self._network.num_addresses - 1
         for _ in range(size):
-            self._next = self._next + 1 if self._next + 1 < size else RESERVED
+            self._next = self._next + 1 if self._next + 1 < size else RESERVED_ADDRESS_COUNT
             address = str(self._network[self._next])
             if address not in self._taken:
                 self.claim(pod, address)
@@ -87,7 +87,7 @@ class HostNetwork:
     api_address = "127.0.0.1"
 
     def __init__(self) -> None:
-        self.addresses = Addresses(LOOPBACK)
+        self.addresses = Addresses(LOOPBACK_NETWORK)
 
     def open(self) -> None:
         return None
@@ -121,10 +121,10 @@ class BridgedNetwork:
         try:
             self._make_bridge()
             if not self._was_forwarding:
-                self._was_forwarding = FORWARDING.read_text().strip()
+                self._was_forwarding = IP_FORWARD_FILE.read_text().strip()
             self._state.write_text(json.dumps({"subnet": str(self.subnet), "forwarding": self._was_forwarding}))
-            if FORWARDING.read_text().strip() != "1":
-                FORWARDING.write_text("1\n")
+            if IP_FORWARD_FILE.read_text().strip() != "1":
+                IP_FORWARD_FILE.write_text("1\n")
             masquerade(self._table, self.subnet, self._bridge)
         except OSError as error:
             self.close()
@@ -138,7 +138,7 @@ class BridgedNetwork:
             stop_masquerade(self._table)
         with contextlib.suppress(OSError):
             if self._was_forwarding == "0":
-                FORWARDING.write_text("0\n")
+                IP_FORWARD_FILE.write_text("0\n")
             self._state.unlink(missing_ok=True)
         self._was_forwarding = ""
 
@@ -204,7 +204,7 @@ def present_networks() -> list[ipaddress.IPv4Network]:
     """What this machine already has routes to, so that pods' addresses collide with none of it."""
     found = []
     try:
-        lines = ROUTES.read_text().splitlines()[1:]
+        lines = ROUTES_FILE.read_text().splitlines()[1:]
     except OSError:
         return []
     for line in lines:
@@ -219,8 +219,8 @@ def _subnet(known: str, seed: int, routes: list[ipaddress.IPv4Network]) -> ipadd
     if known:
         with contextlib.suppress(ValueError):
             return ipaddress.IPv4Network(known)
-    for offset in range(NETWORKS):
-        candidate = ipaddress.IPv4Network(f"10.{FIRST_NETWORK + (seed + offset) % NETWORKS}.0.0/16")
+    for offset in range(SUBNET_COUNT):
+        candidate = ipaddress.IPv4Network(f"10.{FIRST_SUBNET + (seed + offset) % SUBNET_COUNT}.0.0/16")
         if not any(candidate.overlaps(route) for route in routes):
             return candidate
     raise NetworkUnavailable("every network from 10.64.0.0/16 to 10.191.0.0/16 is already in use")
@@ -233,4 +233,4 @@ def _smallest_mtu() -> int:
         with contextlib.suppress(OSError, ValueError):
             if device.name != "lo" and (device / "operstate").read_text().strip() == "up":
                 sizes.append(int((device / "mtu").read_text()))
-    return min([DEFAULT_MTU, *sizes])
+    return min([MAX_MTU_BYTES, *sizes])

@@ -14,7 +14,7 @@ from volcano.embedded.agent.network.forwarder import Forwarder
 from volcano.embedded.agent.network.network import HostNetwork, Network, choose_network
 from volcano.embedded.agent.processes.supervisor_client import SupervisorClient, SupervisorError
 
-DIAL_SECONDS: Final = 10.0
+DIAL_TIMEOUT_SECONDS: Final = 10.0
 LOOPBACKS: Final = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
 API_NAMES: Final = "kubernetes.default.svc.cluster.local kubernetes.default.svc kubernetes.default kubernetes"
 
@@ -69,7 +69,7 @@ class PodConnections:
         """A connection to a port of the pod: on the loopback of its own network, or else at its address."""
         if not address:
             raise OSError(f"pod {pod.name} has no address yet")
-        async with asyncio.timeout(DIAL_SECONDS):
+        async with asyncio.timeout(DIAL_TIMEOUT_SECONDS):
             if self.is_isolated and not pod.spec.host_network:
                 for family, loopback in LOOPBACKS:
                     with contextlib.suppress(OSError, SupervisorError):

@@ -9,8 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-PODS: Final = 110
-GPU: Final = "nvidia.com/gpu"
+MAX_PODS_PER_NODE: Final = 110
+GPU_RESOURCE: Final = "nvidia.com/gpu"
 _GPU_DEVICE: Final = re.compile(r"nvidia\d+")
 
 
@@ -19,11 +19,11 @@ def machine_capacity(directory: Path) -> dict[str, str]:
     capacity = {
         "cpu": str(usable_cpus()),
         "memory": f"{memory_kilobytes()}Ki",
-        "pods": str(PODS),
+        "pods": str(MAX_PODS_PER_NODE),
         "ephemeral-storage": f"{disk_kilobytes(directory)}Ki",
     }
     gpus = gpu_count()
-    return capacity | ({GPU: str(gpus)} if gpus else {})
+    return capacity | ({GPU_RESOURCE: str(gpus)} if gpus else {})
 
 
 def usable_cpus() -> int:

@@ -22,10 +22,10 @@ from volcano.machinery.plan import Create, Patch, Plan, Ref
 log = logging.getLogger(__name__)
 NODES: Final = resource_type(Node)
 LEASES: Final = resource_type(Lease)
-AT_ONCE: Final = 32
-LEASED_AT_START: Final = 16
+MAX_CONCURRENT_NODE_WRITES: Final = 32
+MAX_NODES_LEASED_AT_START: Final = 16
 """With more nodes than this the first lease comes with the first renewal: being created says enough until then."""
-FIRST_LEASES: Final = timedelta(seconds=20)
+MAX_FIRST_RENEWAL_PERIOD: Final = timedelta(seconds=20)
 
 
 class NodeRegistration:
@@ -46,19 +46,19 @@ class NodeRegistration:
         if annotations:
             shapes = tuple(replace(each, annotations={**annotations, **each.annotations}) for each in shapes)
         self._settings = replace(settings, nodes=shapes, kubelet_port=kubelet_port)
-        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._slots = asyncio.Semaphore(MAX_CONCURRENT_NODE_WRITES)
         self._leased: set[str] = set()
 
     async def register(self) -> None:
         """Returns when every node exists with its capacity and is Ready."""
         await self._applier.apply((Create(resource_type(Namespace), {"metadata": {"name": LEASE_NAMESPACE}}),))
         await asyncio.gather(*(self._register(shape) for shape in self._settings.nodes))
-        if len(self._settings.nodes) <= LEASED_AT_START:
+        if len(self._settings.nodes) <= MAX_NODES_LEASED_AT_START:
             await asyncio.gather(*(self._renew(shape) for shape in self._settings.nodes))
 
     async def keep_alive(self) -> None:
         """Renew leases, spread evenly over the renewal period, until cancelled."""
-        shapes, period = self._settings.nodes, min(self._settings.lease_renewal, FIRST_LEASES)
+        shapes, period = self._settings.nodes, min(self._settings.lease_renewal, MAX_FIRST_RENEWAL_PERIOD)
         while True:
             ticks = max(1, min(len(shapes), int(period.total_seconds())))
             for tick in range(ticks):

@@ -14,11 +14,11 @@ from typing import Final
 from volcano.api.core import ResourceRequirements
 from volcano.api.quantity import QuantityError, parse_quantity
 
-ROOT: Final = Path("/sys/fs/cgroup")
-PERIOD: Final = 100_000  # microseconds
-SMALLEST_QUOTA: Final = 1000
+CGROUP_ROOT: Final = Path("/sys/fs/cgroup")
+CPU_PERIOD_MICROSECONDS: Final = 100_000  # microseconds
+MIN_CPU_QUOTA_MICROSECONDS: Final = 1000
 SHARES_PER_CPU: Final = 1024
-MOST_PROCESSES: Final = 32_768
+MAX_PROCESSES_PER_CONTAINER: Final = 32_768
 V1_CONTROLLERS: Final = ("cpu", "memory")
 
 Settings = Mapping[str, str]
@@ -31,8 +31,10 @@ def limits_v1(resources: ResourceRequirements) -> dict[str, dict[str, str]]:
     if request:
         settings.setdefault("cpu", {})["cpu.shares"] = str(max(2, request * SHARES_PER_CPU // 1000))
     if cpu:
-        settings.setdefault("cpu", {})["cpu.cfs_period_us"] = str(PERIOD)
-        settings["cpu"]["cpu.cfs_quota_us"] = str(max(SMALLEST_QUOTA, cpu * PERIOD // 1000))
+        settings.setdefault("cpu", {})["cpu.cfs_period_us"] = str(CPU_PERIOD_MICROSECONDS)
+        settings["cpu"]["cpu.cfs_quota_us"] = str(
+            max(MIN_CPU_QUOTA_MICROSECONDS, cpu * CPU_PERIOD_MICROSECONDS // 1000)
+        )
     if memory:
         settings["memory"] = {"memory.limit_in_bytes": str(memory)}
     return settings
@@ -46,10 +48,12 @@ def limits_v2(resources: ResourceRequirements) -> dict[str, str]:
         shares = max(2, min(262144, request * SHARES_PER_CPU // 1000))
         settings["cpu.weight"] = str(1 + (shares - 2) * 9999 // 262142)
     if cpu:
-        settings["cpu.max"] = f"{max(SMALLEST_QUOTA, cpu * PERIOD // 1000)} {PERIOD}"
+        settings["cpu.max"] = (
+            f"{max(MIN_CPU_QUOTA_MICROSECONDS, cpu * CPU_PERIOD_MICROSECONDS // 1000)} {CPU_PERIOD_MICROSECONDS}"
+        )
     if memory:
         settings |= {"memory.max": str(memory), "memory.swap.max": "0"}
-    return settings | ({"pids.max": str(MOST_PROCESSES)} if settings else {})
+    return settings | ({"pids.max": str(MAX_PROCESSES_PER_CONTAINER)} if settings else {})
 
 
 class Cgroups:
@@ -116,12 +120,12 @@ class Cgroups:
         return str(folder / "cgroup.procs")
 
     def _open_v2(self) -> bool:
-        if not (ROOT / "cgroup.controllers").exists():
+        if not (CGROUP_ROOT / "cgroup.controllers").exists():
             return False
         own = _own_groups().get("")
-        tops = [ROOT] if os.geteuid() == 0 else []
+        tops = [CGROUP_ROOT] if os.geteuid() == 0 else []
         if own is not None:
-            tops += [ROOT / own.strip("/"), (ROOT / own.strip("/")).parent]
+            tops += [CGROUP_ROOT / own.strip("/"), (CGROUP_ROOT / own.strip("/")).parent]
         for top in tops:
             parent = top / self._name
             try:
@@ -142,7 +146,7 @@ class Cgroups:
             return False
         own, parents = _own_groups(), {}
         for controller in V1_CONTROLLERS:
-            parent = ROOT / controller / own.get(controller, "/").strip("/") / self._name
+            parent = CGROUP_ROOT / controller / own.get(controller, "/").strip("/") / self._name
             try:
                 parent.mkdir(exist_ok=True)
             except OSError:

@@ -17,16 +17,16 @@ SOCKET = "attach.sock"
 HEADER = struct.Struct("!BI")
 STDIN, STDOUT, STDERR, RESIZE, CLOSE = 0, 1, 2, 4, 255
 SIZE = struct.Struct("!HH")
-LARGEST_FRAME = 64 * 1024
-CHUNK = 64 * 1024
-MOST_CLIENTS = 16
-MOST_UNSENT = 256 * 1024
+MAX_FRAME_BYTES = 64 * 1024
+IO_CHUNK_BYTES = 64 * 1024
+MAX_CLIENTS = 16
+MAX_UNSENT_BYTES = 256 * 1024
 """Bytes that wait for a slow client; then the container's output waits too."""
-MOST_UNFED = 64 * 1024
+MAX_PENDING_INPUT_BYTES = 64 * 1024
 """Bytes that wait for a container that does not read; then its clients wait too."""
-STUCK_SECONDS = 60
+STUCK_CLIENT_TIMEOUT_SECONDS = 60
 """Clients that the container waits for, and that take nothing for so long, are left behind."""
-LAST_SECONDS = 10
+FINAL_OUTPUT_TIMEOUT_SECONDS = 10
 
 
 def listen(directory: str) -> socket.socket:
@@ -69,11 +69,11 @@ class Attachments:
     @property
     def is_behind(self) -> bool:
         """Whether the container's output has to wait for someone."""
-        return any(len(client.unsent) > MOST_UNSENT for client in self._clients.values())
+        return any(len(client.unsent) > MAX_UNSENT_BYTES for client in self._clients.values())
 
     def wanted(self) -> dict[int, int]:
         """Descriptors to wait for, and what for."""
-        reading = select.POLLIN if len(self._unfed) <= MOST_UNFED else 0
+        reading = select.POLLIN if len(self._unfed) <= MAX_PENDING_INPUT_BYTES else 0
         found = {fd: reading | (select.POLLOUT if each.unsent else 0) for fd, each in self._clients.items()}
         found[self._listener.fileno()] = select.POLLIN
         if self._unfed and self._feed >= 0:
@@ -97,9 +97,9 @@ class Attachments:
             client.unsent += HEADER.pack(channel, len(output)) + output
             self._send(client)
 
-    def leave_stuck_behind(self) -> None:
+    def drop_stuck_clients(self) -> None:
         for client in tuple(self._clients.values()):
-            if len(client.unsent) > MOST_UNSENT:
+            if len(client.unsent) > MAX_UNSENT_BYTES:
                 self._drop(client)
 
     def finish(self) -> None:
@@ -108,7 +108,7 @@ class Attachments:
         waiting = {descriptor for descriptor, client in self._clients.items() if client.unsent}
         for descriptor in waiting:
             poll.register(descriptor, select.POLLOUT)
-        while waiting and (ready := poll.poll(LAST_SECONDS * 1000)):
+        while waiting and (ready := poll.poll(FINAL_OUTPUT_TIMEOUT_SECONDS * 1000)):
             for descriptor, _ in ready:
                 client = self._clients.get(descriptor)
                 if client is not None:
@@ -126,7 +126,7 @@ class Attachments:
             peer, _ = self._listener.accept()
         except OSError:
             return
-        if len(self._clients) >= MOST_CLIENTS:
+        if len(self._clients) >= MAX_CLIENTS:
             peer.close()
             return
         peer.setblocking(False)
@@ -135,7 +135,7 @@ class Attachments:
     def _send(self, client: _Client) -> None:
         try:
             while client.unsent:
-                client.unsent = client.unsent[client.peer.send(client.unsent[:CHUNK], socket.MSG_NOSIGNAL) :]
+                client.unsent = client.unsent[client.peer.send(client.unsent[:IO_CHUNK_BYTES], socket.MSG_NOSIGNAL) :]
         except BlockingIOError:
             pass
         except OSError:
@@ -143,7 +143,7 @@ class Attachments:
 
     def _receive(self, client: _Client) -> None:
         try:
-            received = client.peer.recv(CHUNK)
+            received = client.peer.recv(IO_CHUNK_BYTES)
         except BlockingIOError:
             return
         except OSError:
@@ -154,7 +154,7 @@ class Attachments:
         client.received += received
         while len(client.received) >= HEADER.size:
             channel, length = HEADER.unpack_from(client.received)
-            if length > LARGEST_FRAME:
+            if length > MAX_FRAME_BYTES:
                 self._drop(client)
                 return
             if len(client.received) < HEADER.size + length:
@@ -186,7 +186,7 @@ class Attachments:
     def _feed_on(self) -> None:
         try:
             while self._unfed and self._feed >= 0:
-                self._unfed = self._unfed[os.write(self._feed, self._unfed[:CHUNK]) :]
+                self._unfed = self._unfed[os.write(self._feed, self._unfed[:IO_CHUNK_BYTES]) :]
         except BlockingIOError:
             return
         except OSError:

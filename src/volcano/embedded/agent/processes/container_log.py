@@ -9,15 +9,17 @@ import os
 import time
 from itertools import pairwise
 
-LARGEST_FILE = 10 * 1024 * 1024
-OLD_FILES = 4
-LONGEST_LINE = 16 * 1024
+MAX_LOG_FILE_BYTES = 10 * 1024 * 1024
+MAX_ROTATED_LOG_FILES = 4
+MAX_LOG_LINE_BYTES = 16 * 1024
 
 
 class ContainerLog:
     """One log file and its older ones, reached through their directory so that no mount can hide them."""
 
-    def __init__(self, directory: int, name: str, *, largest: int = LARGEST_FILE, old_files: int = OLD_FILES) -> None:
+    def __init__(
+        self, directory: int, name: str, *, largest: int = MAX_LOG_FILE_BYTES, old_files: int = MAX_ROTATED_LOG_FILES
+    ) -> None:
         self._directory, self._name = directory, name
         self._largest, self._old_files = largest, old_files
         self._file = self._open()
@@ -37,9 +39,9 @@ class ContainerLog:
         if newline:
             prefix = stamp + b" " + stream + b" F "
             written = prefix + whole.replace(b"\n", b"\n" + prefix) + b"\n"
-        while len(tail) > LONGEST_LINE:
-            written += stamp + b" " + stream + b" P " + tail[:LONGEST_LINE] + b"\n"
-            tail = tail[LONGEST_LINE:]
+        while len(tail) > MAX_LOG_LINE_BYTES:
+            written += stamp + b" " + stream + b" P " + tail[:MAX_LOG_LINE_BYTES] + b"\n"
+            tail = tail[MAX_LOG_LINE_BYTES:]
         if tail:
             self._tails[stream] = tail
         if written:

@@ -17,7 +17,7 @@ from volcano.embedded.agent.processes.container_attach import Attachments
 from volcano.embedded.agent.processes.container_log import ContainerLog
 from volcano.embedded.agent.processes.supervisor_protocol import Order
 
-CHUNK = 65536
+IO_CHUNK_BYTES = 65536
 PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 NOT_STARTED = 128
 
@@ -195,11 +195,11 @@ class _Holder:
         while self._code is None:
             is_behind = self._attached is not None and self._attached.is_behind
             watched = self._watch(poll, watched, is_behind=is_behind)
-            ready = poll.poll(container_attach.STUCK_SECONDS * 1000 if is_behind else None)
+            ready = poll.poll(container_attach.STUCK_CLIENT_TIMEOUT_SECONDS * 1000 if is_behind else None)
             for descriptor, events in ready:
                 self._happened(descriptor, events)
             if not ready and self._attached is not None:
-                self._attached.leave_stuck_behind()
+                self._attached.drop_stuck_clients()
         self._take_rest()
         if not self._is_first:
             self._end_all()
@@ -263,7 +263,7 @@ class _Holder:
     def _take(self, descriptor: int) -> int | None:
         """How much came: 0 at the end, None while there is no more."""
         try:
-            output = os.read(descriptor, CHUNK)
+            output = os.read(descriptor, IO_CHUNK_BYTES)
         except BlockingIOError:
             return None
         except OSError:

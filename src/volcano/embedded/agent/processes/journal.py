@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 
-from volcano.embedded.agent.processes.supervisor_protocol import Record, decode, encode
+from volcano.embedded.agent.processes.supervisor_protocol import ProcessRecord, decode, encode
 
-REWRITE_BEYOND = 1024 * 1024
+COMPACT_ABOVE_BYTES = 1024 * 1024
 
 
 class Journal:
@@ -18,20 +18,20 @@ class Journal:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self.records: dict[str, Record] = {}
+        self.records: dict[str, ProcessRecord] = {}
         self._read()
         for record in self.records.values():
             if record["exit_code"] is None:
                 record["is_lost"] = True
         self._file = -1
         self._size = 0
-        self._rewrite()
+        self._compact()
 
-    def started(self, record: Record) -> None:
+    def started(self, record: ProcessRecord) -> None:
         self.records[record["container"]] = record
         self._append([record])
 
-    def exited(self, records: list[Record]) -> None:
+    def exited(self, records: list[ProcessRecord]) -> None:
         """On disk, synced, when this returns."""
         for record in records:
             self.records[record["container"]] = record
@@ -41,10 +41,10 @@ class Journal:
     def forget(self, containers: list[str]) -> None:
         for container in containers:
             self.records.pop(container, None)
-        if self._size > REWRITE_BEYOND:
-            self._rewrite()
+        if self._size > COMPACT_ABOVE_BYTES:
+            self._compact()
 
-    def _append(self, records: list[Record]) -> None:
+    def _append(self, records: list[ProcessRecord]) -> None:
         lines = b"".join(encode(record) for record in records)
         os.write(self._file, lines)
         self._size += len(lines)
@@ -63,7 +63,7 @@ class Journal:
             if record is not None and "container" in record:
                 self.records[record["container"]] = record  # type: ignore[assignment]
 
-    def _rewrite(self) -> None:
+    def _compact(self) -> None:
         """The file with what is still known, in one step."""
         fresh = f"{self._path}.new"
         file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)

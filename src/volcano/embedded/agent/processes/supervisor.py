@@ -25,20 +25,20 @@ from volcano.embedded.agent.processes import container_exec, container_shim, san
 from volcano.embedded.agent.processes.journal import Journal
 from volcano.embedded.agent.processes.supervisor_protocol import (
     JOURNAL,
-    LARGEST_MESSAGE,
     LOCK,
+    MAX_MESSAGE_BYTES,
     SOCKET,
     VERSION,
     Order,
-    Record,
+    ProcessRecord,
     Wire,
     decode,
     encode,
 )
 
-IDLE_SECONDS = 30
+IDLE_EXIT_SECONDS = 30
 """How long it waits for an agent to come back when nothing runs."""
-MOST_DESCRIPTORS = 8
+MAX_DESCRIPTORS_PER_MESSAGE = 8
 
 
 class Connection:
@@ -88,7 +88,7 @@ class Supervisor:
         self._selector.register(listener, selectors.EVENT_READ, self._accept)
         self._selector.register(woken, selectors.EVENT_READ, self._drain)
         while not self._is_ending:
-            ready = self._selector.select(IDLE_SECONDS)
+            ready = self._selector.select(IDLE_EXIT_SECONDS)
             if not ready and not self._connections and not self._live:
                 break
             for key, mask in ready:
@@ -143,12 +143,12 @@ class Supervisor:
             self._hang_up(connection)
 
     def _receive(self, connection: Connection) -> None:
-        received, descriptors, _, _ = socket.recv_fds(connection.socket, 262144, MOST_DESCRIPTORS)
+        received, descriptors, _, _ = socket.recv_fds(connection.socket, 262144, MAX_DESCRIPTORS_PER_MESSAGE)
         connection.descriptors += descriptors
         if not received:
             raise ConnectionResetError(errno.ECONNRESET, "the agent hung up")
         *lines, connection.received = (connection.received + received).split(b"\n")
-        if len(connection.received) > LARGEST_MESSAGE:
+        if len(connection.received) > MAX_MESSAGE_BYTES:
             raise ValueError("a message over the limit")
         for line in lines:
             self._answer(connection, decode(line))
@@ -400,7 +400,7 @@ class Supervisor:
 
     # -- ends -------------------------------------------------------------------------------------------------
     def _reap(self) -> None:
-        ended: list[Record] = []
+        ended: list[ProcessRecord] = []
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -475,7 +475,7 @@ class Supervisor:
         sandbox.make_devices(directory)
 
 
-def _record(container: str, pid: int) -> Record:
+def _record(container: str, pid: int) -> ProcessRecord:
     return {
         "container": container,
         "pid": pid,

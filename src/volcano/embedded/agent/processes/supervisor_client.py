@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import volcano
-from volcano.embedded.agent.processes.supervisor_protocol import SOCKET, VERSION, Order, Record, decode, encode
+from volcano.embedded.agent.processes.supervisor_protocol import SOCKET, VERSION, Order, ProcessRecord, decode, encode
 from volcano.machinery.clock import Clock
 
 log = logging.getLogger(__name__)
-PATIENCE: Final = timedelta(seconds=15)
-MOST_DESCRIPTORS: Final = 8
-LOOK_AGAIN: Final = timedelta(milliseconds=10)
+CONNECT_TIMEOUT: Final = timedelta(seconds=15)
+MAX_DESCRIPTORS_PER_MESSAGE: Final = 8
+CONNECT_RETRY_DELAY: Final = timedelta(milliseconds=10)
 
 
 class SupervisorError(Exception):
@@ -32,7 +32,7 @@ class SupervisorClient:
     """One connection. When it breaks, every open request fails and `on_lost` is called once."""
 
     def __init__(
-        self, directory: Path, clock: Clock, *, on_exit: Callable[[Record], None], on_lost: Callable[[], None]
+        self, directory: Path, clock: Clock, *, on_exit: Callable[[ProcessRecord], None], on_lost: Callable[[], None]
     ) -> None:
         self._directory, self._clock = directory, clock
         self._on_exit, self._on_lost = on_exit, on_lost
@@ -49,13 +49,13 @@ class SupervisorClient:
         """To the supervisor that is there, or to a new one."""
         found = self._try_connect()
         process: subprocess.Popen[bytes] | None = None
-        deadline = self._clock.monotonic() + PATIENCE.total_seconds()
+        deadline = self._clock.monotonic() + CONNECT_TIMEOUT.total_seconds()
         while found is None:
             if process is None or process.poll() is not None:
                 process = self._spawn()
             if self._clock.monotonic() > deadline:
                 raise SupervisorError(f"no supervisor answers at {self._directory}; see supervisor.log there")
-            await self._clock.sleep(LOOK_AGAIN)
+            await self._clock.sleep(CONNECT_RETRY_DELAY)
             found = self._try_connect()
         self._socket = found
         asyncio.get_running_loop().add_reader(found.fileno(), self._readable)
@@ -86,8 +86,8 @@ class SupervisorClient:
             raise SupervisorError(reply["error"])
         return reply
 
-    async def start(self, order: Order) -> Record:
-        record: Record = (await self.ask("start", order=order))["record"]
+    async def start(self, order: Order) -> ProcessRecord:
+        record: ProcessRecord = (await self.ask("start", order=order))["record"]
         return record
 
     async def socket_in(self, pod: str, family: int) -> socket.socket:
@@ -122,7 +122,7 @@ class SupervisorClient:
     def _readable(self) -> None:
         assert self._socket is not None, "only called while connected"
         try:
-            received, descriptors, _, _ = socket.recv_fds(self._socket, 262144, MOST_DESCRIPTORS)
+            received, descriptors, _, _ = socket.recv_fds(self._socket, 262144, MAX_DESCRIPTORS_PER_MESSAGE)
             self._descriptors += descriptors
         except BlockingIOError:
             return

@@ -10,7 +10,7 @@ import json
 from typing import Any, TypedDict
 
 VERSION = 1
-LARGEST_MESSAGE = 4 * 1024 * 1024
+MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 SOCKET = "supervisor.sock"
 LOCK = "supervisor.lock"
 JOURNAL = "containers.journal"
@@ -65,7 +65,7 @@ class Order(TypedDict):
     stdin_once: bool  # and ends with the first of them
 
 
-class Record(TypedDict):
+class ProcessRecord(TypedDict):
     """A container the supervisor knows: running, ended (`exit_code` set), or lost with an earlier supervisor."""
 
     container: str

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Set
 from typing import Protocol, TypeAlias
 
 from volcano.api.kubelet import AgentPod
-from volcano.embedded.agent.lifecycle.pod_events import Assigned, Command, Event
+from volcano.embedded.agent.lifecycle.pod_events import Assigned, PodCommand, PodEvent
 
-Report: TypeAlias = Callable[[str, Event], None]
+Report: TypeAlias = Callable[[str, PodEvent], None]
 """Tells the agent what happened to the pod of this UID."""
 
 
@@ -40,11 +40,11 @@ class Runtime(Protocol):
         """What already runs of a pod that the agent takes on, and from now on is reported."""
         ...
 
-    def end_strangers(self, uids: Set[str]) -> None:
+    def end_unknown_pods(self, uids: Set[str]) -> None:
         """End and forget everything that belongs to none of these pods."""
         ...
 
-    def carry_out(self, pod: AgentPod, command: Command) -> None: ...
+    def carry_out(self, pod: AgentPod, command: PodCommand) -> None: ...
 
     def saw(self, pod: AgentPod, *, is_gone: bool) -> None:
         """A bound pod, on this node or another, as the API server tells it: a peer for someone, perhaps."""

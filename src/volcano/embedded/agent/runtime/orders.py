@@ -21,11 +21,11 @@ TERMINATION_LOG: Final = "termination"
 TEMPORARY_FOLDERS: Final = ("/tmp", "/var/tmp")
 """Each container has these, and /run, for itself, as it would with an image of its own."""
 UNLIMITED: Final = -1
-OPEN_FILES: Final = 1_048_576
-PROCESSES: Final = 32_768
+MAX_OPEN_FILES: Final = 1_048_576
+MAX_PROCESSES: Final = 32_768
 
 
-class Place(msgspec.Struct, frozen=True):
+class ContainerFolders(msgspec.Struct, frozen=True):
     """Where things of one container are on this machine."""
 
     pod: Path  # the pod's folder
@@ -60,7 +60,7 @@ def order_for(
     *,
     line: CommandLine,
     references: References,
-    place: Place,
+    place: ContainerFolders,
     isolation: Isolation,
     variables: Mapping[str, str],
     cgroups: tuple[str, ...] = (),
@@ -85,7 +85,7 @@ def order_for(
         "isolated": isolation.mounts,
         "own_processes": isolation.processes and not pod.spec.host_pid,
         "own_user": isolation.users and not pod.spec.host_network and not security.privileged,
-        "limits": {"nofile": [OPEN_FILES, OPEN_FILES], "core": [0, UNLIMITED]},
+        "limits": {"nofile": [MAX_OPEN_FILES, MAX_OPEN_FILES], "core": [0, UNLIMITED]},
         "cgroups": list(cgroups),
         "uid": user,
         "gid": group if group is not None else (0 if user is not None else None),
@@ -99,7 +99,9 @@ def order_for(
     }
 
 
-def mounts_of(pod: AgentPod, container: AgentContainer, variables: Mapping[str, str], place: Place) -> list[Mount]:
+def mounts_of(
+    pod: AgentPod, container: AgentContainer, variables: Mapping[str, str], place: ContainerFolders
+) -> list[Mount]:
     """System folders, then the pod's names, then its volumes, parents before what lies in them."""
     mounts = [
         bind(place.devices, "/dev", read_only=True),
@@ -129,7 +131,7 @@ def sub_path_of(mount: VolumeMount, variables: Mapping[str, str]) -> str:
     return safe_path(asked.strip("/")) if asked.strip("/") else ""
 
 
-def _volume_mount(mount: VolumeMount, variables: Mapping[str, str], place: Place) -> Mount:
+def _volume_mount(mount: VolumeMount, variables: Mapping[str, str], place: ContainerFolders) -> Mount:
     folder = place.volumes.get(mount.name)
     if folder is None:
         raise Missing(f"volumeMount {mount.name!r} names a volume the pod does not have")

@@ -17,7 +17,7 @@ from volcano.api.meta import JSON
 from volcano.embedded.agent.lifecycle.pod_events import Probed
 from volcano.machinery.clock import Clock
 
-LONGEST_ANSWER: Final = 10 * 1024
+MAX_PROBE_RESPONSE_BYTES: Final = 10 * 1024
 Kind = Literal["startup", "liveness", "readiness"]
 Execute = Callable[[list[str], timedelta], Awaitable[tuple[int, str]]]
 """Runs a command in the container: its exit code and what it said."""
@@ -147,7 +147,7 @@ async def _ask_http(target: JSON, container: AgentContainer, address: str) -> tu
         ]
         writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
         await writer.drain()
-        answer = await reader.read(LONGEST_ANSWER)
+        answer = await reader.read(MAX_PROBE_RESPONSE_BYTES)
     finally:
         writer.close()
         with contextlib.suppress(OSError):

@@ -26,14 +26,14 @@ from volcano.embedded.agent.containers.environment import Missing
 from volcano.embedded.agent.containers.images import CommandLine, NoImage, command_line
 from volcano.embedded.agent.containers.process_settings import ProcessSettings
 from volcano.embedded.agent.lifecycle.pod_events import (
-    KILLED,
+    EXIT_CODE_SIGKILL,
     Assigned,
     Clean,
-    Command,
-    Ended,
+    ContainerEnded,
     Exited,
     Forget,
-    Found,
+    FoundContainer,
+    PodCommand,
     Prepare,
     Prepared,
     Start,
@@ -43,16 +43,16 @@ from volcano.embedded.agent.lifecycle.pod_events import (
     Unstarted,
 )
 from volcano.embedded.agent.lifecycle.pod_lifecycle import LOST, LOST_MESSAGE
-from volcano.embedded.agent.network.hosts_files import Names
+from volcano.embedded.agent.network.hosts_files import HostsFiles
 from volcano.embedded.agent.network.network import NetworkUnavailable
 from volcano.embedded.agent.network.pod_connections import PodConnections
 from volcano.embedded.agent.processes.cgroups import Cgroups
 from volcano.embedded.agent.processes.supervisor_client import SupervisorClient, SupervisorError
-from volcano.embedded.agent.processes.supervisor_protocol import Order, Record
-from volcano.embedded.agent.runtime.container_care import ContainerCare
+from volcano.embedded.agent.processes.supervisor_protocol import Order, ProcessRecord
 from volcano.embedded.agent.runtime.contract import Report
 from volcano.embedded.agent.runtime.orders import Isolation, container_id, order_for
-from volcano.embedded.agent.runtime.places import Places
+from volcano.embedded.agent.runtime.pod_folders import PodFolders
+from volcano.embedded.agent.runtime.probes_and_hooks import ProbesAndHooks
 from volcano.embedded.agent.storage.pod_files import PodFiles, SandboxedPod
 from volcano.embedded.agent.storage.volumes import Volumes
 from volcano.embedded.agent.timers import Timers
@@ -60,14 +60,14 @@ from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 
 log = logging.getLogger(__name__)
-TIERS: Final = {
+TIER_DESCRIPTIONS: Final = {
     "root": "pods run in namespaces of their own (mount, UTS, IPC, PID, and user where they have their own network)",
     "user": "pods run in namespaces of their own (user, mount, UTS, IPC, PID)",
     "none": "pods are plain processes: this machine does not let its user make namespaces",
 }
-STARTING_AT_ONCE: Final = 16
-LONGEST_HOOK: Final = timedelta(minutes=5)
-LEAST_GRACE: Final = timedelta(seconds=2)
+MAX_CONCURRENT_POD_STARTS: Final = 16
+MAX_POST_START_DURATION: Final = timedelta(minutes=5)
+MIN_GRACE_AFTER_PRE_STOP: Final = timedelta(seconds=2)
 
 
 class ProcessRuntime:
@@ -80,24 +80,24 @@ class ProcessRuntime:
         self._files = PodFiles(
             Volumes(client, settings.pods, settings.memory), clock, host_address=settings.host_address
         )
-        self._places = Places(settings)
-        self._care = ContainerCare(clock, self.execute, lambda uid, event: self._report(uid, event))
+        self._places = PodFolders(settings)
+        self._care = ProbesAndHooks(clock, self.execute, lambda uid, event: self._report(uid, event))
         self._supervisor = SupervisorClient(
             settings.supervisor, clock, on_exit=self._exited, on_lost=self._supervisor_lost
         )
         self._report: Report = lambda _uid, _event: None
-        self._records: dict[str, Record] = {}
+        self._records: dict[str, ProcessRecord] = {}
         self._pods: dict[str, SandboxedPod] = {}
         self._stopping: dict[str, asyncio.Task[None]] = {}
         self._probing: dict[str, asyncio.Task[None]] = {}
         self._ended: dict[str, asyncio.Event] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._turns = asyncio.Semaphore(STARTING_AT_ONCE)
+        self._turns = asyncio.Semaphore(MAX_CONCURRENT_POD_STARTS)
         self._is_closed = False
         self._background: set[asyncio.Task[None]] = set()
         self._timers = Timers(clock)
         self._connections = PodConnections(settings, self._supervisor)
-        self._names = Names(self._timers, self._connections.service_names)
+        self._names = HostsFiles(self._timers, self._connections.service_names)
         self._variables = dict(settings.environment)
         self._cgroups = Cgroups(f"volcano-{settings.digest}")
         self.annotations: dict[str, str] = {}
@@ -111,11 +111,11 @@ class ProcessRuntime:
         self._variables |= self._connections.variables
         limits = self._cgroups.open()
         self.annotations = {
-            "agent.volcano.sh/isolation": TIERS[self._supervisor.tier],
+            "agent.volcano.sh/isolation": TIER_DESCRIPTIONS[self._supervisor.tier],
             "agent.volcano.sh/pod-network": network,
             "agent.volcano.sh/limits": limits,
         }
-        log.info("%s; network %s; %s", TIERS[self._supervisor.tier], network, limits)
+        log.info("%s; network %s; %s", TIER_DESCRIPTIONS[self._supervisor.tier], network, limits)
         self._background = {self._go(self._timers.run()), self._go(self._files.keep_fresh(self._pods))}
 
     async def close(self) -> None:
@@ -180,13 +180,13 @@ class ProcessRuntime:
             return Assigned(found if not pod.is_finished else ())
         return Assigned(found)
 
-    def end_strangers(self, uids: Set[str]) -> None:
-        strangers = {record["container"].split("/")[0] for record in self._records.values()} - uids
-        strangers |= self._places.strangers(uids)
-        for uid in strangers:
+    def end_unknown_pods(self, uids: Set[str]) -> None:
+        unknown_pods = {record["container"].split("/")[0] for record in self._records.values()} - uids
+        unknown_pods |= self._places.unknown_pods(uids)
+        for uid in unknown_pods:
             self._go(self._forget(uid))
 
-    def carry_out(self, pod: AgentPod, command: Command) -> None:
+    def carry_out(self, pod: AgentPod, command: PodCommand) -> None:
         match command:
             case Prepare():
                 kept = self._pods.setdefault(pod.uid, SandboxedPod(pod))
@@ -296,7 +296,7 @@ class ProcessRuntime:
 
     async def _after_start(self, pod: AgentPod, container: AgentContainer, attempt: int, hook: Handler) -> None:
         """A container whose first hook fails is killed, as if it had failed itself."""
-        ok, said = await self._ask(pod, container, attempt, hook, LONGEST_HOOK)
+        ok, said = await self._ask(pod, container, attempt, hook, MAX_POST_START_DURATION)
         if not ok:
             log.warning("pod %s: postStart hook of container %s failed: %s", pod.key, container.name, said)
             with contextlib.suppress(SupervisorError):
@@ -362,7 +362,7 @@ class ProcessRuntime:
             began = self._clock.monotonic()
             await self._ask(pod, container, attempt, hook, grace)
             grace -= timedelta(seconds=self._clock.monotonic() - began)
-            grace = max(grace, LEAST_GRACE)
+            grace = max(grace, MIN_GRACE_AFTER_PRE_STOP)
         await self._end(container_id(pod.uid, name, attempt), grace)
 
     async def _end(self, identity: str, grace: timedelta) -> None:
@@ -386,14 +386,14 @@ class ProcessRuntime:
             waiting.cancel()
             sleeping.cancel()
 
-    def _exited(self, record: Record) -> None:
+    def _exited(self, record: ProcessRecord) -> None:
         identity = record["container"]
         started = identity in self._records
         self._records[identity] = record
         if started:
             self._report_exit(record)
 
-    def _report_exit(self, record: Record) -> None:
+    def _report_exit(self, record: ProcessRecord) -> None:
         identity = record["container"]
         uid, name, attempt = identity.split("/")
         ended = self._ended.pop(identity, None)
@@ -404,7 +404,7 @@ class ProcessRuntime:
         if probing is not None:
             probing.cancel()
         kept = self._pods.get(uid)
-        if record["exit_code"] == KILLED and not record["is_lost"]:
+        if record["exit_code"] == EXIT_CODE_SIGKILL and not record["is_lost"]:
             record = {**record, "oom_killed": self._cgroups.was_out_of_memory(identity)}
             self._records[identity] = record
         self._cgroups.remove(identity)
@@ -456,27 +456,29 @@ class ProcessRuntime:
         await self._connect()
         for identity, known in before.items():
             if known["exit_code"] is None and not known["is_lost"]:
-                lost: Record = {**known, "is_lost": True, "exit_code": KILLED}
+                lost: ProcessRecord = {**known, "is_lost": True, "exit_code": EXIT_CODE_SIGKILL}
                 self._records[identity] = self._records.get(identity, lost)
                 self._report_exit(lost)
 
 
-def _found(record: Record) -> Found:
+def _found(record: ProcessRecord) -> FoundContainer:
     _, name, attempt = record["container"].split("/")
     started = _moment(record["started"])
     if record["exit_code"] is None and not record["is_lost"]:
-        return Found(name, int(attempt), started)
+        return FoundContainer(name, int(attempt), started)
     finished = _moment(record["finished"] or record["started"])
     if record["is_lost"]:
-        return Found(name, int(attempt), started, Ended(KILLED, started, finished, LOST, LOST_MESSAGE))
+        return FoundContainer(
+            name, int(attempt), started, ContainerEnded(EXIT_CODE_SIGKILL, started, finished, LOST, LOST_MESSAGE)
+        )
     reason = "OOMKilled" if record["oom_killed"] else ""
     code = record["exit_code"] or 0
-    return Found(name, int(attempt), started, Ended(code, started, finished, reason))
+    return FoundContainer(name, int(attempt), started, ContainerEnded(code, started, finished, reason))
 
 
 def _moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def _is_live(record: Record) -> bool:
+def _is_live(record: ProcessRecord) -> bool:
     return record["exit_code"] is None and not record["is_lost"]

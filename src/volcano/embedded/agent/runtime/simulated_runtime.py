@@ -17,11 +17,11 @@ from volcano.api.durations import parse_duration
 from volcano.api.kubelet import AgentPod
 from volcano.embedded.agent.lifecycle.pod_events import (
     Assigned,
-    Command,
-    Ended,
+    ContainerEnded,
     Exited,
     Forget,
-    Found,
+    FoundContainer,
+    PodCommand,
     Prepare,
     Prepared,
     Start,
@@ -38,8 +38,8 @@ EXIT_CODE: Final = "simulation.volcano.sh/exit-code"
 STOP_TIME: Final = "simulation.volcano.sh/stop-time"
 """How long a pod takes to end when asked to; not at all unless it says so."""
 
-TERMINATED: Final = 143
-_SUBNETS: Final = 250
+EXIT_CODE_SIGTERM: Final = 143
+_VALUES_PER_OCTET: Final = 250
 
 
 class SimulatedRuntime:
@@ -76,18 +76,18 @@ class SimulatedRuntime:
             status = pod.container_status(spec.name)
             running = status.state.running if status else None
             if status is not None and running is not None and running.started_at is not None:
-                found.append(Found(spec.name, status.restart_count, running.started_at))
+                found.append(FoundContainer(spec.name, status.restart_count, running.started_at))
                 self._go_on(pod, spec.name, status.restart_count, running.started_at)
         return Assigned(tuple(found), pod.status.pod_ip)
 
-    def end_strangers(self, uids: Set[str]) -> None:
+    def end_unknown_pods(self, uids: Set[str]) -> None:
         for uid, container in [key for key in self._live if key[0] not in uids]:
             del self._live[uid, container]
 
     def saw(self, pod: AgentPod, *, is_gone: bool) -> None:
         return None
 
-    def carry_out(self, pod: AgentPod, command: Command) -> None:
+    def carry_out(self, pod: AgentPod, command: PodCommand) -> None:
         match command:
             case Prepare():
                 self._report(pod.uid, Prepared(self._next_address()))
@@ -96,19 +96,19 @@ class SimulatedRuntime:
             case Stop(container, attempt, grace):
                 self._stop(pod, container, attempt, grace)
             case Forget():
-                self.end_strangers_of(pod.uid)
+                self._drop_pod(pod.uid)
             case _:
                 pass
 
-    def end_strangers_of(self, uid: str) -> None:
+    def _drop_pod(self, uid: str) -> None:
         for key in [key for key in self._live if key[0] == uid]:
             del self._live[key]
 
     def _next_address(self) -> str:
         """Addresses only need to look like some and to differ for long enough."""
-        self._addresses = (self._addresses + 1) % (_SUBNETS * _SUBNETS * _SUBNETS)
-        rest, last = divmod(self._addresses, _SUBNETS)
-        second, third = divmod(rest, _SUBNETS)
+        self._addresses = (self._addresses + 1) % (_VALUES_PER_OCTET * _VALUES_PER_OCTET * _VALUES_PER_OCTET)
+        rest, last = divmod(self._addresses, _VALUES_PER_OCTET)
+        second, third = divmod(rest, _VALUES_PER_OCTET)
         return f"10.{second + 1}.{third}.{last + 1}"
 
     def _start(self, pod: AgentPod, container: str, attempt: int) -> None:
@@ -137,13 +137,13 @@ class SimulatedRuntime:
         uid = pod.uid
         takes = parse_duration(pod.annotations[STOP_TIME]) if STOP_TIME in pod.annotations else timedelta(0)
         if takes <= timedelta(0) or grace <= timedelta(0):
-            self._end(uid, container, attempt, TERMINATED)
+            self._end(uid, container, attempt, EXIT_CODE_SIGTERM)
             return
-        self._timers.after(min(takes, grace), lambda: self._end(uid, container, attempt, TERMINATED))
+        self._timers.after(min(takes, grace), lambda: self._end(uid, container, attempt, EXIT_CODE_SIGTERM))
 
     def _end(self, uid: str, container: str, attempt: int, exit_code: int) -> None:
         live = self._live.get((uid, container))
         if live is None or live[0] != attempt:
             return  # it ended otherwise before
         del self._live[uid, container]
-        self._report(uid, Exited(container, attempt, Ended(exit_code, live[1], self._clock.now())))
+        self._report(uid, Exited(container, attempt, ContainerEnded(exit_code, live[1], self._clock.now())))

@@ -16,8 +16,8 @@ from volcano.embedded.agent.storage.volume_files import is_made_of_files, token_
 from volcano.embedded.agent.storage.volumes import Volumes
 from volcano.machinery.clock import Clock
 
-REFRESH: Final = timedelta(seconds=60)
-RENEWED_AFTER: Final = 0.8
+REFRESH_PERIOD: Final = timedelta(seconds=60)
+TOKEN_RENEWAL_FRACTION: Final = 0.8
 """Of a token's life."""
 
 
@@ -55,7 +55,7 @@ class PodFiles:
     async def keep_fresh(self, pods: Mapping[str, SandboxedPod]) -> None:
         """What ConfigMaps and Secrets hold now reaches running pods sooner or later, as a kubelet does it."""
         while True:
-            await self._clock.sleep(REFRESH)
+            await self._clock.sleep(REFRESH_PERIOD)
             self._volumes.look_again()
             for uid, kept in list(pods.items()):
                 is_there = pods.get(uid) is kept
@@ -76,4 +76,4 @@ class PodFiles:
     async def _make(self, kept: SandboxedPod) -> None:
         kept.volumes = await self._volumes.make(kept.pod, kept.references)
         life = token_life(kept.pod)
-        kept.renewal = self._clock.now() + life * RENEWED_AFTER if life is not None else None
+        kept.renewal = self._clock.now() + life * TOKEN_RENEWAL_FRACTION if life is not None else None

@@ -19,9 +19,9 @@ from volcano.machinery.world import Change, World
 
 PROVISIONER: Final = "volcano.sh/folder"
 FINALIZER: Final = "volcano.sh/folder"
-STANDARD: Final = "standard"
-DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
-SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
+STANDARD_CLASS_NAME: Final = "standard"
+DEFAULT_CLASS_ANNOTATION: Final = "storageclass.kubernetes.io/is-default-class"
+SELECTED_NODE_ANNOTATION: Final = "volume.kubernetes.io/selected-node"
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
 VOLUMES: Final = resource_type(PersistentVolume)
 ALL_CLAIMS: Final = Key("", "claims/")
@@ -30,7 +30,7 @@ ALL_CLAIMS: Final = Key("", "claims/")
 def standard_class() -> JSON:
     """The class every claim gets that names none."""
     return {
-        "metadata": {"name": STANDARD, "annotations": {DEFAULT_CLASS: "true"}},
+        "metadata": {"name": STANDARD_CLASS_NAME, "annotations": {DEFAULT_CLASS_ANNOTATION: "true"}},
         "provisioner": PROVISIONER,
         "volumeBindingMode": "WaitForFirstConsumer",
         "reclaimPolicy": "Delete",
@@ -68,7 +68,7 @@ class FolderProvisioner(Controller):
         storage = world.get(StorageClass, Key("", claim.spec.storage_class_name))
         if storage is None or storage.provisioner != PROVISIONER:
             return NOTHING
-        node = claim.annotations.get(SELECTED_NODE, "")
+        node = claim.annotations.get(SELECTED_NODE_ANNOTATION, "")
         if storage.volume_binding_mode == "WaitForFirstConsumer" and node not in self._nodes:
             return NOTHING  # not chosen yet, or another agent's
         if world.get(PersistentVolume, Key("", f"pvc-{claim.uid}")) is not None:
@@ -132,7 +132,7 @@ def _reclaimed(volume: PersistentVolume) -> Plan:
 
 def _given_default(claim: PersistentVolumeClaim, world: World) -> Plan:
     """A claim that names no class gets the default one, the newest where several say they are."""
-    chosen = [each for each in world.all(StorageClass) if each.annotations.get(DEFAULT_CLASS) == "true"]
+    chosen = [each for each in world.all(StorageClass) if each.annotations.get(DEFAULT_CLASS_ANNOTATION) == "true"]
     if not chosen:
         return NOTHING
     newest = max(chosen, key=lambda each: (str(each.metadata.creation_timestamp or ""), each.name))

@@ -13,11 +13,11 @@ import msgspec
 from volcano.api.kubelet import AgentContainer, AgentPod, AgentVolume, VolumeMount
 from volcano.api.meta import JSON
 
-FOLDER: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
-TOKEN_SECONDS: Final = 3607
+TOKEN_FOLDER: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
+TOKEN_LIFETIME_SECONDS: Final = 3607
 ROOT_CERTIFICATE: Final = "kube-root-ca.crt"
 SOURCES: Final[tuple[JSON, ...]] = (
-    {"serviceAccountToken": {"path": "token", "expirationSeconds": TOKEN_SECONDS}},
+    {"serviceAccountToken": {"path": "token", "expirationSeconds": TOKEN_LIFETIME_SECONDS}},
     {"configMap": {"name": ROOT_CERTIFICATE, "items": [{"key": "ca.crt", "path": "ca.crt"}], "optional": True}},
     {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}]}},
 )
@@ -34,7 +34,7 @@ def with_token(pod: AgentPod) -> AgentPod:
     """The pod with the volume, mounted in each container that has nothing else there."""
     name = f"kube-api-access-{pod.uid[:5]}"
     volume = AgentVolume(name=name, projected={"sources": list(SOURCES)})
-    mount = VolumeMount(name=name, mount_path=FOLDER, read_only=True)
+    mount = VolumeMount(name=name, mount_path=TOKEN_FOLDER, read_only=True)
 
     def mounted(containers: list[AgentContainer]) -> list[AgentContainer]:
         return [
@@ -52,4 +52,4 @@ def with_token(pod: AgentPod) -> AgentPod:
 
 
 def _lacks_it(container: AgentContainer) -> bool:
-    return all(mount.mount_path.rstrip("/") != FOLDER for mount in container.volume_mounts)
+    return all(mount.mount_path.rstrip("/") != TOKEN_FOLDER for mount in container.volume_mounts)

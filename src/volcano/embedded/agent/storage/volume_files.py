@@ -11,10 +11,10 @@ import msgspec
 from volcano.api.kubelet import AgentPod, AgentVolume
 from volcano.api.meta import JSON
 from volcano.embedded.agent.containers.environment import Missing, References, field_value, resource_value
-from volcano.embedded.agent.storage.service_account import TOKEN_SECONDS
+from volcano.embedded.agent.storage.service_account import TOKEN_LIFETIME_SECONDS
 
 DEFAULT_MODE: Final = 0o644
-MOST_FILES: Final = 10_000
+MAX_FILES_PER_VOLUME: Final = 10_000
 
 
 class File(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ def wanted_by(pod: AgentPod) -> Wanted:
 
 def token_life(pod: AgentPod) -> timedelta | None:
     """How long the first of a pod's tokens lasts; None when it has none."""
-    seconds = [int(token.get("expirationSeconds") or TOKEN_SECONDS) for token in wanted_by(pod).tokens]
+    seconds = [int(token.get("expirationSeconds") or TOKEN_LIFETIME_SECONDS) for token in wanted_by(pod).tokens]
     return timedelta(seconds=min(seconds)) if seconds else None
 
 
@@ -67,8 +67,8 @@ def files_of(
     found: dict[str, File] = {}
     for source in _sources(volume):
         found |= _files_from(pod, source, references, tokens or {})
-    if len(found) > MOST_FILES:
-        raise Missing(f"volume {volume.name} has more than {MOST_FILES} files")
+    if len(found) > MAX_FILES_PER_VOLUME:
+        raise Missing(f"volume {volume.name} has more than {MAX_FILES_PER_VOLUME} files")
     return found
 
 

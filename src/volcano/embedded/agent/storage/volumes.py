@@ -16,11 +16,11 @@ from volcano.api.kubelet import AgentPod, AgentVolume
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import resource_type
 from volcano.embedded.agent.containers.environment import Missing, References, content_of
-from volcano.embedded.agent.storage.service_account import ROOT_CERTIFICATE, TOKEN_SECONDS, wants_token
+from volcano.embedded.agent.storage.service_account import ROOT_CERTIFICATE, TOKEN_LIFETIME_SECONDS, wants_token
 from volcano.embedded.agent.storage.volume_files import File, files_of, is_made_of_files, wanted_by
 from volcano.machinery.client import Client
 
-LARGEST_FILE: Final = 4 * 1024 * 1024
+MAX_VOLUME_FILE_BYTES: Final = 4 * 1024 * 1024
 
 
 class Volumes:
@@ -109,7 +109,7 @@ class Volumes:
                 "kind": "TokenRequest",
                 "spec": {
                     "audiences": [wanted["audience"]] if wanted.get("audience") else [],
-                    "expirationSeconds": int(wanted.get("expirationSeconds") or TOKEN_SECONDS),
+                    "expirationSeconds": int(wanted.get("expirationSeconds") or TOKEN_LIFETIME_SECONDS),
                     "boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid},
                 },
             }
@@ -150,8 +150,8 @@ def write_files(folder: Path, files: Mapping[str, File], *, group: int | None = 
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
     for path, file in files.items():
-        if len(file.content) > LARGEST_FILE:
-            raise Missing(f"file {path} is larger than {LARGEST_FILE} bytes")
+        if len(file.content) > MAX_VOLUME_FILE_BYTES:
+            raise Missing(f"file {path} is larger than {MAX_VOLUME_FILE_BYTES} bytes")
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         fresh = target.with_name(f".{target.name}.fresh")

@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Final
 
-from volcano.embedded.agent.processes.container_attach import HEADER, LARGEST_FRAME, SIZE, SOCKET
+from volcano.embedded.agent.processes.container_attach import HEADER, MAX_FRAME_BYTES, SIZE, SOCKET
 from volcano.embedded.agent.streams.channels import CLOSE, ERROR, RESIZE, STDIN, STDOUT, SUCCESS, Channels, parse_size
 from volcano.embedded.agent.streams.logs import LogQuery, read_log
 from volcano.machinery.clock import Clock
 
-PIECE: Final = LARGEST_FRAME // 2
+MAX_INPUT_PIECE_BYTES: Final = MAX_FRAME_BYTES // 2
 
 
 class AttachSession:
@@ -66,8 +66,8 @@ class AttachSession:
         async for channel, content in self._client.received():
             with contextlib.suppress(ConnectionError):
                 if channel == STDIN and self._has_stdin:
-                    for start in range(0, len(content), PIECE):
-                        piece = content[start : start + PIECE]
+                    for start in range(0, len(content), MAX_INPUT_PIECE_BYTES):
+                        piece = content[start : start + MAX_INPUT_PIECE_BYTES]
                         writer.write(HEADER.pack(STDIN, len(piece)) + piece)
                         await writer.drain()
                 elif channel == CLOSE and content[:1] == b"\0" and self._has_stdin:

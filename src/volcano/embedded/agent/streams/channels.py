@@ -16,7 +16,7 @@ PROTOCOLS: Final = (
     "v2.channel.k8s.io",
     "channel.k8s.io",
 )
-LARGEST_MESSAGE: Final = 4 * 2**20
+MAX_WEBSOCKET_MESSAGE_BYTES: Final = 4 * 2**20
 SUCCESS: Final = msgspec.json.encode({"metadata": {}, "status": "Success"})
 
 

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from volcano.embedded.agent.streams.channels import (
     ERROR,
-    LARGEST_MESSAGE,
+    MAX_WEBSOCKET_MESSAGE_BYTES,
     PROTOCOLS,
     RESIZE,
     STDERR,
@@ -22,7 +22,7 @@ from volcano.embedded.agent.streams.channels import (
 from volcano.embedded.agent.streams.spdy.channels import VERSIONS, SpdyChannels
 from volcano.embedded.agent.streams.upgrade import choose_version, upgraded, wants_spdy
 
-TRUE: Final = ("1", "true", "True")
+TRUE_VALUES: Final = ("1", "true", "True")
 
 
 @contextlib.asynccontextmanager
@@ -39,14 +39,16 @@ async def client_channels(request: web.Request) -> AsyncIterator[tuple[Channels,
 
 
 async def open_socket(request: web.Request) -> web.WebSocketResponse:
-    socket = web.WebSocketResponse(protocols=PROTOCOLS, max_msg_size=LARGEST_MESSAGE, compress=False, heartbeat=30.0)
+    socket = web.WebSocketResponse(
+        protocols=PROTOCOLS, max_msg_size=MAX_WEBSOCKET_MESSAGE_BYTES, compress=False, heartbeat=30.0
+    )
     await socket.prepare(request)
     return socket
 
 
 def _wanted(request: web.Request) -> set[int]:
     """The streams that such a request says its client opens."""
-    asked = {name for name in ("input", "output", "error", "tty") if request.query.get(name, "") in TRUE}
+    asked = {name for name in ("input", "output", "error", "tty") if request.query.get(name, "") in TRUE_VALUES}
     has_terminal = "tty" in asked
     wanted = {ERROR, *({RESIZE} if has_terminal else ())}
     names = {"input": STDIN, "output": STDOUT, **({} if has_terminal else {"error": STDERR})}

@@ -24,7 +24,7 @@ from volcano.embedded.agent.streams.channels import (
     parse_size,
 )
 
-CHUNK: Final = 32 * 1024
+READ_CHUNK_BYTES: Final = 32 * 1024
 
 Run = Callable[[list[int]], Awaitable[int]]
 """Runs the command with these as its standard streams, and returns its exit code."""
@@ -164,7 +164,7 @@ async def _read(end: int) -> bytes:
     """Bytes, or none at the end; a terminal whose last user is gone ends too."""
     while True:
         try:
-            return os.read(end, CHUNK)
+            return os.read(end, READ_CHUNK_BYTES)
         except BlockingIOError:
             pass
         except OSError:

@@ -18,13 +18,13 @@ from aiohttp import web
 
 from volcano.api.kubelet import AgentContainer, AgentPod
 from volcano.api.times import parse_timestamp
-from volcano.embedded.agent.lifecycle.pod_lifecycle import Pod, Running, Waiting
+from volcano.embedded.agent.lifecycle.pod_lifecycle import ContainerRunning, ContainerWaiting, PodRecord
 from volcano.embedded.agent.streams.attach_session import AttachSession
-from volcano.embedded.agent.streams.client_channels import TRUE, client_channels, open_socket
+from volcano.embedded.agent.streams.client_channels import TRUE_VALUES, client_channels, open_socket
 from volcano.embedded.agent.streams.exec_session import ExecSession
 from volcano.embedded.agent.streams.logs import LogQuery, read_log
 from volcano.embedded.agent.streams.port_forward import forward_ports
-from volcano.embedded.agent.streams.spdy.forward import VERSIONS, Connection, SpdyForward
+from volcano.embedded.agent.streams.spdy.forward import VERSIONS, SpdyForward, TcpStreams
 from volcano.embedded.agent.streams.upgrade import choose_version, upgraded, wants_spdy
 from volcano.machinery.clock import Clock
 
@@ -46,7 +46,7 @@ class KnownPod(Protocol):
     def pod(self) -> AgentPod: ...
 
     @property
-    def record(self) -> Pod: ...
+    def record(self) -> PodRecord: ...
 
 
 class ContainerHost(Protocol):
@@ -56,7 +56,7 @@ class ContainerHost(Protocol):
 
     def container_folder(self, pod: AgentPod, container: str, attempt: int) -> Path: ...
 
-    async def dial(self, pod: AgentPod, address: str, port: int) -> Connection: ...
+    async def dial(self, pod: AgentPod, address: str, port: int) -> TcpStreams: ...
 
     async def execute(
         self, pod: AgentPod, container: str, attempt: int, argv: list[str], *, standard: list[int], terminal: bool
@@ -145,9 +145,9 @@ class KubeletServer:
             elif "sinceSeconds" in asked:
                 since = self._clock.now() - timedelta(seconds=int(asked["sinceSeconds"]))
             return LogQuery(
-                follow=asked.get("follow", "") in TRUE,
-                previous=asked.get("previous", "") in TRUE,
-                timestamps=asked.get("timestamps", "") in TRUE,
+                follow=asked.get("follow", "") in TRUE_VALUES,
+                previous=asked.get("previous", "") in TRUE_VALUES,
+                timestamps=asked.get("timestamps", "") in TRUE_VALUES,
                 since=since,
                 tail=int(asked["tailLines"]) if "tailLines" in asked else None,
                 limit_bytes=int(asked["limitBytes"]) if "limitBytes" in asked else None,
@@ -160,14 +160,14 @@ class KubeletServer:
     async def _exec(self, request: web.Request) -> web.StreamResponse:
         known, container = self._asked(request)
         attempt = _live_attempt(known, container.name)
-        argv, terminal = request.query.getall("command", []), request.query.get("tty", "") in TRUE
+        argv, terminal = request.query.getall("command", []), request.query.get("tty", "") in TRUE_VALUES
         if not argv:
             raise web.HTTPBadRequest(text="you must specify at least 1 command for the container\n")
         async with client_channels(request) as (channels, response):
             session = ExecSession(
                 channels,
-                stdin=request.query.get("input", "") in TRUE,
-                stderr=request.query.get("error", "") in TRUE,
+                stdin=request.query.get("input", "") in TRUE_VALUES,
+                stderr=request.query.get("error", "") in TRUE_VALUES,
                 terminal=terminal,
             )
 
@@ -193,7 +193,7 @@ class KubeletServer:
             return present is not None and present.attempt == attempt and present.is_live
 
         async with client_channels(request) as (channels, response):
-            session = AttachSession(channels, stdin=container.stdin and request.query.get("input", "") in TRUE)
+            session = AttachSession(channels, stdin=container.stdin and request.query.get("input", "") in TRUE_VALUES)
             with contextlib.suppress(ConnectionError):
                 if not await session.run(folder):
                     await session.listen(log, self._clock, is_live)
@@ -204,7 +204,7 @@ class KubeletServer:
         if known is None:
             raise web.HTTPNotFound(text=f"pod {request.match_info['pod']} is not on this node\n")
 
-        async def dial(port: int) -> Connection:
+        async def dial(port: int) -> TcpStreams:
             now = self._find(known.pod.namespace, known.pod.name)
             if now is None or now.pod.uid != known.pod.uid or not now.record.has_live:
                 raise OSError(f"pod {known.pod.name} does not run")  # its address may be another one's by now
@@ -259,7 +259,7 @@ def _context(tls: KubeletTls | None) -> ssl.SSLContext | None:
     return context
 
 
-def _log_attempt(record: Pod, name: str, *, previous: bool) -> int | None:
+def _log_attempt(record: PodRecord, name: str, *, previous: bool) -> int | None:
     """Which run of a container the log is wanted of: the one that runs or ran last, or the one before."""
     container = record.container(name)
     if container is None:
@@ -276,12 +276,12 @@ def _no_log(known: KnownPod, name: str, *, previous: bool) -> str:
         return f'previous terminated container "{name}" in pod "{pod.name}" not found\n'
     container = known.record.container(name)
     waiting = container.state if container is not None else None
-    reason = waiting.reason if isinstance(waiting, Waiting) else "ContainerCreating"
+    reason = waiting.reason if isinstance(waiting, ContainerWaiting) else "ContainerCreating"
     return f'container "{name}" in pod "{pod.name}" is waiting to start: {reason}\n'
 
 
 def _live_attempt(known: KnownPod, name: str) -> int:
     container = known.record.container(name)
-    if container is None or not isinstance(container.state, Running):
+    if container is None or not isinstance(container.state, ContainerRunning):
         raise web.HTTPBadRequest(text=f"container {name} of pod {known.pod.name} is not running\n")
     return container.attempt

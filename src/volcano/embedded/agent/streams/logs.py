@@ -13,12 +13,12 @@ from typing import Final
 import msgspec
 
 from volcano.api.times import micro_timestamp
-from volcano.embedded.agent.processes.container_log import OLD_FILES
+from volcano.embedded.agent.processes.container_log import MAX_ROTATED_LOG_FILES
 from volcano.machinery.clock import Clock
 
-CHUNK: Final = 256 * 1024
-LOOK_AGAIN: Final = timedelta(milliseconds=100)
-MOST_TAIL: Final = 1_000_000
+READ_CHUNK_BYTES: Final = 256 * 1024
+FOLLOW_POLL_INTERVAL: Final = timedelta(milliseconds=100)
+MAX_TAIL_LINES: Final = 1_000_000
 
 
 class LogQuery(msgspec.Struct, frozen=True):
@@ -75,16 +75,16 @@ async def _pieces(path: Path, query: LogQuery, clock: Clock, is_live: Callable[[
             elif not was_live:
                 return
             else:
-                await clock.sleep(LOOK_AGAIN)
+                await clock.sleep(FOLLOW_POLL_INTERVAL)
     finally:
         file.close()
 
 
 def _past(path: Path, newest: _Follower, query: LogQuery) -> list[bytes]:
     """What is there now, oldest first, cut to the last lines that are wanted."""
-    tail = min(query.tail, MOST_TAIL) if query.tail is not None else None
+    tail = min(query.tail, MAX_TAIL_LINES) if query.tail is not None else None
     found: deque[bytes] = deque(maxlen=tail)
-    for age in range(OLD_FILES, 0, -1):
+    for age in range(MAX_ROTATED_LOG_FILES, 0, -1):
         with contextlib.suppress(FileNotFoundError), open(path.with_name(f"{path.name}.{age}"), "rb") as old:
             found.extend(_shown(old, query))
     found.extend(_shown(newest.lines(), query))
@@ -127,10 +127,10 @@ class _Follower:
     def _read(self) -> bytes:
         if self._file < 0 and not self._open():
             return b""
-        chunk = os.read(self._file, CHUNK)
+        chunk = os.read(self._file, READ_CHUNK_BYTES)
         if not chunk and self._was_rotated():
             self.close()
-            return os.read(self._file, CHUNK) if self._open() else b""
+            return os.read(self._file, READ_CHUNK_BYTES) if self._open() else b""
         return chunk
 
     def _open(self) -> bool:

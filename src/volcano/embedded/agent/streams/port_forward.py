@@ -11,13 +11,13 @@ from aiohttp import WSMsgType, web
 
 from volcano.embedded.agent.streams.spdy.forward import Dial
 
-CHUNK: Final = 32 * 1024
-MOST_PORTS: Final = 64
+COPY_CHUNK_BYTES: Final = 32 * 1024
+MAX_PORTS_PER_REQUEST: Final = 64
 
 
 async def forward_ports(socket: web.WebSocketResponse, dial: Dial, ports: list[int]) -> None:
     """Until the client hangs up; each port is one connection to the pod."""
-    ports = ports[:MOST_PORTS]
+    ports = ports[:MAX_PORTS_PER_REQUEST]
     writers: dict[int, asyncio.StreamWriter] = {}
     pumps = []
     try:
@@ -49,5 +49,5 @@ async def forward_ports(socket: web.WebSocketResponse, dial: Dial, ports: list[i
 
 async def _pump(reader: asyncio.StreamReader, socket: web.WebSocketResponse, channel: int) -> None:
     with contextlib.suppress(ConnectionError):
-        while chunk := await reader.read(CHUNK):
+        while chunk := await reader.read(COPY_CHUNK_BYTES):
             await socket.send_bytes(bytes((channel,)) + chunk)

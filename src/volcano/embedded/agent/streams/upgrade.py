@@ -11,7 +11,7 @@ from aiohttp import web
 
 SPDY: Final = "SPDY/3.1"
 VERSION_HEADER: Final = "X-Stream-Protocol-Version"
-BUFFER: Final = 64 * 1024
+READ_BUFFER_BYTES: Final = 64 * 1024
 
 
 def wants_spdy(request: web.Request) -> bool:
@@ -49,7 +49,7 @@ async def upgraded(
     transport = request.transport
     if transport is None:
         raise web.HTTPBadRequest(text="the connection is gone\n")
-    reader = asyncio.StreamReader(limit=BUFFER)
+    reader = asyncio.StreamReader(limit=READ_BUFFER_BYTES)
     protocol = _Taken(reader, transport.get_protocol())
     transport.set_protocol(protocol)
     protocol.connection_made(transport)

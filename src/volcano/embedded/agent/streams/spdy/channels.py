@@ -15,10 +15,10 @@ VERSIONS: Final = ("v4.channel.k8s.io",)
 KINDS: Final[Mapping[str, int]] = {
     "error": ERROR, "stdin": STDIN, "stdout": STDOUT, "stderr": STDERR, "resize": RESIZE
 }  # fmt: skip
-OPENING_SECONDS: Final = 30.0
-LAST_SECONDS: Final = 10.0
-MOST_WAITING: Final = 4
-LONGEST_SIZE: Final = 1024
+OPEN_STREAMS_TIMEOUT_SECONDS: Final = 30.0
+FINAL_READ_TIMEOUT_SECONDS: Final = 10.0
+MAX_QUEUED_MESSAGES: Final = 4
+MAX_RESIZE_MESSAGE_BYTES: Final = 1024
 
 
 class SpdyChannels:
@@ -29,7 +29,7 @@ class SpdyChannels:
         self._wanted = wanted
         self._streams: dict[int, SpdyStream] = {}
         self._complete = asyncio.Event()
-        self._said: asyncio.Queue[tuple[int, bytes]] = asyncio.Queue(MOST_WAITING)
+        self._messages: asyncio.Queue[tuple[int, bytes]] = asyncio.Queue(MAX_QUEUED_MESSAGES)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> SpdyChannels:
@@ -37,21 +37,21 @@ class SpdyChannels:
         running.add_done_callback(lambda _: self._complete.set())
         self._tasks.append(running)
         try:
-            async with asyncio.timeout(OPENING_SECONDS):
+            async with asyncio.timeout(OPEN_STREAMS_TIMEOUT_SECONDS):
                 await self._complete.wait()
             if running.done():
                 raise ConnectionResetError("the client left before it had opened its streams")
         except BaseException:
             await self._end()
             raise
-        self._tasks += [asyncio.ensure_future(self._hear()), asyncio.ensure_future(self._hear_sizes())]
+        self._tasks += [asyncio.ensure_future(self._receive_input()), asyncio.ensure_future(self._receive_sizes())]
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """The client is left the time to read what was said last; it closes when it has."""
         for stream in self._streams.values():
             stream.leave()
-        await asyncio.wait(self._tasks[:1], timeout=LAST_SECONDS)
+        await asyncio.wait(self._tasks[:1], timeout=FINAL_READ_TIMEOUT_SECONDS)
         await self._end()
 
     async def send(self, channel: int, content: bytes) -> None:
@@ -62,7 +62,7 @@ class SpdyChannels:
     async def received(self) -> AsyncIterator[tuple[int, bytes]]:
         running = self._tasks[0]
         while not running.done():
-            hearing = asyncio.ensure_future(self._said.get())
+            hearing = asyncio.ensure_future(self._messages.get())
             try:
                 await asyncio.wait((hearing, running), return_when=asyncio.FIRST_COMPLETED)
                 if hearing.done():
@@ -79,22 +79,22 @@ class SpdyChannels:
         if self._wanted <= self._streams.keys():
             self._complete.set()
 
-    async def _hear(self) -> None:
+    async def _receive_input(self) -> None:
         stream = self._streams.get(STDIN)
         if stream is None:
             return
         while piece := await stream.read():
-            await self._said.put((STDIN, piece))
-        await self._said.put((CLOSE, bytes((STDIN,))))
+            await self._messages.put((STDIN, piece))
+        await self._messages.put((CLOSE, bytes((STDIN,))))
 
-    async def _hear_sizes(self) -> None:
+    async def _receive_sizes(self) -> None:
         """One after the other, a line each."""
         stream, rest = self._streams.get(RESIZE), b""
         while stream is not None and (piece := await stream.read()):
             *lines, rest = (rest + piece).split(b"\n")
-            rest = rest[-LONGEST_SIZE:]
+            rest = rest[-MAX_RESIZE_MESSAGE_BYTES:]
             for line in lines:
-                await self._said.put((RESIZE, line))
+                await self._messages.put((RESIZE, line))
 
     async def _end(self) -> None:
         for task in self._tasks:

@@ -32,16 +32,16 @@ from volcano.embedded.agent.streams.spdy.frames import (
     window_update_frame,
 )
 
-CHUNK: Final = 64 * 1024
-MOST_STREAMS: Final = 512
-MOST_UNREAD: Final = 256 * 1024
+IO_CHUNK_BYTES: Final = 64 * 1024
+MAX_STREAMS: Final = 512
+MAX_UNREAD_BYTES: Final = 256 * 1024
 """Bytes a stream holds for a slow reader before the whole connection waits for it."""
-STUCK_SECONDS: Final = 60.0
+STUCK_READER_TIMEOUT_SECONDS: Final = 60.0
 """How long it waits; then that stream is reset and the others go on."""
-SILENT_SECONDS: Final = 60.0
+PING_TIMEOUT_SECONDS: Final = 60.0
 """A peer that says nothing for so long is asked whether it is there, and has as long to answer."""
-LEAVING_SECONDS: Final = 30.0
-_UPDATE: Final = 16 * 1024
+CLOSE_TIMEOUT_SECONDS: Final = 30.0
+_WINDOW_UPDATE_BYTES: Final = 16 * 1024
 
 
 class SpdyStream:
@@ -68,18 +68,18 @@ class SpdyStream:
         piece = self._pieces.popleft()
         self._unread -= len(piece)
         self._taken += len(piece)
-        if self._unread < MOST_UNREAD:
+        if self._unread < MAX_UNREAD_BYTES:
             self._has_room.set()
-        if self._taken >= _UPDATE and not self.is_ended:
+        if self._taken >= _WINDOW_UPDATE_BYTES and not self.is_ended:
             self._connection.give_room(self.number, self._taken)
             self._taken = 0
         return piece
 
     async def write(self, content: bytes) -> None:
-        for start in range(0, len(content), CHUNK):
+        for start in range(0, len(content), IO_CHUNK_BYTES):
             if self.is_finished:
                 raise ConnectionResetError("the stream is closed")
-            await self._connection.send(content_frame(self.number, content[start : start + CHUNK]))
+            await self._connection.send(content_frame(self.number, content[start : start + IO_CHUNK_BYTES]))
 
     async def until_reset(self) -> None:
         """Returns when the stream was closed from one side for both."""
@@ -91,7 +91,7 @@ class SpdyStream:
         self._is_dropping = True
         self._empty()
         if not self.is_ended:
-            asyncio.get_running_loop().call_later(LEAVING_SECONDS, self.reset)
+            asyncio.get_running_loop().call_later(CLOSE_TIMEOUT_SECONDS, self.reset)
 
     def finish(self) -> None:
         """Nothing more is written; what comes can still be read."""
@@ -114,11 +114,11 @@ class SpdyStream:
             self._unread += len(piece.content)
         self.is_ended |= piece.is_last
         self._arrived.set()
-        if self._unread < MOST_UNREAD:
+        if self._unread < MAX_UNREAD_BYTES:
             return
         self._has_room.clear()
         try:
-            async with asyncio.timeout(STUCK_SECONDS):
+            async with asyncio.timeout(STUCK_READER_TIMEOUT_SECONDS):
                 await self._has_room.wait()
         except TimeoutError:
             self.reset()
@@ -184,11 +184,11 @@ class SpdyConnection:
 
     async def _receive(self) -> bytes:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(SILENT_SECONDS):
-                return await self._reader.read(CHUNK)
+            async with asyncio.timeout(PING_TIMEOUT_SECONDS):
+                return await self._reader.read(IO_CHUNK_BYTES)
         self.post(ping_frame(2))
-        async with asyncio.timeout(SILENT_SECONDS):
-            return await self._reader.read(CHUNK)
+        async with asyncio.timeout(PING_TIMEOUT_SECONDS):
+            return await self._reader.read(IO_CHUNK_BYTES)
 
     async def _take(self, frame: Frame) -> None:
         match frame:
@@ -216,7 +216,7 @@ class SpdyConnection:
             self.post(reset_frame(number, PROTOCOL_ERROR))
             return
         self._newest = number
-        if len(self._streams) >= MOST_STREAMS or self._is_leaving:
+        if len(self._streams) >= MAX_STREAMS or self._is_leaving:
             self.post(reset_frame(number, REFUSED_STREAM))
             return
         stream = self._streams[number] = SpdyStream(self, number, frame.headers)

@@ -11,19 +11,19 @@ from volcano.embedded.agent.streams.spdy.connection import SpdyConnection, SpdyS
 from volcano.embedded.agent.streams.spdy.frames import PROTOCOL_ERROR
 
 VERSIONS: Final = ("portforward.k8s.io",)
-CHUNK: Final = 64 * 1024
-PAIRING_SECONDS: Final = 30.0
+COPY_CHUNK_BYTES: Final = 64 * 1024
+PAIRING_TIMEOUT_SECONDS: Final = 30.0
 """How long one of the two streams waits for the other."""
 
-Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-Dial = Callable[[int], Awaitable[Connection]]
+TcpStreams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Dial = Callable[[int], Awaitable[TcpStreams]]
 """Connects to a port of the pod; OSError when nobody listens there."""
 
 
 class SpdyForward:
     """The forwarding of one client, until it hangs up."""
 
-    def __init__(self, connection: Connection, dial: Dial) -> None:
+    def __init__(self, connection: TcpStreams, dial: Dial) -> None:
         self._spdy = SpdyConnection(*connection, self._opened)
         self._dial = dial
         self._waiting: dict[str, SpdyStream] = {}  # the first stream of each pair
@@ -45,7 +45,7 @@ class SpdyForward:
         other = self._waiting.pop(number, None)
         if other is None:
             self._waiting[number] = stream
-            asyncio.get_running_loop().call_later(PAIRING_SECONDS, self._give_up, number, stream)
+            asyncio.get_running_loop().call_later(PAIRING_TIMEOUT_SECONDS, self._give_up, number, stream)
         elif other.headers["streamtype"] == kind or other.headers["port"] != port:
             other.reset(PROTOCOL_ERROR)
             stream.reset(PROTOCOL_ERROR)
@@ -73,7 +73,7 @@ class SpdyForward:
             stream.leave()
 
 
-async def exchange(stream: SpdyStream, connection: Connection) -> None:
+async def exchange(stream: SpdyStream, connection: TcpStreams) -> None:
     """Both ways until the pod has said its last, or the client has gone."""
     reader, writer = connection
     there = asyncio.ensure_future(_to_pod(stream, writer))
@@ -101,5 +101,5 @@ async def _to_pod(stream: SpdyStream, writer: asyncio.StreamWriter) -> None:
 
 async def _to_client(reader: asyncio.StreamReader, stream: SpdyStream) -> None:
     with contextlib.suppress(OSError):
-        while piece := await reader.read(CHUNK):
+        while piece := await reader.read(COPY_CHUNK_BYTES):
             await stream.write(piece)

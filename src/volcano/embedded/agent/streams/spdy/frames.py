@@ -17,9 +17,9 @@ SYN_STREAM, SYN_REPLY, RST_STREAM, SETTINGS, PING, GOAWAY, HEADERS, WINDOW_UPDAT
 FIN: Final = 0x01
 PROTOCOL_ERROR, INVALID_STREAM, REFUSED_STREAM, CANCEL, INTERNAL_ERROR = 1, 2, 3, 5, 6
 
-LARGEST_CONTROL: Final = 64 * 1024
-LARGEST_HEADERS: Final = 64 * 1024
-MOST_HEADERS: Final = 128
+MAX_CONTROL_FRAME_BYTES: Final = 64 * 1024
+MAX_HEADER_BLOCK_BYTES: Final = 64 * 1024
+MAX_HEADERS_PER_BLOCK: Final = 128
 _ID: Final = 0x7FFF_FFFF
 _WORDS: Final = (
     "options", "head", "post", "put", "delete", "trace", "accept", "accept-charset", "accept-encoding",
@@ -90,11 +90,11 @@ class WindowUpdate(msgspec.Struct, frozen=True):
     more: int
 
 
-class Settings(msgspec.Struct, frozen=True):
+class SettingsFrame(msgspec.Struct, frozen=True):
     values: Mapping[int, int]
 
 
-Frame: TypeAlias = SynStream | SynReply | Content | Reset | Ping | GoAway | WindowUpdate | Settings
+Frame: TypeAlias = SynStream | SynReply | Content | Reset | Ping | GoAway | WindowUpdate | SettingsFrame
 
 
 class FrameReader:
@@ -126,7 +126,7 @@ class FrameReader:
                 if self._left:
                     break
                 continue
-            if length > LARGEST_CONTROL:
+            if length > MAX_CONTROL_FRAME_BYTES:
                 raise SpdyError(f"a control frame of {length} bytes")
             if len(self._buffer) < 8 + length:
                 break
@@ -174,13 +174,13 @@ class FrameReader:
 
     def _headers(self, block: bytes) -> dict[str, str]:
         try:
-            text = self._inflate.decompress(block, LARGEST_HEADERS)
+            text = self._inflate.decompress(block, MAX_HEADER_BLOCK_BYTES)
         except zlib.error as error:
             raise SpdyError(f"headers cannot be read: {error}") from error
         if self._inflate.unconsumed_tail:
-            raise SpdyError(f"more than {LARGEST_HEADERS} bytes of headers")
+            raise SpdyError(f"more than {MAX_HEADER_BLOCK_BYTES} bytes of headers")
         (count,), at = struct.unpack_from("!I", text), 4
-        if count > MOST_HEADERS:
+        if count > MAX_HEADERS_PER_BLOCK:
             raise SpdyError(f"{count} headers")
         found: dict[str, str] = {}
         for _ in range(count):
@@ -198,10 +198,12 @@ def _text(block: bytes, at: int) -> tuple[str, int]:
     return block[at + 4 : end].decode("utf-8", "replace"), end
 
 
-def _settings(body: bytes) -> Settings:
+def _settings(body: bytes) -> SettingsFrame:
     (count,) = struct.unpack_from("!I", body)
-    entries = (struct.unpack_from("!II", body, 4 + 8 * number) for number in range(min(count, LARGEST_CONTROL // 8)))
-    return Settings({key & 0xFF_FFFF: value for key, value in entries})
+    entries = (
+        struct.unpack_from("!II", body, 4 + 8 * number) for number in range(min(count, MAX_CONTROL_FRAME_BYTES // 8))
+    )
+    return SettingsFrame({key & 0xFF_FFFF: value for key, value in entries})
 
 
 class FrameWriter:

@@ -13,7 +13,7 @@ from volcano.embedded.agent.runtime.contract import Report
 from volcano.embedded.agent.runtime.probes import Execute, Prober, ask
 from volcano.machinery.clock import Clock
 
-LONGEST_SAYING = 1024
+MAX_OUTPUT_BYTES = 1024
 
 
 class Executor(Protocol):
@@ -32,7 +32,7 @@ class Executor(Protocol):
     ) -> int: ...
 
 
-class ContainerCare:
+class ProbesAndHooks:
     """What is done for a container besides running it."""
 
     def __init__(self, clock: Clock, execute: Executor, report: Report) -> None:
@@ -48,7 +48,7 @@ class ContainerCare:
             container,
             attempt,
             address=address,
-            execute=self._quietly(pod, container.name, attempt),
+            execute=self._captured_exec(pod, container.name, attempt),
             report=lambda event: self._report(uid, event),
         )
         return prober.run() if prober.is_needed else None
@@ -67,10 +67,10 @@ class ContainerCare:
         if hook.sleep is not None:
             await self._clock.sleep(min(patience, timedelta(seconds=int(hook.sleep.get("seconds", 0)))))
             return True, ""
-        execute = self._quietly(pod, container.name, attempt)
+        execute = self._captured_exec(pod, container.name, attempt)
         return await ask(hook, container, address=address, execute=execute, patience=patience)
 
-    def _quietly(self, pod: AgentPod, container: str, attempt: int) -> Execute:
+    def _captured_exec(self, pod: AgentPod, container: str, attempt: int) -> Execute:
         async def execute(argv: list[str], patience: timedelta) -> tuple[int, str]:
             nothing = os.open(os.devnull, os.O_RDWR)
             said = os.memfd_create("said")
@@ -78,7 +78,7 @@ class ContainerCare:
                 code = await self._execute(
                     pod, container, attempt, argv, standard=[nothing, said, said], terminal=False, patience=patience
                 )
-                return code, os.pread(said, LONGEST_SAYING, 0).decode(errors="replace").strip()
+                return code, os.pread(said, MAX_OUTPUT_BYTES, 0).decode(errors="replace").strip()
             except SupervisorError as error:
                 return 1, str(error)
             finally:

@@ -14,13 +14,13 @@ import volcano
 from volcano.api.kubelet import AgentContainer, AgentPod
 from volcano.embedded.agent.containers.environment import Missing
 from volcano.embedded.agent.containers.process_settings import ProcessSettings
-from volcano.embedded.agent.runtime.orders import TEMPORARY_FOLDERS, TERMINATION_LOG, Place, sub_path_of
+from volcano.embedded.agent.runtime.orders import TEMPORARY_FOLDERS, TERMINATION_LOG, ContainerFolders, sub_path_of
 
-LONGEST_MESSAGE: Final = 4096
+MAX_TERMINATION_MESSAGE_BYTES: Final = 4096
 """Of a termination message; a longer file's end counts."""
 
 
-class Places:
+class PodFolders:
     """The folders of one agent's pods. Names come from objects, never from requests."""
 
     def __init__(self, settings: ProcessSettings) -> None:
@@ -40,7 +40,7 @@ class Places:
         *,
         volumes: Mapping[str, str],
         variables: Mapping[str, str],
-    ) -> Place:
+    ) -> ContainerFolders:
         """The container's folders, made. Few of them: each costs more than starting a process."""
         folder = self._settings.pods / pod.uid
         own = self.container_folder(pod, container.name, attempt)
@@ -57,7 +57,7 @@ class Places:
             part = sub_path_of(mount, variables)
             if part and mount.name in volumes:
                 _make_inside(Path(volumes[mount.name]), part)
-        return Place(
+        return ContainerFolders(
             pod=folder,
             container=own,
             logs=logs,
@@ -83,7 +83,7 @@ class Places:
         message = _tail(self.container_folder(pod, name, attempt) / TERMINATION_LOG)
         if not message and failed and container.termination_message_policy == "FallbackToLogsOnError":
             lines = _tail(self.log_file(pod, name, attempt)).splitlines()
-            message = "\n".join(line.split(" ", 3)[-1] for line in lines)[-LONGEST_MESSAGE // 2 :]
+            message = "\n".join(line.split(" ", 3)[-1] for line in lines)[-MAX_TERMINATION_MESSAGE_BYTES // 2 :]
         return message
 
     def remove(self, uid: str) -> None:
@@ -91,7 +91,7 @@ class Places:
         shutil.rmtree(self._settings.pods / uid, ignore_errors=True)
         shutil.rmtree(self._settings.memory / uid, ignore_errors=True)
 
-    def strangers(self, uids: Set[str]) -> set[str]:
+    def unknown_pods(self, uids: Set[str]) -> set[str]:
         """Pods that something is kept of, other than these."""
         found = {each.name for folder in (self._settings.pods, self._settings.memory) for each in folder.iterdir()}
         return found - uids
@@ -110,8 +110,8 @@ def _tail(path: Path) -> str:
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
             size = os.fstat(file.fileno()).st_size
-            file.seek(max(0, size - LONGEST_MESSAGE))
-            return file.read(LONGEST_MESSAGE).decode(errors="replace")
+            file.seek(max(0, size - MAX_TERMINATION_MESSAGE_BYTES))
+            return file.read(MAX_TERMINATION_MESSAGE_BYTES).decode(errors="replace")
     except OSError:
         return ""
 
