@@ -1,15 +1,35 @@
-"""Field errors worded as the API server words them: `Invalid value: "x": must be …`.
+"""Field errors worded as Kubernetes words them: `spec.tasks[0].name: Invalid value: "x": must be …`.
 
-Each function makes one `FieldError` (api.errors) at a path; `child` and `item` write paths.
+Each function makes one `FieldError` (api.errors) at a path. While walking a deep object, a path is kept as nested
+pairs (parent, step) and becomes text only when something is wrong; `child` and `item` extend a path that is text.
+How values are printed is api.go_text's.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 from volcano.api.errors import FieldError
+from volcano.api.go_text import go_json, go_number, quoted
+
+Path: TypeAlias = tuple[Any, str | int] | str | None
+"""A pair of the parent's path and the next step (a name or an index); text is a prefix; None is the root."""
+
+NO_PATH: Final = "<nil>"
+"""How Kubernetes prints the path of errors that concern no single field."""
+
+
+def path_text(path: Path) -> str:
+    """`spec.tasks[0].name`."""
+    steps: list[str | int] = []
+    while isinstance(path, tuple):
+        path, step = path
+        steps.append(step)
+    text = path or ""
+    for step in reversed(steps):
+        text = item(text, step) if isinstance(step, int) else child(text, step)
+    return text
 
 
 def child(path: str, *names: str) -> str:
@@ -22,65 +42,63 @@ def item(path: str, index: int | str) -> str:
     return f"{path}[{index}]"
 
 
-def invalid(path: str, value: Any, detail: str) -> FieldError:
+def shown(value: Any) -> str:
+    """A value as a field error prints it: texts quoted, numbers and truth plain, the rest as JSON."""
+    if isinstance(value, str):
+        return quoted(value)
+    return go_number(value) if isinstance(value, float) else go_json(value)
+
+
+def invalid(path: Path, value: Any, detail: str) -> FieldError:
     return _with_value("Invalid value", "FieldValueInvalid", path, value, detail)
 
 
-def type_invalid(path: str, value: Any, detail: str) -> FieldError:
+def type_invalid(path: Path, value: Any, detail: str) -> FieldError:
     return _with_value("Invalid value", "FieldValueTypeInvalid", path, value, detail)
 
 
-def required(path: str, detail: str = "") -> FieldError:
+def required(path: Path, detail: str = "") -> FieldError:
     return _without_value("Required value", "FieldValueRequired", path, detail)
 
 
-def forbidden(path: str, detail: str = "") -> FieldError:
+def forbidden(path: Path, detail: str = "") -> FieldError:
     return _without_value("Forbidden", "FieldValueForbidden", path, detail)
 
 
-def duplicate(path: str, value: Any) -> FieldError:
+def duplicate(path: Path, value: Any) -> FieldError:
     return _with_value("Duplicate value", "FieldValueDuplicate", path, value, "")
 
 
-def not_found(path: str, value: Any, detail: str = "") -> FieldError:
+def not_found(path: Path, value: Any, detail: str = "") -> FieldError:
     return _with_value("Not found", "FieldValueNotFound", path, value, detail)
 
 
-def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
-    listed = ", ".join(_quoted(str(choice)) for choice in supported)
+def not_supported(path: Path, value: Any, supported: Iterable[Any]) -> FieldError:
+    """`Unsupported value: "x": supported values: "a", "b"`."""
+    listed = ", ".join(quoted(each if isinstance(each, str) else go_json(each)) for each in supported)
     detail = f"supported values: {listed}" if listed else ""
     return _with_value("Unsupported value", "FieldValueNotSupported", path, value, detail)
 
 
-def too_long(path: str, limit: int) -> FieldError:
-    return _without_value("Too long", "FieldValueTooLong", path, f"may not be more than {limit} bytes")
+def too_long(path: Path, limit_bytes: int) -> FieldError:
+    detail = f"may not be more than {limit_bytes} {'byte' if limit_bytes == 1 else 'bytes'}"
+    return _without_value("Too long", "FieldValueTooLong", path, detail)
 
 
-def too_many(path: str, actual: int, limit: int) -> FieldError:
-    detail = f"must have at most {limit} item{'' if limit == 1 else 's'}"
+def too_many(path: Path, actual: int, limit: int) -> FieldError:
+    detail = f"must have at most {limit} {'item' if limit == 1 else 'items'}"
     return _with_value("Too many", "FieldValueTooMany", path, actual, detail)
 
 
-def invalid_each(path: str, value: Any, problems: Iterable[str]) -> list[FieldError]:
-    """One error per problem that a check of api.names found."""
-    return [invalid(path, value, problem) for problem in problems]
+def pathless(detail: str) -> FieldError:
+    """An error of the schema as a whole, which Kubernetes reports without a path."""
+    return invalid(NO_PATH, "", detail)
 
 
-def shown(value: Any) -> str:
-    """A value as errors print it: texts quoted, numbers and truth plain, the rest as JSON."""
-    if isinstance(value, str):
-        return _quoted(value)
-    return json.dumps(value, separators=(",", ":"), default=str)
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _with_value(kind: str, reason: str, path: str, value: Any, detail: str) -> FieldError:
+def _with_value(kind: str, reason: str, path: Path, value: Any, detail: str) -> FieldError:
     message = f"{kind}: {shown(value)}"
-    return FieldError(path, f"{message}: {detail}" if detail else message, reason)
+    return FieldError(path_text(path), f"{message}: {detail}" if detail else message, reason)
 
 
-def _without_value(kind: str, reason: str, path: str, detail: str) -> FieldError:
-    return FieldError(path, f"{kind}: {detail}" if detail else kind, reason)
+def _without_value(kind: str, reason: str, path: Path, detail: str) -> FieldError:
+    return FieldError(path_text(path), f"{kind}: {detail}" if detail else kind, reason)

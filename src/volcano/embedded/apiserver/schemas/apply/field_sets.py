@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from volcano.embedded.apiserver.schemas.field_errors import quoted, shown
+from volcano.api.field_errors import shown
 
 Tree: TypeAlias = dict[str, Any]
 SELF: Final = "."
@@ -85,7 +85,7 @@ def element_text(element: str) -> str:
 
 
 def _scalar(value: Any) -> str:
-    return quoted(value) if isinstance(value, str) else shown(value)
+    return shown(value)
 
 
 def key_element(keys: dict[str, Any]) -> str:

@@ -14,7 +14,6 @@ import msgspec
 from volcano.api.errors import BadRequest
 from volcano.api.meta import JSON
 from volcano.api.openapi_table import core_table
-from volcano.embedded.apiserver.schemas.field_errors import go_json
 
 DIRECTIVE: Final = "$patch"
 RETAIN: Final = "$retainKeys"
@@ -139,7 +138,7 @@ def _mark(item: Any, key: str) -> Any:
     value = item.get(key, _ABSENT) if key and isinstance(item, dict) else item
     if value is _ABSENT:
         return id(item)
-    return (type(value), go_json(value) if isinstance(value, dict | list) else value)
+    return (type(value), msgspec.json.encode(value, order="sorted") if isinstance(value, dict | list) else value)
 
 
 def _merge_list(current: list[Any], patch: list[Any], field: Field, depth: int) -> list[Any]:

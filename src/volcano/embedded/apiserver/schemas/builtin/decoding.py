@@ -10,6 +10,8 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from volcano.api.errors import BadRequest
+from volcano.api.field_errors import Path, path_text
+from volcano.api.go_text import quoted
 from volcano.api.meta import JSON
 from volcano.api.openapi_table import (
     FREE_FORM,
@@ -24,7 +26,6 @@ from volcano.api.openapi_table import (
 )
 from volcano.api.quantity import QuantityError, parse_quantity
 from volcano.api.scheme import ResourceType
-from volcano.embedded.apiserver.schemas.field_errors import Path, path_text, quoted
 from volcano.embedded.apiserver.schemas.formats import is_date_time
 
 

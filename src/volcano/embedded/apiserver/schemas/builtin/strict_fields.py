@@ -14,6 +14,8 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from volcano.api.errors import BadRequest
+from volcano.api.field_errors import Path, path_text
+from volcano.api.go_text import quoted
 from volcano.api.meta import JSON
 from volcano.api.openapi_table import (
     FREE_FORM,
@@ -28,7 +30,6 @@ from volcano.api.openapi_table import (
 )
 from volcano.api.scheme import ResourceType
 from volcano.embedded.apiserver.schemas.builtin.decoding import check_types as check_types
-from volcano.embedded.apiserver.schemas.field_errors import Path, path_text, quoted
 
 MAX_REPORTED: Final = 100
 _PLAIN: Final = frozenset((QUANTITY, INT_OR_STRING, TIME, MICRO_TIME)) | FREE_FORM

@@ -12,11 +12,12 @@ from typing import Any, Final
 
 import msgspec
 
+from volcano.api import field_errors as say
 from volcano.api.errors import FieldError
+from volcano.api.field_errors import Path, path_text
+from volcano.api.go_text import go_number, quoted
 from volcano.api.meta import JSON
-from volcano.embedded.apiserver.schemas import field_errors as say
 from volcano.embedded.apiserver.schemas.crd.junctions import Check, Errors, all_of, any_of, none_of, one_of
-from volcano.embedded.apiserver.schemas.field_errors import Path, path_text
 from volcano.embedded.apiserver.schemas.formats import format_check
 from volcano.embedded.apiserver.schemas.patterns import compile_pattern
 
@@ -84,7 +85,7 @@ def _full_check(
             if types and not nullable:
                 errors.append((path, _wrong_type(path, schema, "null")))
             if schema.get("enum"):
-                errors.append((path, say.unsupported(path, None, schema["enum"])))
+                errors.append((path, say.not_supported(path, None, schema["enum"])))
             return
         if types and not _fits(value, types):
             found = TYPE_NAMES[type(value)]
@@ -158,7 +159,7 @@ def _string_check(schema: JSON) -> Check | None:
             detail = f"{path_text(path)} in body should match '{source}'"
             errors.append((path, say.invalid(path, value, detail)))
         if fits is not None and not fits(value):
-            detail = f"{path_text(path)} in body must be of type {name}: {say.quoted(value)}"
+            detail = f"{path_text(path)} in body must be of type {name}: {quoted(value)}"
             errors.append((path, say.type_invalid(path, value, detail)))
 
     return check
@@ -189,7 +190,7 @@ def _number_check(schema: JSON) -> Check | None:
 
     def _check_limits(value: float, path: Path, errors: Errors) -> None:
         if step is not None and step <= 0:
-            detail = f"factor MultipleOf declared for {path_text(path)} must be positive: {say.go_number(float(step))}"
+            detail = f"factor MultipleOf declared for {path_text(path)} must be positive: {go_number(float(step))}"
             errors.append((path, say.invalid(path, step, detail)))
         for limit, excluded, ok, words in (
             (step, True, step is None or step <= 0 or _is_multiple(value, step), "be a multiple of"),
@@ -198,7 +199,7 @@ def _number_check(schema: JSON) -> Check | None:
         ):
             if not ok and limit is not None:
                 words += "" if excluded else " or equal to"
-                detail = f"{path_text(path)} in body should {words} {say.go_number(float(limit))}"
+                detail = f"{path_text(path)} in body should {words} {go_number(float(limit))}"
                 errors.append((path, say.invalid(path, value, detail)))
 
     return check
@@ -231,7 +232,7 @@ def _array_check(schema: JSON, depth: int) -> Check | None:
             errors.append((path, say.too_many(path, len(value), limit)))
         if unique is not None:
             unique(value, path, errors)
-        if distinct and len({say.go_json(item) for item in value}) < len(value):
+        if distinct and len({msgspec.json.encode(item, order="sorted") for item in value}) < len(value):
             detail = f"{path_text(path)} in body shouldn't contain duplicates"
             errors.append((path, say.invalid(path, "", detail)))
 
@@ -257,7 +258,9 @@ def _unique_check(schema: JSON) -> Check | None:
         seen: dict[Any, int] = {}
         for index, item in enumerate(value):
             shown = {key: item[key] for key in keys if key in item} if kind == "map" and item is not None else item
-            mark = say.go_json(shown) if isinstance(shown, dict | list) else (type(shown), shown)
+            mark = (
+                msgspec.json.encode(shown, order="sorted") if isinstance(shown, dict | list) else (type(shown), shown)
+            )
             seen[mark] = seen.get(mark, 0) + 1
             if seen[mark] == 2:
                 errors.append(((path, index), say.duplicate((path, index), shown)))
@@ -338,6 +341,6 @@ def _enum_check(allowed: list[Any]) -> Check:
         if type(value) is str and value in scalars:
             return
         if not any(type(value) is type(item) and value == item for item in allowed):
-            errors.append((path, say.unsupported(path, value, allowed)))
+            errors.append((path, say.not_supported(path, value, allowed)))
 
     return check

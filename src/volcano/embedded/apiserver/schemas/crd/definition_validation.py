@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final
 
+from volcano.api import field_errors as say
 from volcano.api.errors import FieldError
+from volcano.api.field_errors import Path
 from volcano.api.meta import JSON
-from volcano.embedded.apiserver.schemas import field_errors as say
 from volcano.embedded.apiserver.schemas.crd.schema_validation import schema_errors
-from volcano.embedded.apiserver.schemas.field_errors import Path
 
 SCOPES: Final = ("Cluster", "Namespaced")
 COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
@@ -115,7 +115,7 @@ def _choice_errors(path: str, value: str, accepted: tuple[str, ...]) -> Iterator
     if not value:
         yield say.required(path)
     elif value not in accepted:
-        yield say.unsupported(path, value, accepted)
+        yield say.not_supported(path, value, accepted)
 
 
 def _versions_errors(versions: list[Any]) -> Iterator[FieldError]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from volcano.api import field_errors as say
 from volcano.api.errors import FieldError
-from volcano.embedded.apiserver.schemas import field_errors as say
-from volcano.embedded.apiserver.schemas.field_errors import Path, path_text
+from volcano.api.field_errors import Path, path_text
 
 Errors: TypeAlias = list[tuple[Path, FieldError]]
 Check: TypeAlias = Callable[[Any, Path, Errors], None]

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, Final, TypeAlias
 
+from volcano.api.field_errors import Path, path_text
 from volcano.api.meta import JSON
 from volcano.embedded.apiserver.schemas.crd.checks import MAX_DEPTH, TooDeep
-from volcano.embedded.apiserver.schemas.field_errors import Path, path_text
 
 Pruner: TypeAlias = Callable[[Any, Path, list[str]], None]
 Filler: TypeAlias = Callable[[Any], None]

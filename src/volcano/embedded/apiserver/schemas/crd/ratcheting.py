@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from volcano.api.field_errors import Path
 from volcano.api.meta import JSON
 from volcano.embedded.apiserver.schemas.crd.junctions import Errors
-from volcano.embedded.apiserver.schemas.field_errors import Path
 
 _MISSING: Final = object()
 

@@ -11,13 +11,13 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from volcano.api import field_errors as say
 from volcano.api.errors import FieldError
+from volcano.api.field_errors import Path, path_text
 from volcano.api.meta import JSON
 from volcano.api.topology import SELECTOR_RULES
-from volcano.embedded.apiserver.schemas import field_errors as say
 from volcano.embedded.apiserver.schemas.cel import evaluator as cel
 from volcano.embedded.apiserver.schemas.crd.checks import MAX_DEPTH, TooDeep
-from volcano.embedded.apiserver.schemas.field_errors import Path, path_text
 
 MAX_EVALUATIONS: Final = 20_000
 """Rule evaluations for one object; Kubernetes bounds their cost likewise."""
@@ -119,7 +119,11 @@ def _compile(schema: JSON, place: Path, warnings: list[str], depth: int) -> Walk
 
 
 def _key(item: Any, keys: list[str] | None) -> Any:
-    return tuple(say.go_json(item.get(name)) for name in keys) if keys and isinstance(item, dict) else None
+    return (
+        tuple(msgspec.json.encode(item.get(name), order="sorted") for name in keys)
+        if keys and isinstance(item, dict)
+        else None
+    )
 
 
 def _by_key(old: Any, keys: list[str] | None) -> dict[Any, Any]:

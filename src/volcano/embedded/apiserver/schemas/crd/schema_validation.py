@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any, Final
 
+from volcano.api import field_errors as say
 from volcano.api.errors import FieldError
+from volcano.api.field_errors import Path, path_text
 from volcano.api.meta import JSON
-from volcano.embedded.apiserver.schemas import field_errors as say
 from volcano.embedded.apiserver.schemas.cel import evaluator as cel
 from volcano.embedded.apiserver.schemas.crd.checks import compile_check
 from volcano.embedded.apiserver.schemas.crd.pruning import compile_pruner
 from volcano.embedded.apiserver.schemas.crd.rules import NATIVE
-from volcano.embedded.apiserver.schemas.field_errors import Path, path_text
 from volcano.embedded.apiserver.schemas.patterns import compile_pattern, is_foreign
 
 MAX_DEPTH: Final = 100
@@ -110,7 +110,7 @@ def _type_errors(schema: JSON, path: Path, level: str) -> Iterator[FieldError]:
     int_or_string = schema.get("x-kubernetes-int-or-string") is True
     free = schema.get("x-kubernetes-preserve-unknown-fields") is True
     if kind and kind not in TYPES:
-        yield say.unsupported(where, kind, TYPES)
+        yield say.not_supported(where, kind, TYPES)
     if kind == "null":
         yield say.forbidden(where, "type cannot be set to null, use nullable as an alternative")
     if embedded and kind != "object":
@@ -163,7 +163,7 @@ def _list_and_map_errors(schema: JSON, path: Path) -> Iterator[FieldError]:
             detail = f"must be {wanted} if {name} is specified"
             yield say.invalid((path, "type"), kind, detail) if kind else say.required((path, "type"), detail)
         if value not in accepted:
-            yield say.unsupported((path, name), value, accepted)
+            yield say.not_supported((path, name), value, accepted)
     keys = schema.get("x-kubernetes-list-map-keys")
     list_type = schema.get("x-kubernetes-list-type")
     if keys and list_type != "map":
@@ -227,7 +227,7 @@ def _rule_errors(schema: JSON, path: Path) -> Iterator[FieldError]:
             yield say.required((where, "message"), "message must be specified if rule contains line breaks")
         reason = rule.get("reason")
         if reason is not None and reason not in REASONS:
-            yield say.unsupported((where, "reason"), reason, REASONS)
+            yield say.not_supported((where, "reason"), reason, REASONS)
         if cel.AVAILABLE and source not in NATIVE and (problem := cel.syntax_problem(source)):
             yield say.invalid((where, "rule"), rule, f"compilation failed: {problem}")
 

@@ -8,10 +8,10 @@ from functools import cache
 from typing import Any, Final
 
 from volcano.api.ages import age
+from volcano.api.go_text import go_json, go_number
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType
 from volcano.api.times import timestamp
-from volcano.embedded.apiserver.schemas.field_errors import go_json, go_number
 from volcano.embedded.apiserver.schemas.reading import moment, text
 from volcano.embedded.apiserver.schemas.tables.json_paths import PathError, compile_path, find
 from volcano.embedded.apiserver.schemas.tables.pod_cells import row_conditions
