@@ -5,16 +5,26 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 
-.PHONY: help install run test test-failed check vectors bench kubernetes test-kubernetes test-kubernetes-failed clean
+# make test TESTS=tests/unit SEED=1 gives pytest other paths, and the property tests the seed of an earlier run.
+TESTS ?= tests
+SEED ?=
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup $(if $(SEED),--hypothesis-seed=$(SEED))
+SOURCES := src tests benchmarks tools
+
+.PHONY: help install run test test-all test-coverage properties check format vectors bench kubernetes test-kubernetes programs clean
 
 help:
 	@echo "make run      install into .venv and run a gang job of several roles, start to end"
-	@echo "make test     install the test tools and run the tests"
-	@echo "make check    ruff, mypy --strict, import-linter"
+	@echo "make test     install the test tools and run the tests, without those that take minutes or need a real Kubernetes"
+	@echo "make test-all          run every test that can be made to run on this machine"
+	@echo "make test-coverage     run the tests with what takes minutes, and print the coverage of each package"
+	@echo "make properties        run the property tests with 20 times as many examples"
+	@echo "make check    ruff, ruff format, mypy --strict, import-linter"
+	@echo "make format   write the sources as ruff format wants them"
 	@echo "make vectors  compare the scheduler's decisions with the recorded ones (needs ../shared/vectors)"
 	@echo "make bench    run the benchmarks and print their figures"
 	@echo "make kubernetes        build a real kube-apiserver, once (about ten minutes; Go is fetched where it is missing)"
-	@echo "make test-kubernetes   run the suite on it"
+	@echo "make test-kubernetes   run the suites on it"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -42,21 +52,36 @@ run: $(STAMP)
 	@$(BIN)/volcano run examples/gang.yaml
 
 test: $(DEV_STAMP)
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup --ignore=tests/kubernetes
+	@$(PYTEST) $(TESTS)
 
-# Only those that failed last time, one after another.
-test-failed: $(DEV_STAMP)
-	@$(BIN)/python -m pytest --last-failed --last-failed-no-failures none --ignore=tests/kubernetes
+# Programs that some tests drive for real are installed where that is possible.
+programs:
+	@tools/ci/install_programs.sh
+
+test-all: programs kubernetes
+	@$(PYTEST) --slow --kubernetes $(TESTS)
+
+# With what takes minutes, and with the lines that were run: the figures per package are printed, floors are in pyproject.toml.
+test-coverage: $(DEV_STAMP)
+	@$(PYTEST) --slow --cov=volcano --cov-report=json:.pytest_cache/coverage.json $(TESTS)
+	@$(BIN)/python tools/ci/coverage_floors.py .pytest_cache/coverage.json
+
+properties: $(DEV_STAMP)
+	@HYPOTHESIS_PROFILE=thorough $(PYTEST) --slow -m property $(TESTS)
 
 check: $(DEV_STAMP)
-	@$(BIN)/ruff check src tests benchmarks tools
+	@$(BIN)/ruff check $(SOURCES)
+	@$(BIN)/ruff format --check $(SOURCES)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
+format: $(DEV_STAMP)
+	@$(BIN)/ruff check --fix $(SOURCES)
+	@$(BIN)/ruff format $(SOURCES)
+
 VECTORS ?= ../shared/vectors
 vectors: $(DEV_STAMP)
-	@if [ -x $(VECTORS)/check.py ]; then \
-		$(BIN)/python $(VECTORS)/check.py --replay "$(BIN)/volcano replay --scores" $(VECTORS)/tables $(VECTORS)/random; \
+	@if [ -f $(VECTORS)/check.py ]; then $(BIN)/python tools/ci/vectors.py $(VECTORS) $(BIN)/volcano; \
 	else echo "$(VECTORS) is not here: the recorded decisions are skipped"; fi
 
 bench: $(DEV_STAMP)
@@ -69,8 +94,6 @@ clean:
 kubernetes: $(DEV_STAMP)
 	@$(BIN)/python tools/kubernetes/build.py
 
+# On one worker: the tests share one control plane.
 test-kubernetes: kubernetes
-	@$(BIN)/python -m pytest tests/kubernetes
-
-test-kubernetes-failed: kubernetes
-	@$(BIN)/python -m pytest --last-failed --last-failed-no-failures none tests/kubernetes
+	@$(BIN)/python -m pytest --kubernetes -m kubernetes $(if $(SEED),--hypothesis-seed=$(SEED)) $(TESTS)

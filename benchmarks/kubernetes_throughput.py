@@ -29,7 +29,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.kubernetes.components import Components, apply
 from tests.kubernetes.control_plane import ControlPlane, binaries
 from tests.running_server import Client as PlainClient
-
 from volcano.api.batch import Job
 from volcano.api.core import Namespace, Pod
 from volcano.api.errors import ApiError

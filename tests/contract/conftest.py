@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import needs
 from tests.kubernetes.control_plane import ControlPlane, binaries
 from tests.running_server import Client, running_server
 
@@ -38,7 +39,7 @@ def api(request: pytest.FixtureRequest) -> Iterator[Client]:
         return
     programs = binaries()
     if programs is None:
-        pytest.skip("the real API server is not built; build it with: make kubernetes")
+        pytest.skip(needs.CONTROL_PLANE)
     with tempfile.TemporaryDirectory() as folder, ControlPlane(Path(folder), programs, controls=False) as plane:
         yield Client(plane.kubeconfig)
 

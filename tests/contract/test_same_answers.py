@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests import needs
 from tests.contract.bodies import a_config, a_pod
 from tests.kubernetes.components import apply
 from tests.kubernetes.control_plane import ControlPlane, binaries
@@ -46,7 +47,7 @@ class Ask(NamedTuple):
 def both() -> Iterator[tuple[Client, Client]]:
     programs = binaries()
     if programs is None:
-        pytest.skip("the real API server is not built; build it with: make kubernetes")
+        pytest.skip(needs.CONTROL_PLANE)
     with (
         running_server() as running,
         tempfile.TemporaryDirectory() as folder,

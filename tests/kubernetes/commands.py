@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+
+from tests import needs
 
 from .control_plane import ControlPlane
 
@@ -22,7 +22,7 @@ def run(plane: ControlPlane, *words: str, given: str = "") -> str:
 
 
 def kubectl(plane: ControlPlane, *words: str, given: str = "") -> str:
-    found = shutil.which("kubectl") or str(Path(sys.executable).with_name("kubectl"))
-    if not Path(found).is_file():
-        pytest.skip("there is no kubectl")
+    found = shutil.which("kubectl")
+    if found is None:
+        pytest.skip(needs.reason("kubectl is not installed", "make install"))
     return run(plane, found, *words, given=given)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import needs
 from tests.running_server import Client
 from volcano.install.installation import installation
 from volcano.install.values import Values
@@ -25,7 +26,6 @@ from .helm import find_helm
 from .real_system import RealSystem, real_system
 
 CHART = Path(__file__).parents[2] / "deploy" / "helm" / "volcano"
-MISSING = "the control plane is not built; build it with: make kubernetes"
 WITHOUT_PODS = {f"{name}.replicas": 0 for name in ("scheduler", "controllers", "admission")}
 """Their processes are started by the tests, not by a kubelet."""
 _numbers = itertools.count(1)
@@ -54,7 +54,7 @@ def audit_logs() -> list[Path]:
 def programs() -> Path:
     found = binaries()
     if found is None:
-        pytest.skip(MISSING)
+        pytest.skip(needs.CONTROL_PLANE)
     return found
 
 
@@ -75,7 +75,7 @@ def api(plane: ControlPlane) -> Client:
 def helm() -> Path:
     found = find_helm()
     if found is None:
-        pytest.skip("helm is neither installed nor can it be fetched")
+        pytest.skip(needs.reason("helm is neither installed nor can it be fetched", "install helm, https://helm.sh"))
     return found
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import needs
 from volcano.api.batch import CronJob, Job
 from volcano.api.core import Pod
 from volcano.api.flow import JobFlow
@@ -64,7 +65,7 @@ def test_no_example_is_left_out():
 @pytest.mark.parametrize("name", JOBS)
 async def test_an_example_runs_to_its_end(system: RealSystem, machine: Components, name: str):
     if name in NEEDS and shutil.which(NEEDS[name]) is None:
-        pytest.skip(f"{NEEDS[name]} is not installed")
+        pytest.skip(needs.reason(f"{NEEDS[name]} is not installed", "apt-get install openmpi-bin"))
     made = await system.apply(EXAMPLES / f"{name}.yaml")
     jobs = [body["metadata"]["name"] for body in made if body["kind"] == "Job"]
 

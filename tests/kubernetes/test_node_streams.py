@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import urllib.request
@@ -12,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from tests import needs
 from tests.running_server import Client
 
 from .components import Process, wait_for
 from .control_plane import ControlPlane
 
-pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+pytestmark = needs.KUBECTL
 LABEL = "test/streams=here"
 PODS = "/api/v1/namespaces/default/pods"
 PROTOCOLS = pytest.mark.parametrize("websockets", ["true", "false"], ids=["websocket", "spdy"])

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests import needs
 from volcano.install.installation import installation
 from volcano.install.values import Values
 
@@ -76,9 +77,13 @@ def test_every_right_is_used(request: pytest.FixtureRequest, audit_logs: list[Pa
     ran = {item.path for item in request.session.items}
     left_out = {path.name for path in HERE.parent.glob("test_*.py")} - {path.name for path in ran}
     if left_out or request.session.testsfailed:
-        pytest.skip("only the whole suite, if all of it passes, shows what is used")
+        pytest.skip(
+            needs.reason(
+                "only the whole suite, if all of it passes, shows which rights are used", "make test-kubernetes"
+            )
+        )
     if not audit_logs:
-        pytest.skip("there is no control plane")
+        pytest.skip(needs.CONTROL_PLANE)
 
     asked = used(audit_logs)
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests import needs
 from tests.running_server import Client
 from volcano.api.crds import crd_manifests
 from volcano.embedded.apiserver.schemas.crd.structural import StructuralSchema, compile_schema
@@ -100,7 +101,7 @@ def cluster(
     try:
         definitions = open_definitions() if request.param == "open" else released_definitions(request.param)
     except Unavailable as error:
-        pytest.skip(str(error))
+        pytest.skip(needs.reason(str(error), "make test-kubernetes with a network"))
     grace = {
         "kube-controller-manager": ["--node-monitor-grace-period=3000s"]
     }  # the node here has nobody to report it alive
@@ -395,7 +396,7 @@ def test_every_field_of_a_release_is_known_here():
     try:
         released = released_definitions(RELEASE)
     except Unavailable as error:
-        pytest.skip(str(error))
+        pytest.skip(needs.reason(str(error), "make test-kubernetes with a network"))
     ours = {body["metadata"]["name"]: _schemas_of(body) for body in crd_manifests()}
 
     lost = [

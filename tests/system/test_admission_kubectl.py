@@ -10,24 +10,23 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests import needs
 from tests.running_server import Running, running_server
 from tests.system.real_system import VOLCANO, environment, wait_until
 from volcano.admission.chain import ALL_PATHS
 from volcano.app.admission_plug import VolcanoAdmission
 from volcano.embedded.apiserver.store.memory_store import MemoryStore
 
-BESIDE = Path(sys.executable).with_name("kubectl")
-KUBECTL = str(BESIDE) if BESIDE.exists() else shutil.which("kubectl")
+KUBECTL = shutil.which("kubectl")
 pytestmark = [
     pytest.mark.kubectl,
-    pytest.mark.skipif(KUBECTL is None, reason="there is no kubectl on this machine"),
+    needs.KUBECTL,
     pytest.mark.timeout(180),
 ]
 Run = Callable[..., str]

@@ -6,22 +6,18 @@ something fails its job.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests import needs
 from tests.system.real_system import EXAMPLES, Up, running_up, volcano_run
-from volcano.embedded.agent.kernel import linux
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(300),
-    pytest.mark.skipif(
-        not (os.geteuid() == 0 or linux.is_available(linux.NEWUSER | linux.NEWNS | linux.NEWPID)),
-        reason="this machine does not let its user make namespaces, and volumes are mounted at their paths in one",
-    ),
+    needs.NAMESPACES,  # volumes are mounted at their paths in one
 ]
 
 FRAMEWORKS = (

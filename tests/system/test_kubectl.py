@@ -7,24 +7,18 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests import needs
 from tests.running_server import Client, Running, running_server
 
-
-def find_kubectl() -> str | None:
-    beside = Path(sys.executable).with_name("kubectl")
-    return str(beside) if beside.exists() else shutil.which("kubectl")
-
-
-KUBECTL = find_kubectl()
+KUBECTL = shutil.which("kubectl")
 pytestmark = [
     pytest.mark.kubectl,
-    pytest.mark.skipif(KUBECTL is None, reason="there is no kubectl on this machine"),
+    needs.KUBECTL,
     pytest.mark.timeout(180),
 ]
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-from pathlib import Path
 
 import pytest
 
+from tests import needs
 from tests.system.real_system import EXAMPLES, running_up, volcano_run
 
 pytestmark = [
     pytest.mark.root,
     pytest.mark.slow,
-    pytest.mark.skipif(os.geteuid() != 0, reason="sshd lets people in only as root"),
-    pytest.mark.skipif(shutil.which("mpiexec") is None, reason="mpiexec is missing (Debian: openmpi-bin)"),
-    pytest.mark.skipif(not Path("/usr/sbin/sshd").exists(), reason="sshd is missing (Debian: openssh-server)"),
+    needs.ROOT,  # sshd changes to the user who logs in
+    needs.MPI,
+    needs.SSHD,
 ]
 
 

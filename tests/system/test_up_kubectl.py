@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import urllib.request
@@ -11,11 +10,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests import needs
 from tests.system.real_system import DEADLINE, Up, environment, running_up, wait_until
 
 pytestmark = [
     pytest.mark.kubectl,
-    pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed"),
+    needs.KUBECTL,
     pytest.mark.timeout(300),
 ]
 INSIDE = (

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import sys
 
 import pytest
 
+from tests import needs
 from tests.system.agent.kit import DEADLINE, PODS, Machine, a_pod
 
 pytestmark = [
     pytest.mark.kubectl,
-    pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed"),
+    needs.KUBECTL,
 ]
 PROTOCOLS = pytest.mark.parametrize("websockets", ["true", "false"], ids=["websocket", "spdy"])
 GREETER = "while read name; do echo hello $name; done; echo nobody is left; exit 3"

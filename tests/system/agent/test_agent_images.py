@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 import subprocess
 import sys
@@ -12,14 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from tests import needs
 from tests.system.agent.kit import PODS, Machine, a_pod
 from volcano.api.meta import Key
 from volcano.embedded.agent.containers.images import Image
-from volcano.embedded.agent.kernel import linux
 from volcano.embedded.agent.processes.container_attach import HEADER, STDIN, STDOUT
 from volcano.embedded.agent.streams.attach_session import connected_to
-
-can_isolate = os.geteuid() == 0 or linux.is_available(linux.NEWUSER | linux.NEWNS | linux.NEWPID)
 
 
 @pytest.fixture
@@ -40,7 +37,8 @@ async def test_an_image_may_stand_for_a_command(machine):
     assert await machine.output("greeter") == "hello you"
 
 
-@pytest.mark.skipif(not can_isolate or shutil.which("ldd") is None, reason="needs namespaces and ldd")
+@needs.NAMESPACES
+@needs.LDD
 async def test_an_image_may_stand_for_a_root_folder_that_stays_as_it_is(machine, tmp_path):
     root = tmp_path / "tiny"
     _make_root(root, "sh", "ls", "cat", "touch", "mkdir")

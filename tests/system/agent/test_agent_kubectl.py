@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import ssl
 
 import aiohttp
 import pytest
 
+from tests import needs
 from tests.system.agent.kit import NODE, PODS, Machine, a_pod
 from volcano.api.meta import Key
 from volcano.api.scheme import find_resource_type
@@ -16,7 +16,7 @@ from volcano.machinery.certificates import Authority, write_private
 
 pytestmark = [
     pytest.mark.kubectl,
-    pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed"),
+    needs.KUBECTL,
 ]
 TICKING = "echo started; i=0; while true; do i=$((i+1)); echo tick $i; sleep 0.1; done"
 

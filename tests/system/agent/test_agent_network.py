@@ -11,14 +11,12 @@ import sys
 
 import pytest
 
+from tests import needs
 from tests.system.agent.kit import a_pod
-from volcano.embedded.agent.kernel import linux
 
 pytestmark = [
     pytest.mark.root,
-    pytest.mark.skipif(
-        os.geteuid() != 0 or not linux.is_available(linux.NEWNET), reason="needs root and network namespaces"
-    ),
+    needs.NETWORK_NAMESPACES,
 ]
 LISTEN = (
     "import socket\n"

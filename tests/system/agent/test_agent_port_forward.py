@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests import needs
 from tests.system.agent.kit import DEADLINE, PODS, Machine, a_pod
 from tests.system.agent.kubectl_kit import Kubectl
 from volcano.api.meta import Key
@@ -17,7 +17,7 @@ from volcano.machinery.certificates import Authority, kubeconfig
 
 pytestmark = [
     pytest.mark.kubectl,
-    pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed"),
+    needs.KUBECTL,
 ]
 PROTOCOLS = pytest.mark.parametrize("websockets", ["true", "false"], ids=["websocket", "spdy"])
 ECHO = (

@@ -7,8 +7,7 @@ import asyncio
 import os
 from pathlib import Path
 
-import pytest
-
+from tests import needs
 from tests.system.agent.kit import PODS, a_pod, terminated
 from volcano.api.meta import Key
 
@@ -240,7 +239,7 @@ async def test_a_pod_that_is_active_too_long_fails(machine):
     assert pod["status"]["reason"] == "DeadlineExceeded" and pod["status"]["phase"] == "Failed"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs control groups")
+@needs.ROOT
 async def test_a_container_over_its_memory_limit_is_killed_for_it(machine):
     script = "x=a; while true; do x=$x$x; done"
     container = {"resources": {"limits": {"memory": "32Mi"}}}

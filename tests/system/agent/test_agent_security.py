@@ -10,17 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from tests import needs
 from tests.system.agent.kit import a_pod
-from volcano.embedded.agent.kernel import linux
 
-needs_namespaces = pytest.mark.skipif(
-    not (os.geteuid() == 0 or linux.is_available(linux.NEWUSER | linux.NEWNS | linux.NEWPID)),
-    reason="this machine does not let its user make namespaces",
-)
 ROOT = Path(__file__).parents[3]
 
 
-@needs_namespaces
+@needs.NAMESPACES
 async def test_a_pod_sees_neither_secrets_nor_the_agents_folder(machine, tmp_path):
     secrets = tmp_path / "secrets"
     secrets.mkdir()
@@ -34,7 +30,7 @@ async def test_a_pod_sees_neither_secrets_nor_the_agents_folder(machine, tmp_pat
     assert await machine.output("nosy") == "done"
 
 
-@needs_namespaces
+@needs.NAMESPACES
 async def test_a_pod_cannot_look_behind_what_hides_them(machine, tmp_path):
     home = Path.home()
     hidden = home / f".volcano-test-{os.getpid()}"
@@ -60,7 +56,7 @@ async def test_a_pod_cannot_look_behind_what_hides_them(machine, tmp_path):
         shutil.rmtree(hidden)
 
 
-@needs_namespaces
+@needs.NAMESPACES
 async def test_a_pod_sees_only_its_own_processes_and_temporary_files(machine):
     await machine.create(a_pod("other", "sh", "-c", "echo mine > /tmp/note; sleep 1000"))
     await machine.until_phase("other", "Running")
@@ -74,7 +70,7 @@ async def test_a_pod_sees_only_its_own_processes_and_temporary_files(machine):
     assert count <= 5
 
 
-@needs_namespaces
+@needs.NAMESPACES
 async def test_a_pod_cannot_change_the_kernels_settings(machine):
     script = "echo 1 > /proc/sys/vm/drop_caches || echo kept; echo x > /sys/kernel/mm/ksm/run || echo kept; hostname evil || echo kept"
     await machine.create(a_pod("tuner", "sh", "-c", f"({script}) 2>/dev/null"))
@@ -85,12 +81,15 @@ async def test_a_pod_cannot_change_the_kernels_settings(machine):
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root and setpriv")
+@needs.ROOT
+@needs.SETPRIV
 def test_an_ordinary_user_gets_the_same_from_user_namespaces(tmp_path):
     as_user = ["setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups", "env", "HOME=/tmp"]
     python = next((path for path in (sys.executable, "/usr/bin/python3") if _works(as_user, path)), None)
     if python is None:
-        pytest.skip("no Python that an ordinary user may run sees this package")
+        pytest.skip(
+            needs.reason("no Python that an ordinary user may run sees this package", "install into /opt or /usr")
+        )
 
     told = subprocess.run(
         [*as_user, python, "-c", STORY], capture_output=True, text=True, timeout=100, env=_environment(), check=False

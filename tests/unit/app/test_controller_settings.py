@@ -9,6 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from tests import needs
 from volcano.api.bus import Command
 from volcano.api.core import PriorityClass
 from volcano.api.meta import Key
@@ -178,7 +179,7 @@ def test_the_process_zone_is_a_zone_with_its_summer_time():
 def test_without_tz_the_machines_zone_is_taken(tmp_path: Path):
     target = next((each for each in (Path("/usr/share/zoneinfo/Asia/Tokyo"),) if each.exists()), None)
     if target is None:
-        pytest.skip("no zoneinfo on this machine")
+        pytest.skip(needs.reason("no zoneinfo on this machine", "apt-get install tzdata"))
     (tmp_path / "localtime").symlink_to(target)
 
     zone = local_zone({}, tmp_path / "localtime")

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tests import needs
 from volcano.install import rbac
 
 REFERENCE = Path(__file__).parents[4] / "shared" / "spec" / "api.md"
 GROUPS = {'""': "", "scheduling.*": "scheduling.volcano.sh"}
-pytestmark = pytest.mark.skipif(not REFERENCE.is_file(), reason="the reference is not here")
+pytestmark = pytest.mark.skipif(
+    not REFERENCE.is_file(), reason=needs.reason("../shared/spec is not here", "put the reference there")
+)
 
 
 def listed(component: str) -> set[tuple[str, str]]:

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.embedded.agent.kit import a_pod
 
+from tests.unit.embedded.agent.kit import a_pod
 from volcano.embedded.agent.containers.environment import (
     Missing,
     References,

@@ -3,7 +3,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.unit.embedded.agent.kit import a_pod
-
 from volcano.api.kubelet import AgentPod
 from volcano.embedded.agent.network.hosts_content import hosts_file, names_of
 from volcano.embedded.agent.network.hosts_files import HostsFiles

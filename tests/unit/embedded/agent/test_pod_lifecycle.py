@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.embedded.agent.kit import NOW, Driven, a_pod
 
+from tests.unit.embedded.agent.kit import NOW, Driven, a_pod
 from volcano.embedded.agent.lifecycle.pod_events import (
     Assigned,
     Clean,

@@ -6,8 +6,8 @@ import ipaddress
 from pathlib import Path
 
 import pytest
-from tests.unit.embedded.agent.kit import NOW, a_pod
 
+from tests.unit.embedded.agent.kit import NOW, a_pod
 from volcano.api.core import ResourceRequirements
 from volcano.api.kubelet import Probe
 from volcano.embedded.agent.lifecycle.pod_status import quality_of

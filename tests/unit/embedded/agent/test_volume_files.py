@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.embedded.agent.kit import a_pod
 
+from tests.unit.embedded.agent.kit import a_pod
 from volcano.embedded.agent.containers.environment import Missing, References
 from volcano.embedded.agent.storage.volume_files import File, files_of, safe_path, wanted_by
 from volcano.embedded.agent.storage.volumes import host_folder, write_files

@@ -1,0 +1,6 @@
+"""What every test run has: the profile of property tests, the choice of suites, and a report that hides nothing.
+
+The parts are pytest plugins of their own in tests/reporting.
+"""
+
+pytest_plugins = ("tests.reporting.properties", "tests.reporting.suites", "tests.reporting.failures")
