@@ -2,8 +2,8 @@
 
 usage: coverage_floors.py COVERAGE_JSON
 
-The floors are [tool.volcano.coverage-floors] in pyproject.toml, in per cent; a floor is raised when more is reached. Processes
-that tests start are not measured, so packages that run as processes of their own show less than is tested.
+The floors are [tool.volcano.coverage-floors] in pyproject.toml, in per cent; a floor is raised when more is reached.
+Processes that tests start are not measured, so packages that run as processes of their own show less than is tested.
 """
 
 from __future__ import annotations

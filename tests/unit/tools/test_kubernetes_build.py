@@ -1,4 +1,4 @@
-"""Building the control plane, and what CI does with and without one; Go itself is played by a script."""
+"""Building the control plane; Go itself is played by a script."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from .components import wait_for
-from .control_plane import TOOLS
+from tests.kubernetes.components import wait_for
+from tests.kubernetes.control_plane import TOOLS
 
 ROOT = TOOLS.parents[1]
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager")
@@ -168,75 +168,3 @@ def test_a_second_build_waits_for_the_first(machine: Machine):
     assert (machine.folder / "begun").read_text() == "x\n"
     for process in (first, second):
         process.communicate()
-
-
-# -- CI -----------------------------------------------------------------------------------------------------------
-MAKE = """#!/bin/sh
-echo "made $1"
-case " $FAILING " in *" $1 "*) exit 1 ;; esac
-"""
-
-
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    """CI's script, with a `make` that only tells what it is asked for."""
-    root = tmp_path / "checkout"
-    (root / ".venv" / "bin").mkdir(parents=True)
-    (root / ".venv" / "bin" / "python").symlink_to(sys.executable)
-    (root / "tools" / "kubernetes").mkdir(parents=True)
-    (root / ".ci").mkdir()
-    shutil.copy(ROOT / ".ci" / "run", root / ".ci" / "run")
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    for name in ("bash", "sh", "dirname", "mktemp", "timeout", "nice", "cat", "rm", "tail", "id", "sleep"):
-        (programs / name).symlink_to(shutil.which(name) or "")
-    (programs / "make").write_text(MAKE)
-    (programs / "make").chmod(0o755)
-    return root
-
-
-def run_ci(checkout: Path, *, build: str, failing: str = "") -> tuple[int, list[str], str]:
-    (checkout / "tools" / "kubernetes" / "build.py").write_text(build)
-    environment = {
-        "PATH": str(checkout.parent / "bin"),
-        "FAILING": failing,
-        "BUILD_LIMIT": "2",
-        "TMPDIR": str(checkout),
-    }
-    done = subprocess.run(
-        ["bash", str(checkout / ".ci" / "run")], env=environment, capture_output=True, text=True, timeout=60
-    )
-    text = done.stdout + done.stderr
-    assert not list(checkout.glob("tmp.*")), "the log of the build is left"
-    return done.returncode, [line.removeprefix("made ") for line in text.splitlines() if line.startswith("made ")], text
-
-
-def test_ci_runs_the_suite_once_the_control_plane_is_built(checkout: Path):
-    code, made, said = run_ci(checkout, build="print('built it')")
-
-    assert (code, made) == (0, ["install", "check", "test", "vectors", "test-kubernetes"])
-    assert "built it" in said
-
-
-@pytest.mark.parametrize(
-    "build", ["raise SystemExit('no Go here')", "import time; print('no Go here', flush=True); time.sleep(60)"]
-)
-def test_ci_says_loudly_that_it_goes_on_without_one(checkout: Path, build: str):
-    code, made, said = run_ci(checkout, build=build)
-
-    assert (code, made) == (0, ["install", "check", "test", "vectors"])
-    assert said.count("THE SUITE ON A REAL KUBERNETES DID NOT RUN") == 2
-    assert "no Go here" in said.rpartition("DID NOT RUN")[2]
-
-
-def test_ci_tries_what_failed_on_it_once_more(checkout: Path):
-    code, made, _ = run_ci(checkout, build="", failing="test-kubernetes")
-
-    assert (code, made[-2:]) == (0, ["test-kubernetes", "test-kubernetes-failed"])
-
-
-@pytest.mark.parametrize("failing", ["check", "test test-failed", "vectors", "test-kubernetes test-kubernetes-failed"])
-def test_ci_fails_where_something_fails(checkout: Path, failing: str):
-    code, *_ = run_ci(checkout, build="", failing=failing)
-
-    assert code != 0

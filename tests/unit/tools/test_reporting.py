@@ -13,7 +13,7 @@ import pytest
 from tests.reporting.failures import without_group
 from tests.reporting.suites import skipped_lines
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PLUGINS = [f"-ptests.reporting.{name}" for name in ("properties", "suites", "failures")]
 SETTINGS = """[pytest]
 markers =
