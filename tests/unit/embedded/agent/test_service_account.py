@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.embedded.agent.kit import a_pod
 
+from tests.unit.embedded.agent.kit import a_pod
 from volcano.embedded.agent.storage.service_account import TOKEN_FOLDER, wants_token, with_token
 from volcano.embedded.agent.storage.volume_files import token_life, wanted_by
 
