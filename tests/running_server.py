@@ -19,6 +19,7 @@ import msgspec
 import yaml
 
 from volcano.embedded.apiserver.server import ApiServer
+from volcano.embedded.apiserver.serving.asgi import HttpLimits
 from volcano.embedded.apiserver.serving.serve import Serving, serve
 from volcano.embedded.apiserver.store.contract import Store
 from volcano.embedded.apiserver.store.memory_store import MemoryStore
@@ -49,7 +50,10 @@ class Running:
 
 @contextmanager
 def running_server(
-    store: Store | None = None, tokens: Mapping[str, User] | None = None, **options: Any
+    store: Store | None = None,
+    tokens: Mapping[str, User] | None = None,
+    limits: HttpLimits | None = None,
+    **options: Any,
 ) -> Iterator[Running]:
     ready: threading.Event = threading.Event()
     box: dict[str, Any] = {}
@@ -60,7 +64,9 @@ def running_server(
         server = ApiServer(store or MemoryStore(), clock=clock, tokens=tokens, **options)
         await server.start()
         kubeconfig = folder / "kubeconfig"
-        async with serve(server, pki=folder / "pki", clock=clock, port=None, kubeconfig_path=kubeconfig) as serving:
+        async with serve(
+            server, pki=folder / "pki", clock=clock, port=None, kubeconfig_path=kubeconfig, limits=limits
+        ) as serving:
             box.update(running=Running(server, serving, kubeconfig, asyncio.get_running_loop()), stop=stop)
             ready.set()
             await stop.wait()

@@ -10,17 +10,14 @@ import pytest
 
 from tests.contract.bodies import a_config
 from tests.running_server import Client, Running, running_server
-from volcano.embedded.apiserver.serving import asgi
+from volcano.embedded.apiserver.serving.asgi import HttpLimits
 
 CONFIGS = "/api/v1/namespaces/default/configmaps"
 
 
 @pytest.fixture
-def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
-    monkeypatch.setattr(asgi, "STUCK_SECONDS", 1.0)
-    monkeypatch.setattr(asgi, "BODY_SECONDS", 1.0)
-    monkeypatch.setattr(asgi, "HEADER_SECONDS", 1.0)
-    with running_server() as running:
+def running() -> Iterator[Running]:
+    with running_server(limits=HttpLimits(header_seconds=1.0, body_seconds=1.0, stall_seconds=1.0)) as running:
         yield running
 
 

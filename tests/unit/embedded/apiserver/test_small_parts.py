@@ -8,7 +8,7 @@ import pytest
 
 from volcano.api.errors import NotAcceptable
 from volcano.embedded.apiserver.kinds.strategies import qos_class
-from volcano.embedded.apiserver.pages.health import Health
+from volcano.embedded.apiserver.pages.status import Health
 from volcano.embedded.apiserver.registry.resources import version_rank
 from volcano.embedded.apiserver.wire.representation import view_from, warning_header
 from volcano.machinery.ids import ALPHABET, RandomIds, SeededIds

@@ -1,9 +1,8 @@
-"""Questions that are answered, not stored: may I, may they, who am I, whose token is this."""
+"""The review kinds: a POST is answered with its status and never stored (who am I, may I, may they, whose token)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from volcano.api.errors import BadRequest, FieldError, Invalid, MethodNotAllowed
@@ -12,8 +11,9 @@ from volcano.api.scheme import ResourceType
 from volcano.embedded.apiserver.access.authentication import Authenticator
 from volcano.embedded.apiserver.access.authorization import Ask, Authorizer
 from volcano.embedded.apiserver.calls import decode_request_kind
-from volcano.embedded.apiserver.wire.requests import Target
-from volcano.machinery.transport import Request, User
+from volcano.embedded.apiserver.exchange import Exchange
+from volcano.embedded.apiserver.wire.representation import reply
+from volcano.machinery.transport import Response, User
 
 _AUTHN: Final = "authentication.k8s.io"
 _AUTHZ: Final = "authorization.k8s.io"
@@ -26,30 +26,16 @@ REVIEWS: Final = (
     ResourceType(_AUTHZ, "v1", "SelfSubjectRulesReview", "selfsubjectrulesreviews", namespaced=False),
     ResourceType(_AUTHZ, "v1", "LocalSubjectAccessReview", "localsubjectaccessreviews"),
 )
+_BY_RESOURCE: Final = {(row.group, row.version, row.plural): row for row in REVIEWS}
 
 
-@dataclass(frozen=True, slots=True)
-class Reviewer:
+class AccessReviews:
     """Answers reviews with the server's own authenticator and authorizer."""
 
-    authenticator: Authenticator
-    authorizer: Authorizer
-
-    def answer(self, request: Request, target: Target, user: User) -> JSON | None:
-        """The review with its status; None when the target is no review."""
-        kinds = {(row.group, row.version, row.plural): row for row in REVIEWS}
-        row = kinds.get((target.group, target.version, target.resource))
-        if row is None:
-            return None
-        if target.verb != "create" or target.name:
-            raise MethodNotAllowed("the server does not allow this method on the requested resource")
-        review = decode_request_kind(request, row.api_version, row.kind)
-        if review["kind"] != row.kind:
-            raise BadRequest(f"{review['kind']} cannot be handled as a {row.kind}")
-        spec = review.get("spec") or {}
-        if not isinstance(spec, dict):
-            raise BadRequest(f"{row.kind}: spec must be an object")
-        answers: Mapping[str, Callable[[JSON, User, str], JSON]] = {
+    def __init__(self, authenticator: Authenticator, authorizer: Authorizer) -> None:
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+        self._answers: Mapping[str, Callable[[JSON, User, str], JSON]] = {
             "tokenreviews": self._token,
             "selfsubjectreviews": self._who_am_i,
             "subjectaccessreviews": self._may_they,
@@ -57,13 +43,30 @@ class Reviewer:
             "selfsubjectaccessreviews": self._may_i,
             "selfsubjectrulesreviews": self._my_rules,
         }
-        return {**review, "status": answers[row.plural](spec, user, target.namespace)}
+
+    async def answer(self, exchange: Exchange) -> Response | None:
+        """The review with its status; None when the request is about another resource."""
+        target, user = exchange.target, exchange.user
+        assert target is not None and user is not None, "pages and authorization come first"
+        row = _BY_RESOURCE.get((target.group, target.version, target.resource))
+        if row is None:
+            return None
+        if target.verb != "create" or target.name:
+            raise MethodNotAllowed("the server does not allow this method on the requested resource")
+        review = decode_request_kind(exchange.request, row.api_version, row.kind)
+        if review["kind"] != row.kind:
+            raise BadRequest(f"{review['kind']} cannot be handled as a {row.kind}")
+        spec = review.get("spec") or {}
+        if not isinstance(spec, dict):
+            raise BadRequest(f"{row.kind}: spec must be an object")
+        status = self._answers[row.plural](spec, user, target.namespace)
+        return reply({**review, "status": status}, 201)
 
     def _token(self, spec: JSON, user: User, namespace: str) -> JSON:
         token, audiences = spec.get("token"), spec.get("audiences") or []
         if not isinstance(token, str) or not token:
             raise BadRequest("token is required for TokenReview in authentication")
-        found = self.authenticator.user_of_token(token, [str(a) for a in audiences])
+        found = self._authenticator.user_of_token(token, [str(a) for a in audiences])
         if found is None:
             return {"authenticated": False, "user": {}, "error": "[invalid bearer token, token lookup failed]"}
         return {"authenticated": True, "user": _user(found), "audiences": audiences or None}
@@ -87,14 +90,14 @@ class Reviewer:
         return self._verdict(other, ask)
 
     def _verdict(self, user: User, ask: Ask) -> JSON:
-        allowed = self.authorizer.allows(user, ask)
+        allowed = self._authorizer.allows(user, ask)
         return {"allowed": allowed}
 
     def _my_rules(self, spec: JSON, user: User, namespace: str) -> JSON:
         asked = spec.get("namespace")
         if not isinstance(asked, str) or not asked:
             raise BadRequest("no namespace on request")
-        rules = self.authorizer.rules_for(user, asked)
+        rules = self._authorizer.rules_for(user, asked)
         resource = [
             {
                 "verbs": list(rule.verbs),

@@ -1,6 +1,6 @@
 """HTTP in front of ApiServer: an ASGI app, and uvicorn's protocol with client certificates and limits.
 
-Bodies, headers and waiting are bounded here; what a request means is app.py's business.
+Bodies, headers and waiting are bounded here; what a request means is decided by request_chain.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
+import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.utils import ClientDisconnected
 
 from volcano.api.errors import ApiError, BadRequest, Timeout, TooLarge
 from volcano.embedded.apiserver.access.authentication import Subject
-from volcano.embedded.apiserver.server import LARGEST_BODY, ApiServer
-from volcano.embedded.apiserver.serving.connect import Connector, Refusal
+from volcano.embedded.apiserver.request_chain import MAX_BODY_BYTES
+from volcano.embedded.apiserver.server import ApiServer
+from volcano.embedded.apiserver.serving.connect import Connector
 from volcano.embedded.apiserver.serving.kubelet_streams import SPDY, TUNNEL, VERSION_HEADER
 from volcano.embedded.apiserver.wire.representation import error_reply
 from volcano.embedded.apiserver.wire.requests import LONGEST_QUERY
@@ -27,15 +29,30 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-LARGEST_HEADERS: Final = 64 * 1024
-HEADER_SECONDS: Final = 30.0
-BODY_SECONDS: Final = 60.0
-STUCK_SECONDS: Final = 60.0  # a client that takes nothing for so long is cut off
-DRAINED: Final = 16 * 2**20
+MAX_HEADER_BYTES: Final = 64 * 1024
+MAX_DRAINED_BYTES: Final = 16 * 2**20
 DRAIN_SECONDS: Final = 5.0
-MOST_PARAMETERS: Final = 1000
-_PIECE: Final = 256 * 1024
-_STREAM: Final = 64 * 1024
+MAX_QUERY_PARAMETERS: Final = 1000
+PIECE_BYTES: Final = 256 * 1024
+UPGRADED_READ_BYTES: Final = 64 * 1024
+
+
+class HttpLimits(msgspec.Struct, frozen=True):
+    """How long the server waits for a client."""
+
+    header_seconds: float = 30.0
+    """From the connection's start to the end of its first request's headers."""
+    body_seconds: float = 60.0
+    """For a whole body."""
+    stall_seconds: float = 60.0
+    """A client that takes nothing of an answer for so long is cut off."""
+
+
+class ClientLeft(ApiError):
+    """The client closed its connection before its body was complete; no answer can reach it."""
+
+    code = 499
+    reason = "ClientClosedRequest"
 
 
 class VolcanoProtocol(HttpToolsProtocol):
@@ -51,7 +68,8 @@ class VolcanoProtocol(HttpToolsProtocol):
             "taken_over": self.taken_over,
         }
         self._header_bytes = 0
-        self._header_deadline = self.loop.call_later(HEADER_SECONDS, transport.close)
+        assert isinstance(self.config.app, AsgiApp)
+        self._header_deadline = self.loop.call_later(self.config.app.limits.header_seconds, transport.close)
 
     def on_message_begin(self) -> None:
         self._header_bytes = 0
@@ -87,7 +105,7 @@ class VolcanoProtocol(HttpToolsProtocol):
     @contextlib.asynccontextmanager
     async def taken_over(self) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
         """The connection as bytes, for who has answered the request with an upgrade; closed when left."""
-        reader = asyncio.StreamReader(limit=_STREAM)
+        reader = asyncio.StreamReader(limit=UPGRADED_READ_BYTES)
         protocol = asyncio.StreamReaderProtocol(reader)
         self._is_taken = self.cycle.disconnected = True  # nothing is answered by HTTP any more
         self.transport.set_protocol(protocol)
@@ -106,7 +124,7 @@ class VolcanoProtocol(HttpToolsProtocol):
 
     def _count(self, size: int) -> None:
         self._header_bytes += size
-        if self._header_bytes > LARGEST_HEADERS:
+        if self._header_bytes > MAX_HEADER_BYTES:
             self.transport.write(b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n\r\n")
             self.transport.close()
             raise ValueError("headers too large")
@@ -126,8 +144,9 @@ def _subject(transport: asyncio.Transport) -> Subject | None:
 class AsgiApp:
     """What uvicorn calls."""
 
-    def __init__(self, server: ApiServer, connector: Connector | None = None) -> None:
+    def __init__(self, server: ApiServer, connector: Connector | None = None, limits: HttpLimits | None = None) -> None:
         self._server = server
+        self.limits = limits or HttpLimits()
         self._connector = connector or Connector(server)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -139,37 +158,31 @@ class AsgiApp:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            request = await self._request(scope, receive)
-        except _Left:
-            return
+            request = request_from(scope)
         except ApiError as error:
-            if isinstance(error, TooLarge):
-                await _drain(receive)
             response = error_reply(error)
             response.headers["connection"] = "close"
         else:
-            response = await self._server.handle(request)
-        abort = scope.get("state", {}).get("abort", _nothing)
+            body = _Body(request, receive, self.limits.body_seconds)
+            response = await self._server.handle_http(request, _certificate(scope), body.read)
+            if body.is_abandoned:
+                response.headers["connection"] = "close"
+        abort = scope.get("state", {}).get("abort", _no_abort)
         if response.stream is not None:
-            await _send_stream(response, receive, send, abort)
+            await _send_stream(response, receive, send, abort, self.limits.stall_seconds)
         else:
-            await _send_whole(response, send, abort)
-
-    async def _request(self, scope: Scope, receive: Receive) -> Request:
-        request = request_from(scope)
-        certificate = scope.get("state", {}).get("certificate")
-        user = self._server.authenticator.user(request, certificate)
-        body = await _read_body(request, receive)
-        return Request(request.method, request.path, request.query, request.headers, body, user)
+            await _send_whole(response, send, abort, self.limits.stall_seconds)
 
     async def _spdy(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A client that wants to go on in SPDY."""
         try:
-            request = self._bodiless(scope)
+            request = request_from(scope)
             asked = request.headers.get(VERSION_HEADER, "")
-            upstream = await self._connector.open_stream(request, [each.strip() for each in asked.split(",")])
+            upstream = await self._connector.open_stream(
+                request, _certificate(scope), [each.strip() for each in asked.split(",")]
+            )
         except ApiError as error:
-            await _send_whole(error_reply(error), send, _nothing)
+            await _send_whole(error_reply(error), send, _no_abort, self.limits.stall_seconds)
             return
         async with scope["state"]["taken_over"]() as (reader, writer):
             await upstream.relay(reader, writer)
@@ -178,26 +191,22 @@ class AsgiApp:
         await receive()  # websocket.connect
         tunnels = scope.get("state", {}).get("tunnels")
         try:
-            request = self._bodiless({**scope, "method": "GET"})
+            request = request_from({**scope, "method": "GET"})
             if tunnels:
                 versions = [each.removeprefix(TUNNEL) for each in tunnels]
-                relay = (await self._connector.open_stream(request, versions)).tunnel
+                relay = (await self._connector.open_stream(request, _certificate(scope), versions)).tunnel
             else:
-                relay = (await self._connector.open(request, scope.get("subprotocols") or [])).relay
-        except (ApiError, Refusal) as error:
-            refusal = error if isinstance(error, ApiError) else BadRequest(str(error))
-            await _refuse(scope, send, error_reply(refusal))
+                subprotocols = scope.get("subprotocols") or []
+                relay = (await self._connector.open(request, _certificate(scope), subprotocols)).relay
+        except ApiError as error:
+            await _refuse(scope, send, error_reply(error))
             raise ClientDisconnected from error  # the library takes a mere return after a refusal for a mistake
         await relay(receive, send)
 
-    def _bodiless(self, scope: Scope) -> Request:
-        request = request_from(scope)
-        user = self._server.authenticator.user(request, scope.get("state", {}).get("certificate"))
-        return Request(request.method, request.path, request.query, request.headers, b"", user)
 
-
-class _Left(Exception):
-    """The client went away."""
+def _certificate(scope: Scope) -> Subject | None:
+    found: Subject | None = scope.get("state", {}).get("certificate")
+    return found
 
 
 def request_from(scope: Scope) -> Request:
@@ -214,46 +223,63 @@ def request_from(scope: Scope) -> Request:
     if len(query) > LONGEST_QUERY:
         raise BadRequest(f"the query is longer than {LONGEST_QUERY} bytes")
     try:
-        pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True, max_num_fields=MOST_PARAMETERS)
+        pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True, max_num_fields=MAX_QUERY_PARAMETERS)
     except ValueError:
-        raise BadRequest(f"the query has more than {MOST_PARAMETERS} parameters") from None
+        raise BadRequest(f"the query has more than {MAX_QUERY_PARAMETERS} parameters") from None
     return Request(scope["method"], raw_path.decode("latin-1"), tuple(pairs), headers)
 
 
-async def _read_body(request: Request, receive: Receive) -> bytes:
-    declared = request.headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > LARGEST_BODY:
-        raise TooLarge(f"Request entity too large: limit is {LARGEST_BODY}")
-    chunks, size = [], 0
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise _Left
-                chunk = message.get("body", b"")
-                size += len(chunk)
-                if size > LARGEST_BODY:
-                    raise TooLarge(f"Request entity too large: limit is {LARGEST_BODY}")
-                chunks.append(chunk)
-                if not message.get("more_body"):
-                    return b"".join(chunks)
-    except TimeoutError:
-        raise Timeout("the request's body did not arrive in time") from None
+class _Body:
+    """The body of one request, read once and within bounds."""
 
+    def __init__(self, request: Request, receive: Receive, seconds: float) -> None:
+        self._seconds = seconds
+        self._declared = request.headers.get("content-length", "")
+        self._receive = receive
+        self.is_abandoned = False
+        """Whether some of the body is left unread, so that the connection cannot be used again."""
 
-async def _drain(receive: Receive) -> None:
-    """Take in some more of a body that is refused: a client that still writes would not hear why."""
-    size = 0
-    try:
-        async with asyncio.timeout(DRAIN_SECONDS):
-            while size < DRAINED:
-                message = await receive()
-                size += len(message.get("body", b""))
-                if not message.get("more_body"):
-                    return
-    except TimeoutError:
-        return
+    async def read(self) -> bytes:
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await self._whole()
+        except TimeoutError:
+            self.is_abandoned = True
+            raise Timeout("the request's body did not arrive in time") from None
+        except TooLarge:
+            self.is_abandoned = True
+            await self._drain()
+            raise
+
+    async def _whole(self) -> bytes:
+        too_large = TooLarge(f"Request entity too large: limit is {MAX_BODY_BYTES}")
+        if self._declared.isdigit() and int(self._declared) > MAX_BODY_BYTES:
+            raise too_large
+        chunks, size = [], 0
+        while True:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise ClientLeft("the client left before its body was complete")
+            chunk = message.get("body", b"")
+            size += len(chunk)
+            if size > MAX_BODY_BYTES:
+                raise too_large
+            chunks.append(chunk)
+            if not message.get("more_body"):
+                return b"".join(chunks)
+
+    async def _drain(self) -> None:
+        """Read some more of a body that was refused: a client that still writes would not read the answer."""
+        size = 0
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS):
+                while size < MAX_DRAINED_BYTES:
+                    message = await self._receive()
+                    size += len(message.get("body", b""))
+                    if not message.get("more_body"):
+                        return
+        except TimeoutError:
+            return
 
 
 def _head(response: Response, length: int | None) -> MutableMapping[str, Any]:
@@ -264,28 +290,30 @@ def _head(response: Response, length: int | None) -> MutableMapping[str, Any]:
     return {"type": "http.response.start", "status": response.status, "headers": headers}
 
 
-def _nothing() -> None:
-    """Where there is no connection to cut."""
+def _no_abort() -> None:
+    """There is no connection to cut."""
 
 
-async def _send_whole(response: Response, send: Send, abort: Callable[[], None]) -> None:
+async def _send_whole(response: Response, send: Send, abort: Callable[[], None], stall_seconds: float) -> None:
     body = response.body
     await send(_head(response, len(body)))
-    if len(body) <= _PIECE:
+    if len(body) <= PIECE_BYTES:
         await send({"type": "http.response.body", "body": body})
         return
     try:
-        for start in range(0, len(body), _PIECE):
-            async with asyncio.timeout(STUCK_SECONDS):
-                more = start + _PIECE < len(body)
-                await send({"type": "http.response.body", "body": body[start : start + _PIECE], "more_body": more})
+        for start in range(0, len(body), PIECE_BYTES):
+            async with asyncio.timeout(stall_seconds):
+                more = start + PIECE_BYTES < len(body)
+                await send({"type": "http.response.body", "body": body[start : start + PIECE_BYTES], "more_body": more})
     except TimeoutError:
         abort()  # closing would wait for what the client does not take
 
 
-async def _send_stream(response: Response, receive: Receive, send: Send, abort: Callable[[], None]) -> None:
+async def _send_stream(
+    response: Response, receive: Receive, send: Send, abort: Callable[[], None], stall_seconds: float
+) -> None:
     """Pass chunks on until the stream ends, the client leaves, or it takes nothing for too long."""
-    sending = asyncio.ensure_future(_pump(response, send, abort))
+    sending = asyncio.ensure_future(_pump(response, send, abort, stall_seconds))
     leaving = asyncio.ensure_future(_until_left(receive))
     try:
         await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -295,13 +323,13 @@ async def _send_stream(response: Response, receive: Receive, send: Send, abort: 
         await asyncio.gather(sending, leaving, return_exceptions=True)
 
 
-async def _pump(response: Response, send: Send, abort: Callable[[], None]) -> None:
+async def _pump(response: Response, send: Send, abort: Callable[[], None], stall_seconds: float) -> None:
     stream = response.stream
     assert stream is not None
     try:
         await send(_head(response, None))
         async for chunk in stream:
-            async with asyncio.timeout(STUCK_SECONDS):
+            async with asyncio.timeout(stall_seconds):
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
     except TimeoutError:

@@ -14,24 +14,19 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from volcano.api.errors import BadRequest, Forbidden, NotFound, ServiceUnavailable, Unauthorized, error_from
+from volcano.api.errors import BadRequest, NotFound, ServiceUnavailable, error_from
 from volcano.api.meta import JSON
-from volcano.embedded.apiserver.access.authorization import Ask, denial
+from volcano.embedded.apiserver.access.authentication import Subject
 from volcano.embedded.apiserver.server import ApiServer
 from volcano.embedded.apiserver.serving.kubelet_streams import KubeletStream, open_stream
 from volcano.embedded.apiserver.store.contract import ObjectKey
 from volcano.embedded.apiserver.wire.kubelets import kubelet_address, only_container
-from volcano.embedded.apiserver.wire.requests import parse_target
 from volcano.machinery.transport import Request
 
 CONNECTABLE: Final = ("exec", "attach", "portforward")
 LARGEST_MESSAGE: Final = 4 * 2**20
 
 Message = MutableMapping[str, Any]
-
-
-class Refusal(Exception):
-    """The connection cannot be made."""
 
 
 class Upstream:
@@ -77,11 +72,11 @@ class Connector:
         self._server = server
         self._context = context
 
-    async def open(self, request: Request, subprotocols: Sequence[str]) -> Upstream:
+    async def open(self, request: Request, certificate: Subject | None, subprotocols: Sequence[str]) -> Upstream:
         from websockets.asyncio.client import connect
         from websockets.exceptions import InvalidStatus, WebSocketException
 
-        url = self._url(request).replace("http", "ws", 1)
+        url = (await self._url(request, certificate)).replace("http", "ws", 1)
         try:
             connection = await connect(
                 url,
@@ -99,20 +94,17 @@ class Connector:
             raise ServiceUnavailable(f"error dialing backend: {error}") from error
         return Upstream(connection)
 
-    async def open_stream(self, request: Request, versions: Sequence[str]) -> KubeletStream:
+    async def open_stream(
+        self, request: Request, certificate: Subject | None, versions: Sequence[str]
+    ) -> KubeletStream:
         """The same for a client that speaks SPDY, in one of these stream protocols."""
-        return await open_stream(self._url(request), versions, self._context)
+        return await open_stream(await self._url(request, certificate), versions, self._context)
 
-    def _url(self, request: Request) -> str:
+    async def _url(self, request: Request, certificate: Subject | None) -> str:
         """Where the kubelet serves this; the caller must be allowed to create the subresource."""
-        if request.user is None:
-            raise Unauthorized("Unauthorized")
-        target = parse_target(request)
-        if target is None or target.resource != "pods" or target.group or target.subresource not in CONNECTABLE:
+        target = await self._server.authorize_connection(request, certificate)
+        if target.qualified != "pods" or target.subresource not in CONNECTABLE:
             raise NotFound("the server could not find the requested resource")
-        ask = Ask("create", "", "pods", target.subresource, target.namespace, target.name)
-        if not self._server.authorizer.allows(request.user, ask):
-            raise Forbidden(f'pods "{target.name}" is forbidden: {denial(request.user, ask)}')
         stored = self._server.backend.store.find(ObjectKey("pods", target.namespace, target.name))
         if stored is None:
             raise NotFound.of("pods", target.name)

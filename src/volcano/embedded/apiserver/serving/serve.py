@@ -15,7 +15,7 @@ import msgspec
 import uvicorn
 
 from volcano.embedded.apiserver.server import ApiServer
-from volcano.embedded.apiserver.serving.asgi import AsgiApp, VolcanoProtocol
+from volcano.embedded.apiserver.serving.asgi import AsgiApp, HttpLimits, VolcanoProtocol
 from volcano.embedded.apiserver.serving.connect import Connector
 from volcano.embedded.apiserver.upkeep.bootstrap import ADMIN
 from volcano.embedded.apiserver.upkeep.own_service import publish
@@ -60,6 +60,7 @@ async def serve(
     port: int | None = DEFAULT_PORT,
     hosts: Sequence[str] = (),
     kubeconfig_path: Path | None = None,
+    limits: HttpLimits | None = None,
 ) -> AsyncIterator[Serving]:
     """Bind (a free port when the wanted one is taken or none is wanted), serve until left, then stop gracefully."""
     listener = bind(host, port)
@@ -76,7 +77,7 @@ async def serve(
     server.backend.outbound.kubelet_context = kubelets
     connector = Connector(server, kubelets)
     await publish(server.handle, reachable, bound_port)
-    async with _running(AsgiApp(server, connector), listener, context, server):
+    async with _running(AsgiApp(server, connector, limits), listener, context, server):
         if kubeconfig_path is not None:
             kubeconfig_path.parent.mkdir(parents=True, exist_ok=True)
             write_private(kubeconfig_path, serving.kubeconfig())

@@ -1,11 +1,26 @@
-"""/healthz, /livez, /readyz: named checks, to which whoever composes the server can add."""
+"""How the server is and which API it speaks: /healthz, /livez and /readyz with their named checks, and /version."""
 
 from __future__ import annotations
 
+import platform
+import sys
 from collections.abc import Callable
 from typing import Final
 
+from volcano import __version__
 from volcano.machinery.transport import Request, Response
+
+VERSION: Final = {
+    "major": "1",
+    "minor": "36",
+    "gitVersion": f"v1.36.3+volcano-{__version__}",
+    "gitCommit": "",
+    "gitTreeState": "clean",
+    "buildDate": "1970-01-01T00:00:00Z",
+    "goVersion": f"{sys.implementation.name}{platform.python_version()}",
+    "compiler": sys.implementation.name,
+    "platform": f"{sys.platform}/{platform.machine()}",
+}
 
 Check = Callable[[], str]
 """Empty when all is well, otherwise why not."""
