@@ -18,6 +18,7 @@ from volcano.api import core, scheduling, topology
 from volcano.api.meta import Key
 from volcano.api.quantity import parse_quantity
 from volcano.api.scheme import resource_type
+from volcano.api.simulation import SimulatedPod
 from volcano.app.job_expansion import expand_job
 from volcano.app.scheduler_command import SchedulerService, SchedulerSettings
 from volcano.embedded.apiserver.server import ApiServer
@@ -428,9 +429,9 @@ def test_simulate_tells_and_does_nothing():
         whole = await world.service.simulate(job)
         one = await world.service.simulate({"pods": [{"metadata": {"name": "p"}, "spec": {"containers": [container]}}]})
 
-        assert (whole["placed"], whole["asked"]) == (0, 2)
-        assert next(iter(whole["jobs"].values()))["why"]
-        assert one["pods"] == {"default/p": {"node": "n1"}}
+        assert (whole.placed, whole.asked) == (0, 2)
+        assert next(iter(whole.jobs.values())).why
+        assert one.pods == {"default/p": SimulatedPod(node="n1")}
         assert await world.bound() == {}
         with pytest.raises(ValueError, match="neither a Job"):
             await world.service.simulate({})

@@ -14,7 +14,7 @@ from volcano.api.batch import Job
 from volcano.api.meta import JSON, Resource
 from volcano.controllers.job.groups import group_steps
 from volcano.controllers.job.pods import build_pod
-from volcano.controllers.job.view import JobView
+from volcano.controllers.job.view import JobView, task_name
 from volcano.machinery.plan import Create
 from volcano.machinery.world import frozen_world
 from volcano.scheduler.service.job_expansion import BadSimulation, ExpandedJob, read_object
@@ -44,4 +44,13 @@ def expand_job(
         for task in job.spec.tasks
         for index, pod in enumerate(build_pod(view, task, number, plugins=[]) for number in range(task.replicas))
     ]
-    return ExpandedJob(groups, pods)
+    return ExpandedJob(
+        groups,
+        pods,
+        replicas={task_name(task): task.replicas for task in job.spec.tasks},
+        after={
+            task_name(task): task.depends_on.name
+            for task in job.spec.tasks
+            if task.depends_on is not None and task.depends_on.name
+        },
+    )

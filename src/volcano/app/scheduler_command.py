@@ -11,6 +11,7 @@ from typing import Any
 
 import aiohttp.web
 import click
+import msgspec
 
 from volcano.api.durations import parse_duration
 from volcano.app.component import (
@@ -166,7 +167,7 @@ def routes(service: SchedulerService, dump_dir: str = "") -> dict[tuple[str, str
 
     async def simulated(request: aiohttp.web.Request) -> aiohttp.web.Response:
         try:
-            return aiohttp.web.json_response(await service.simulate(await request.json()))
+            return aiohttp.web.json_response(msgspec.to_builtins(await service.simulate(await request.json())))
         except ValueError as error:
             return aiohttp.web.json_response({"error": str(error)}, status=400)
 

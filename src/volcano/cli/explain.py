@@ -1,21 +1,23 @@
-"""`vcctl job explain NAME`: why is my job pending?"""
+"""`vcctl job explain NAME`: why is my job pending? Fetches what was written about it, asks the scheduler, prints."""
 
 from __future__ import annotations
 
 import msgspec
 
+from volcano.api.batch import JOB_NAME_KEY
+from volcano.api.explanation import TaskNodes
 from volcano.api.meta import JSON
-from volcano.api.scheme import find_resource_type
+from volcano.api.simulation import Simulation
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import Connection, connect
-from volcano.cli.dry_run import answer_to
-from volcano.cli.explanation import LATER, NOTHING, Explanation, Facts, TaskFunnel, explain, foreseen
+from volcano.cli.dry_run import simulated
+from volcano.cli.explanation import NOTHING, JobExplanation, JobFacts, explain
 from volcano.cli.failures import Failed
 from volcano.cli.output import as_text, form_of
-from volcano.cli.resources import EVENTS, JOBS, NODES, POD_GROUPS, PODS, QUEUES
+from volcano.cli.resources import EVENTS, JOBS, POD_GROUPS, PODS
 
-CAUSES_SHOWN = 4
-NAMES_SHOWN = 8
+MAX_CAUSES = 4
+MAX_NAMES = 8
 
 
 def explain_job(called: Called) -> None:
@@ -23,41 +25,32 @@ def explain_job(called: Called) -> None:
     name = values["name"] or (called.arguments[0] if called.arguments else "")
     if not name:
         raise Failed("job name is mandatory to explain a particular job")
-    facts = gather(connection, values["namespace"], name)
-    found = explain(facts)
-    if found.verdict == LATER and facts.group is not None:
-        found = foreseen(found, facts, outlook(connection, facts.group))
+    found = explain(gather(connection, values["namespace"], name))
     form = form_of(called)
     say(as_text(msgspec.to_builtins(found), form).rstrip("\n") if form in ("json", "yaml") else rendered(found))
 
 
-def outlook(connection: Connection, group: JSON) -> JSON:
-    """What the scheduler would do for it next; nothing when it cannot be asked, as Volcano's own cannot."""
-    metadata = group["metadata"]
-    try:
-        answer = answer_to(connection, {"podGroup": f"{metadata.get('namespace', '')}/{metadata['name']}"})
-    except Failed:
-        return {}
-    return answer if "pods" in answer else {}
-
-
-def gather(connection: Connection, namespace: str, name: str) -> Facts:
-    """Everything an explanation looks at, as it is now."""
+def gather(connection: Connection, namespace: str, name: str) -> JobFacts:
+    """The objects of one job, and the scheduler's answer about its PodGroup."""
     job = connection.get(JOBS, namespace, name)
-    groups = connection.list(POD_GROUPS)
-    classes = find_resource_type("scheduling.k8s.io", "PriorityClass")
-    assert classes is not None, "PriorityClass is in the scheme"
-    priorities = {each["metadata"]["name"]: each.get("value", 0) for each in connection.list(classes)}
-    return Facts(
+    group = next((each for each in connection.list(POD_GROUPS, namespace) if _belongs(each, job)), None)
+    return JobFacts(
         job,
-        next((group for group in groups if _belongs(group, job)), None),
-        connection.list(QUEUES),
-        groups,
-        connection.list(NODES),
-        connection.list(PODS),
-        priorities,
+        group,
+        connection.list(PODS, namespace, labelSelector=f"{JOB_NAME_KEY}={name}"),
         connection.list(EVENTS, namespace, fieldSelector=f"involvedObject.uid={job['metadata']['uid']}"),
+        _simulation(connection, job, group) if group is not None else None,
     )
+
+
+def _simulation(connection: Connection, job: JSON, group: JSON) -> Simulation | None:
+    """None when the scheduler does not answer simulations, as Volcano's own does not."""
+    metadata = group["metadata"]
+    question = {"podGroup": f"{metadata.get('namespace', '')}/{metadata['name']}", "job": job}
+    try:
+        return simulated(connection, question)
+    except Failed:
+        return None
 
 
 def _belongs(group: JSON, job: JSON) -> bool:
@@ -65,14 +58,14 @@ def _belongs(group: JSON, job: JSON) -> bool:
     return any(owner.get("uid") == job["metadata"]["uid"] for owner in owners)
 
 
-def rendered(found: Explanation) -> str:
+def rendered(found: JobExplanation) -> str:
     """For people: the first blocking reason first."""
     if found.verdict == NOTHING:
         return f"{found.job} is {found.phase}: {found.reason}"
     waiting = sum(task.pending for task in found.tasks)
     some = f"{waiting} more pod{'s' * (waiting > 1)} " if found.phase == "Running" and waiting else ""
     lines = [f"{found.job} is {found.phase}: {some}{found.verdict}"]
-    by = f", said by {found.plugin}" if found.plugin else ""
+    by = f", plugin: {found.plugin}" if found.plugin else ""
     lines.append(f"  why    {found.reason} (stage: {found.stage}{by})")
     if found.never_because:
         lines.append(f"  never  {found.never_because}")
@@ -80,7 +73,7 @@ def rendered(found: Explanation) -> str:
         lines += _task_lines(task)
     if found.queue is not None and found.queue.position:
         queue = found.queue
-        ahead = f"; ahead: {', '.join(queue.ahead[:CAUSES_SHOWN])}" if queue.ahead else ""
+        ahead = f"; ahead: {', '.join(queue.ahead[:MAX_CAUSES])}" if queue.ahead else ""
         lines.append(f"  queue  {queue.name} ({queue.state}): {queue.position} of {queue.waiting} waiting{ahead}")
     if found.would_preempt:
         lines.append(f"  next   the scheduler would preempt {_some(found.would_preempt)}")
@@ -92,14 +85,14 @@ def rendered(found: Explanation) -> str:
 
 
 def _some(names: list[str]) -> str:
-    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-    return ", ".join(names[:NAMES_SHOWN]) + more
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(names[:MAX_NAMES]) + more
 
 
-def _task_lines(task: TaskFunnel) -> list[str]:
-    lines = [f"  nodes  task {task.task} ({task.pending} of {task.replicas} to place): {task.funnel}"]
-    last = task.funnel.first_empty or task.funnel.stages[-1]
-    causes = list(last.causes.items())[:CAUSES_SHOWN]
+def _task_lines(task: TaskNodes) -> list[str]:
+    lines = [f"  nodes  task {task.task} ({task.pending} of {task.replicas} to place): {task}"]
+    last = task.first_empty or task.stages[-1]
+    causes = list(last.causes.items())[:MAX_CAUSES]
     if causes:
         lines.append(f"         {', '.join(f'{count} × {cause}' for cause, count in causes)}")
     return lines

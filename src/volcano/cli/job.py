@@ -39,9 +39,9 @@ def create_or_try(connection: Connection, body: JSON, namespace: str, dry_run: s
     if dry_run not in ("", "schedule"):
         raise Failed(f"--dry-run={dry_run}: only `schedule` is known")
     if dry_run:
-        from volcano.cli.dry_run import tell
+        from volcano.cli.dry_run import report
 
-        return tell(connection, body)
+        return report(connection, body)
     create(connection, body, namespace)
     return 0
 

@@ -7,15 +7,18 @@ import sys
 from collections import Counter
 from typing import Any
 
+import msgspec
+
+from volcano.api.core import PodSpec
 from volcano.api.meta import JSON
-from volcano.api.quantity import Quantity, parse_quantity
+from volcano.api.pod_usage import ONE, Amounts, added, amounts_of, pod_requests
+from volcano.api.quantity import Quantity
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import Connection, connect
-from volcano.cli.node_funnel import used_by_pods
 from volcano.cli.resources import JOBS, NODES, POD_GROUPS, PODS, QUEUES
 
-SECONDS = 2.0
-NODES_SHOWN, JOBS_SHOWN = 12, 15
+REFRESH_SECONDS = 2.0
+MAX_NODES, MAX_JOBS = 12, 15
 ZERO = Quantity(0)
 
 
@@ -27,7 +30,7 @@ class Picture:
         self.groups = connection.list(POD_GROUPS)
         self.jobs = connection.list(JOBS)
         self.nodes = connection.list(NODES)
-        self.used = used_by_pods(connection.list(PODS))
+        self.used = requested_by_node(connection.list(PODS))
 
 
 def top(called: Called) -> None:
@@ -43,7 +46,7 @@ def top(called: Called) -> None:
     with contextlib.suppress(KeyboardInterrupt), Live(screen=True, auto_refresh=False) as live:
         while True:
             live.update(Group(*(_rich(title, rows) for title, rows in tables(Picture(connection)))), refresh=True)
-            wait_blocking(SECONDS)
+            wait_blocking(REFRESH_SECONDS)
 
 
 def tables(picture: Picture) -> list[tuple[str, list[list[str]]]]:
@@ -70,7 +73,7 @@ def _queues(picture: Picture) -> list[list[str]]:
 def _jobs(picture: Picture) -> list[list[str]]:
     rows = [["NAMESPACE", "NAME", "QUEUE", "PHASE", "PENDING", "RUNNING", "SUCCEEDED", "FAILED", "WAITS FOR"]]
     waiting_first = sorted(picture.jobs, key=lambda job: (_rank(job), job["metadata"]["name"]))
-    for job in waiting_first[:JOBS_SHOWN]:
+    for job in waiting_first[:MAX_JOBS]:
         status = job.get("status") or {}
         state = status.get("state") or {}
         counts = [str(status.get(name, 0)) for name in ("pending", "running", "succeeded", "failed")]
@@ -85,8 +88,8 @@ def _jobs(picture: Picture) -> list[list[str]]:
             ]
             + [(state.get("message") or "")[:60] if state.get("phase") == "Pending" else ""]
         )
-    if len(picture.jobs) > JOBS_SHOWN:
-        rows.append([f"… {len(picture.jobs) - JOBS_SHOWN} more", *[""] * 8])
+    if len(picture.jobs) > MAX_JOBS:
+        rows.append([f"… {len(picture.jobs) - MAX_JOBS} more", *[""] * 8])
     return rows
 
 
@@ -98,7 +101,7 @@ def _rank(job: JSON) -> int:
 def _nodes(picture: Picture) -> list[list[str]]:
     rows = [["NAME", "CPU", "MEMORY", "PODS", "OTHER"]]
     busiest = sorted(picture.nodes, key=lambda node: (-_share(node, picture, "cpu"), node["metadata"]["name"]))
-    for node in busiest[:NODES_SHOWN]:
+    for node in busiest[:MAX_NODES]:
         used, have = picture.used.get(node["metadata"]["name"], {}), _allocatable(node)
         others = [
             f"{name}={used.get(name, ZERO)}/{amount}"
@@ -109,9 +112,20 @@ def _nodes(picture: Picture) -> list[list[str]]:
         ]
         cells = [_cell(used.get(name, ZERO), have.get(name, ZERO)) for name in ("cpu", "memory", "pods")]
         rows.append([node["metadata"]["name"], *cells, " ".join(others)])
-    if len(picture.nodes) > NODES_SHOWN:
-        rows.append([f"… {len(picture.nodes) - NODES_SHOWN} more", "", "", "", ""])
+    if len(picture.nodes) > MAX_NODES:
+        rows.append([f"… {len(picture.nodes) - MAX_NODES} more", "", "", "", ""])
     return rows
+
+
+def requested_by_node(pods: list[JSON]) -> dict[str, Amounts]:
+    """What the unfinished pods of each node request, and their number."""
+    requested: dict[str, Amounts] = {}
+    for pod in pods:
+        node = (pod.get("spec") or {}).get("nodeName")
+        if node and (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed"):
+            spec = msgspec.convert(pod["spec"], PodSpec, strict=False)
+            requested[node] = added(requested.get(node, {}), pod_requests(spec), {"pods": ONE})
+    return requested
 
 
 def _cell(used: Quantity, have: Quantity) -> str:
@@ -125,9 +139,8 @@ def _share(node: JSON, picture: Picture, resource: str) -> float:
     return used.nanos / have.nanos if have.nanos else 0.0
 
 
-def _allocatable(node: JSON) -> dict[str, Quantity]:
-    amounts = (node.get("status") or {}).get("allocatable") or {}
-    return {name: parse_quantity(amount) for name, amount in amounts.items()}
+def _allocatable(node: JSON) -> Amounts:
+    return amounts_of((node.get("status") or {}).get("allocatable"))
 
 
 def _plain(title: str, rows: list[list[str]]) -> str:

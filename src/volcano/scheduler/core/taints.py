@@ -29,12 +29,14 @@ def is_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
     return any(tolerates(toleration, taint) for toleration in tolerations)
 
 
+def untolerated(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> Taint | None:
+    """The first taint that keeps such a pod away, if any."""
+    return next((t for t in taints if t.effect in REPELLING and not is_tolerated(t, tolerations)), None)
+
+
 def repelled(table: NodeTable, tolerations: Sequence[Toleration]) -> Mask:
     """Nodes with a taint that keeps such a pod away."""
-    answers = [
-        any(taint.effect in REPELLING and not is_tolerated(taint, tolerations) for taint in taints)
-        for taints in table.taint_sets
-    ]
+    answers = [untolerated(taints, tolerations) is not None for taints in table.taint_sets]
     return np.array(answers, dtype=bool)[table.taint_group] if answers else table.no_rows()
 
 

@@ -6,7 +6,7 @@ Only the job controller knows how a Job expands; the composition root passes a f
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Protocol
 
@@ -23,10 +23,15 @@ class BadSimulation(ValueError):
 
 @dataclass(slots=True, frozen=True)
 class ExpandedJob:
-    """Bodies as the controller would create them; each pod with its index in its task."""
+    """Bodies as the controller would create them; each pod with its index in its task.
+
+    `after` names, for every task that starts later, the tasks it depends on.
+    """
 
     groups: list[JSON]
     pods: list[tuple[int, JSON]]
+    replicas: dict[str, int] = field(default_factory=dict)
+    after: dict[str, list[str]] = field(default_factory=dict)
 
 
 class ExpandJob(Protocol):

@@ -17,6 +17,7 @@ from volcano.api.errors import AlreadyExists, ApiError
 from volcano.api.meta import JSON, Key
 from volcano.api.scheduling import Queue
 from volcano.api.scheme import resource_type
+from volcano.api.simulation import Simulation
 from volcano.api.topology import NodeShard
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock, Stopwatch
@@ -263,7 +264,7 @@ class SchedulerService:
             self.sending.write_once("shard", patch)
 
     # -- what if -----------------------------------------------------------------------------------------------------
-    async def simulate(self, request: JSON) -> JSON:
+    async def simulate(self, request: JSON) -> Simulation:
         """What would happen to these pods or this Job now; nothing is sent. BadRequest when it cannot be told."""
         batch = self.cache.assumptions()
         known = Known(

@@ -13,17 +13,21 @@ from typing import Final
 import msgspec
 
 from volcano.api.core import Pod, PriorityClass, Service
+from volcano.api.explanation import Explanation
 from volcano.api.meta import JSON, Resource
-from volcano.api.scheduling import GROUP_NAME_ANNOTATION, QUEUE_NAME_ANNOTATION, PodGroup
+from volcano.api.scheduling import GROUP_NAME_ANNOTATION, QUEUE_NAME_ANNOTATION, TASK_SPEC_KEY, PodGroup
+from volcano.api.simulation import SimulatedEviction, SimulatedJob, SimulatedPod, Simulation
 from volcano.scheduler.cache import Batch, Cache, CacheSettings
 from volcano.scheduler.core.snapshot import Snapshot, put_group, put_task
 from volcano.scheduler.framework.config import SchedulerConfig
-from volcano.scheduler.framework.decisions import Decisions
+from volcano.scheduler.framework.decisions import Decisions, PodNotice
+from volcano.scheduler.framework.opening import open_session
 from volcano.scheduler.loop import cycle
-from volcano.scheduler.model import SeededChance, Status
+from volcano.scheduler.model import Job, SeededChance, Status, StoppedWatch
 from volcano.scheduler.model.read import task_from_pod
 from volcano.scheduler.service.configuration import Registry
-from volcano.scheduler.service.job_expansion import SIMULATED_UID, BadSimulation, ExpandJob, read_object
+from volcano.scheduler.service.explain import Planned, explain_job
+from volcano.scheduler.service.job_expansion import SIMULATED_UID, BadSimulation, ExpandedJob, ExpandJob, read_object
 
 MAX_PODS: Final = 10_000
 
@@ -42,13 +46,15 @@ class Known:
     evicting: frozenset[str] = frozenset()
 
 
-def simulate(known: Known, request: JSON) -> JSON:
-    """`request` is a Job, a Pod, {"pods": [...]} or {"job": {...}}; the answer says who would go where, or why not.
+def simulate(known: Known, request: JSON) -> Simulation:
+    """`request` is a Job, a Pod, {"pods": [...]} or {"job": {...}}; the answer says which node each pod would get, or
+    why it would wait.
 
-    {"podGroup": "namespace/name"} adds nothing and asks what becomes of one that waits already.
+    {"podGroup": "namespace/name"} adds nothing, and explains a PodGroup that waits already. With "job": the Job it
+    belongs to, the explanation also covers pods that do not exist yet.
     """
     if isinstance(request, dict) and "podGroup" in request:
-        return _of_waiting(known, str(request["podGroup"]))
+        return _waiting_group(known, str(request["podGroup"]), request.get("job"))
     groups, pods = _asked(known, request)
     snapshot = _copy(known)
     for group in groups:
@@ -57,13 +63,36 @@ def simulate(known: Known, request: JSON) -> JSON:
     return _answer(_decided(known, snapshot), asked, {f"{group.namespace}/{group.name}" for group in groups})
 
 
-def _of_waiting(known: Known, name: str) -> JSON:
+def _waiting_group(known: Known, name: str, body: JSON | None) -> Simulation:
     snapshot = _copy(known)
     job = snapshot.jobs.get(name)
-    if job is None:
+    if job is None or job.group is None:
         raise BadSimulation(f"there is no PodGroup {name}")
     asked = [task.key for task in job.tasks.values() if task.status == Status.PENDING]
-    return _answer(_decided(known, snapshot), asked, {name})
+    decisions = _decided(known, snapshot)
+    planned = _plan(known, snapshot, job, body) if body is not None else Planned()
+    session, _ = open_session(
+        snapshot, known.config, known=known.registry.plugins, chance=SeededChance(0), stopwatch=StoppedWatch()
+    )
+    try:
+        explained = explain_job(session, job, decisions, planned)
+    finally:
+        session.restore()
+    return _answer(decisions, asked, {name}, {name: explained})
+
+
+def _plan(known: Known, snapshot: Snapshot, job: Job, body: JSON) -> Planned:
+    """What the Job plans; of a task none of whose pods waits, one pod is put into the snapshot to be judged."""
+    expanded = _expanded(known, body)
+    waiting = {task.role for task in job.tasks.values() if not task.node}
+    names = {task.name for task in job.tasks.values()}
+    for index, pod_body in expanded.pods:
+        pod: Pod = read_object(Pod, pod_body, index)
+        role = pod.annotations.get(TASK_SPEC_KEY, "")
+        if role not in waiting and pod.name not in names:
+            waiting.add(role)
+            _put(snapshot, _joined(pod, job.name))
+    return Planned(expanded.replicas, expanded.after)
 
 
 def _decided(known: Known, snapshot: Snapshot) -> Decisions:
@@ -106,8 +135,16 @@ def _asked(known: Known, request: JSON) -> tuple[list[PodGroup], list[Pod]]:
 
 
 def _of_job(known: Known, body: JSON) -> tuple[list[PodGroup], list[Pod]]:
+    expanded = _expanded(known, body)
+    groups = [read_object(PodGroup, group, number) for number, group in enumerate(expanded.groups)]
+    return groups, [read_object(Pod, pod, index) for index, pod in expanded.pods]
+
+
+def _expanded(known: Known, body: JSON) -> ExpandedJob:
+    if not isinstance(body, dict):
+        raise BadSimulation("the job is not an object")
     around = [*known.objects.get(PriorityClass, ()), *known.objects.get(Service, ())]
-    expanded = known.expand_job(
+    return known.expand_job(
         body,
         around,
         default_queue=known.settings.default_queue,
@@ -115,8 +152,6 @@ def _of_job(known: Known, body: JSON) -> tuple[list[PodGroup], list[Pod]]:
         now=known.now,
         max_pods=MAX_PODS,
     )
-    groups = [read_object(PodGroup, group, number) for number, group in enumerate(expanded.groups)]
-    return groups, [read_object(Pod, pod, index) for index, pod in expanded.pods]
 
 
 def _of_pods(known: Known, pods: list[Pod]) -> tuple[list[PodGroup], list[Pod]]:
@@ -142,32 +177,36 @@ def _joined(pod: Pod, group: str) -> Pod:
 
 
 # -- the answer -------------------------------------------------------------------------------------------------------
-def _answer(decisions: Decisions, asked: list[str], jobs: set[str]) -> JSON:
+def _answer(
+    decisions: Decisions, asked: list[str], jobs: set[str], explained: Mapping[str, Explanation] | None = None
+) -> Simulation:
     binds = {bind.task: bind.node for bind in decisions.binds if bind.task not in decisions.dropped}
     notices = {notice.task: notice for notice in decisions.pods}
-    pods: JSON = {}
-    for task in asked:
-        if task in binds:
-            pods[task] = {"node": binds[task]}
-        elif task in decisions.pipelined:
-            pods[task] = {"waitsFor": decisions.pipelined[task]}
-        else:
-            notice = notices.get(task)
-            pods[task] = {"reason": notice.reason, "message": notice.message} if notice else {"reason": "Pending"}
-    return {
-        "placed": sum("node" in pod for pod in pods.values()),
-        "asked": len(asked),
-        "pods": pods,
-        "jobs": {
-            job: {
-                "phase": decisions.groups[job].phase if job in decisions.groups else "",
-                **({"why": str(decisions.why[job])} if job in decisions.why else {}),
-            }
+    pods = {task: _pod(task, binds, notices, decisions) for task in asked}
+    return Simulation(
+        sum(bool(pod.node) for pod in pods.values()),
+        len(asked),
+        pods,
+        {
+            job: SimulatedJob(
+                decisions.groups[job].phase if job in decisions.groups else "",
+                str(decisions.why[job]) if job in decisions.why else "",
+                (explained or {}).get(job),
+            )
             for job in sorted(jobs)
         },
-        "evictions": [
-            {"pod": eviction.task, "node": eviction.node, "reason": eviction.reason, "for": eviction.preemptor}
+        [
+            SimulatedEviction(eviction.task, eviction.node, eviction.reason, eviction.preemptor)
             for eviction in decisions.evictions
             if eviction.task not in decisions.dropped
         ],
-    }
+    )
+
+
+def _pod(task: str, binds: Mapping[str, str], notices: Mapping[str, PodNotice], decisions: Decisions) -> SimulatedPod:
+    if task in binds:
+        return SimulatedPod(node=binds[task])
+    if task in decisions.pipelined:
+        return SimulatedPod(waits_for=decisions.pipelined[task])
+    notice = notices.get(task)
+    return SimulatedPod(reason=notice.reason, message=notice.message) if notice else SimulatedPod(reason="Pending")

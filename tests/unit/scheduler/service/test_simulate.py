@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 
 from volcano.api import core, scheduling
@@ -15,7 +16,8 @@ from volcano.scheduler.cache import CacheSettings
 from volcano.scheduler.framework.config import default_config, parse_config
 from volcano.scheduler.service.configuration import load_registry
 from volcano.scheduler.service.job_expansion import BadSimulation
-from volcano.scheduler.service.simulate import Known, simulate
+from volcano.scheduler.service.simulate import Known
+from volcano.scheduler.service.simulate import simulate as simulation
 
 PREEMPTING = """
 actions: "enqueue, allocate, preempt"
@@ -23,6 +25,11 @@ tiers:
 - plugins: [{name: priority}, {name: gang}, {name: conformance}]
 - plugins: [{name: predicates}, {name: nodeorder}]
 """
+
+
+def simulate(given: Known, request: Any) -> Any:
+    """The answer as it is on the wire."""
+    return msgspec.to_builtins(simulation(given, request))
 
 
 def known(*pods: core.Pod, cpu: str = "4", text: str = "") -> Known:

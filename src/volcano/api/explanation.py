@@ -1,0 +1,63 @@
+"""Explanation: why a job waits and whether waiting helps, as the scheduler computed it.
+
+The scheduler fills it in (scheduler.service.explain) and sends it as a part of its answer to POST /simulate; the
+command line renders it. The typed reason itself is api.why's.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from volcano.api.why import Why
+
+
+class NodeStage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One condition of a pod, the number of nodes left after it, and how many nodes it ruled out for which cause."""
+
+    condition: str
+    nodes: int
+    causes: dict[str, int] = {}
+
+
+class TaskNodes(msgspec.Struct, frozen=True, rename="camel"):
+    """The nodes for the pods of one task, condition by condition, in the order the scheduler checks them.
+
+    `holds`: pods of this size on all suitable nodes if these were empty; `fits_now`: pods with room as nodes are.
+    """
+
+    task: str
+    replicas: int
+    pending: int
+    needed: int
+    stages: list[NodeStage]
+    holds: int
+    fits_now: int
+
+    def __str__(self) -> str:
+        return " → ".join(f"{stage.nodes} {stage.condition}" for stage in self.stages)
+
+    @property
+    def first_empty(self) -> NodeStage | None:
+        return next((stage for stage in self.stages if stage.nodes == 0), None)
+
+
+class QueueStanding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The job's queue: its state ("" when there is no such queue), the job's place in it, and what is left of it."""
+
+    name: str
+    state: str
+    position: int = 0  # from 1; 0 when the job does not wait in the queue
+    waiting: int = 0
+    ahead: list[str] = []
+    amounts: dict[str, str] = {}  # resource → "3 of 12 free"
+    holders: list[str] = []
+
+
+class Explanation(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """`reason` is the first blocking reason; `never_because` says why no waiting will help, or is empty."""
+
+    reason: Why | None = None
+    never_because: str = ""
+    tasks: list[TaskNodes] = []
+    queue: QueueStanding | None = None
+    waits_for: dict[str, list[str]] = {}  # node → pods that are leaving it, whose room is promised to the job
