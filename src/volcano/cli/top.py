@@ -11,7 +11,7 @@ import msgspec
 
 from volcano.api.core import PodSpec
 from volcano.api.meta import JSON
-from volcano.api.pod_usage import ONE, Amounts, added, amounts_of, pod_requests
+from volcano.api.pods.requests import ONE, Amounts, added, amounts_of, pod_requests
 from volcano.api.quantity import Quantity
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import Connection, connect
