@@ -10,9 +10,7 @@ import pytest
 from tests.contract.bodies import a_crd
 from tests.contract.test_custom_resources import CRDS, established
 from tests.running_server import Client
-from volcano.embedded.apiserver.schemas.cel import evaluator as cel
 
-pytestmark = pytest.mark.skipif(not cel.AVAILABLE, reason="needs the extra volcano[cel]")
 GROUP = "expressions.example.com"
 LINES = (Path(__file__).parent / "expressions.txt").read_text().splitlines()
 CASES = [(line[6:], line[:6].strip()) for line in LINES if line and not line.startswith("#")]

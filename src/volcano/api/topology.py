@@ -33,7 +33,7 @@ SELECTOR_RULES: Final = (
         "message": "Only one of ExactMatch, RegexMatch, or LabelMatch can be specified",
     },
 )
-"""What the CRD demands of a member's selector; the API server also knows these two without a CEL evaluator."""
+"""What the CRD demands of a member's selector, in CEL."""
 
 
 class Member(Model, frozen=True):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from volcano.api.selectors import selector_from
-from volcano.api.topology import HyperNode, Member
+from volcano.api.hypernode_members import member_names
+from volcano.api.topology import HyperNode
 from volcano.scheduler.model.domain import Domain, Domains
 
 DEEPEST: Final = 64
@@ -58,7 +57,7 @@ def _nodes_below(
     below: set[str] = set()
     for member in objects[name].spec.members:
         if member.type == "Node":
-            below |= _matching(member, nodes)
+            below |= member_names(member, nodes)
     for child in dict.fromkeys(_child_names(objects[name])):
         if child in objects:
             deeper = _nodes_below(child, objects, nodes, known, above=above | {name})
@@ -67,19 +66,3 @@ def _nodes_below(
             below |= deeper
     known[name] = frozenset(below)
     return known[name]
-
-
-def _matching(member: Member, nodes: Mapping[str, Mapping[str, str]]) -> set[str]:
-    selector = member.selector
-    if selector.exact_match is not None:
-        return {selector.exact_match.name}
-    if selector.regex_match is not None:
-        try:
-            pattern = re.compile(selector.regex_match.pattern)
-        except re.error:
-            return set()
-        return {name for name in nodes if pattern.search(name)}
-    if selector.label_match is not None:
-        wanted = selector_from(selector.label_match)
-        return {name for name, labels in nodes.items() if wanted and wanted.matches(labels)}
-    return set()

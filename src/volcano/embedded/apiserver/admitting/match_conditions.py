@@ -1,16 +1,14 @@
-"""matchConditions of webhooks: CEL over the request, where the optional library is installed."""
+"""matchConditions of webhooks: CEL expressions over the request."""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from volcano.api.errors import Forbidden
 from volcano.api.meta import JSON
 from volcano.embedded.apiserver.admitting.hook import Attributes
 from volcano.embedded.apiserver.schemas.cel import evaluator as cel
-
-LONGEST: Final = 16 * 1024
 
 
 class _Undecided(Exception):
@@ -58,9 +56,7 @@ def conditions_hold(conditions: list[JSON], attributes: Attributes, webhook: JSO
 
 
 def _evaluate(source: str, values: JSON) -> bool:
-    if not cel.AVAILABLE:
-        raise _Undecided("CEL is not installed here (the extra `cel`)")
-    if len(source) > LONGEST:
+    if len(source) > cel.MAX_EXPRESSION_CHARACTERS:
         raise _Undecided("the expression is too long")
     try:
         result = _compiled(source).eval(data=values)

@@ -96,7 +96,6 @@ def test_a_format_says_what_is_wrong(name, fits, does_not):
     assert FORMATS[name](does_not)
 
 
-@pytest.mark.skipif(not cel.AVAILABLE, reason="needs the extra volcano[cel]")
 def test_conditions_of_webhooks_have_the_same_functions():
     compiled = cel.environment("object", "oldObject", "request").compile("cidr(object.net).containsIP(object.ip)")
 

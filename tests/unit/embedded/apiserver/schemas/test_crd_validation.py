@@ -69,12 +69,39 @@ def test_the_kind_of_an_established_definition_stays():
     assert 'spec.names.kind: Invalid value: "Other": field is immutable' in map(str, validate_crd_update(new, old))
 
 
-def test_a_pattern_only_re2_knows_is_no_error():
+def _crd_with_queue(**schema):
     crd = crd_manifests()[0]
     properties = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
-    properties["spec"]["properties"]["queue"] = {"type": "string", "pattern": r"^\pL+$"}
+    properties["spec"]["properties"]["queue"] = {"type": "string", **schema}
+    return crd
 
-    assert validate_crd(crd) == []
+
+def test_a_pattern_is_in_the_syntax_of_re2():
+    assert validate_crd(_crd_with_queue(pattern=r"^\pL+$")) == []
+
+    (error,) = validate_crd(_crd_with_queue(pattern="(?=a)"))
+
+    expected = (
+        "must be a valid regular expression, but isn't: error parsing regexp: invalid or unsupported Perl syntax: `(?=`"
+    )
+    assert error.path.endswith("properties[spec].properties[queue].pattern")
+    assert error.message == f'Invalid value: "(?=a)": {expected}'
+
+
+@pytest.mark.parametrize(
+    ("rule", "field", "detail"),
+    [
+        ({"rule": "self == "}, "rule", "compilation failed: "),
+        ({"rule": "unknown(self)"}, "rule", "compilation failed: "),
+        ({"rule": "other == 'a'"}, "rule", "compilation failed: "),
+        ({"rule": "self == 'a'", "messageExpression": "unknown(self)"}, "messageExpression", "messageExpression comp"),
+    ],
+)
+def test_a_rule_that_does_not_compile_is_refused(rule, field, detail):
+    (error,) = validate_crd(_crd_with_queue(**{"x-kubernetes-validations": [rule]}))
+
+    assert error.path.endswith(f"properties[queue].x-kubernetes-validations[0].{field}")
+    assert detail in error.message
 
 
 garbage = st.recursive(

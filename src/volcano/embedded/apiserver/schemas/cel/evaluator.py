@@ -1,4 +1,4 @@
-"""The CEL evaluator (the optional package cel_expr_python) behind three functions.
+"""The CEL evaluator (the package cel_expr_python) behind three functions.
 
 Values are bound as Kubernetes binds them: times are timestamps, field names that are no identifiers are escaped.
 """
@@ -11,19 +11,14 @@ from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
+from cel_expr_python import cel as _engine
+from cel_expr_python.ext import ext_bindings, ext_encoders, ext_math, ext_optional, ext_strings
 
 from volcano.api.meta import JSON
 from volcano.embedded.apiserver.schemas.cel.functions import FUNCTIONS
 from volcano.embedded.apiserver.schemas.formats import is_date
 
-try:
-    from cel_expr_python import cel as _engine
-    from cel_expr_python.ext import ext_bindings, ext_encoders, ext_math, ext_optional, ext_strings
-except ImportError:  # the extra is not installed
-    _engine = None
-
-AVAILABLE: Final = _engine is not None
-LONGEST: Final = 16 * 1024
+MAX_EXPRESSION_CHARACTERS: Final = 16 * 1024
 _RESERVED: Final = frozenset(
     (
         "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
@@ -74,7 +69,7 @@ def _declarations() -> list[Any]:
 
 def compile_program(source: str, schema: Mapping[str, Any] | None = None) -> Program:
     """Compile a rule about values of a schema."""
-    return _compiled(_with_times(source, schema or {}) if len(source) <= LONGEST else source)
+    return _compiled(_with_times(source, schema or {}) if len(source) <= MAX_EXPRESSION_CHARACTERS else source)
 
 
 def _with_times(source: str, schema: Mapping[str, Any]) -> str:
@@ -95,7 +90,7 @@ def _with_times(source: str, schema: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=2048)
 def _compiled(source: str) -> Program:
-    if len(source) > LONGEST:
+    if len(source) > MAX_EXPRESSION_CHARACTERS:
         return Program("", None, False, "the expression is too long")
     try:
         expression = environment("self", "oldSelf").compile(source)
@@ -178,9 +173,3 @@ def escaped(name: str) -> str:
     for part, escape in _ESCAPES:
         name = name.replace(part, escape)
     return name
-
-
-def syntax_problem(source: str) -> str:
-    """What is wrong with an expression as such; names of functions we do not have are not its fault."""
-    program = compile_program(source)
-    return program.error if "Syntax error" in program.error else ""

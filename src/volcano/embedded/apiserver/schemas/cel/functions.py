@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
+from volcano.api.patterns import compile_pattern
 from volcano.api.quantity import Quantity, QuantityError, parse_quantity
 from volcano.embedded.apiserver.schemas.cel import named_formats as cel_named_formats
 from volcano.embedded.apiserver.schemas.cel import networks as cel_networks
@@ -16,7 +17,6 @@ from volcano.embedded.apiserver.schemas.cel import urls as cel_urls
 from volcano.embedded.apiserver.schemas.cel import versions as cel_versions
 from volcano.embedded.apiserver.schemas.cel.values import Function, kind_of, made, text_of
 from volcano.embedded.apiserver.schemas.cel.versions import SEMVER, compare_versions
-from volcano.embedded.apiserver.schemas.patterns import compile_pattern
 
 QUANTITY: Final = "kubernetes.Quantity"
 
@@ -34,19 +34,15 @@ def _last_index(items: Sequence[Any], wanted: Any) -> int:
 
 
 def _find(text: str, pattern: str) -> str:
-    return next(iter(_find_all(text, pattern)), "")
+    return next(iter(compile_pattern(pattern).find_all(text, 1)), "")
 
 
 def _find_all(text: str, pattern: str) -> list[str]:
-    compiled = compile_pattern(pattern)
-    if compiled is None:
-        raise ValueError(f"the pattern {pattern!r} cannot be used")
-    return compiled.found(text)
+    return compile_pattern(pattern).find_all(text)
 
 
 def _find_some(text: str, pattern: str, limit: int) -> list[str]:
-    found = _find_all(text, pattern)
-    return found if limit < 0 else found[:limit]
+    return compile_pattern(pattern).find_all(text, None if limit < 0 else limit)
 
 
 # -- quantities -----------------------------------------------------------------------------------------------

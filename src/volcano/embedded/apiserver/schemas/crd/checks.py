@@ -6,7 +6,7 @@ Dropping and filling in are schemas.pruning's; rules in CEL are schemas.rules'.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import Any, Final
 
@@ -17,9 +17,9 @@ from volcano.api.errors import FieldError
 from volcano.api.field_errors import Path, path_text
 from volcano.api.go_text import go_number, quoted
 from volcano.api.meta import JSON
+from volcano.api.patterns import PatternError, compile_pattern
 from volcano.embedded.apiserver.schemas.crd.junctions import Check, Errors, all_of, any_of, none_of, one_of
 from volcano.embedded.apiserver.schemas.formats import format_check
-from volcano.embedded.apiserver.schemas.patterns import compile_pattern
 
 MAX_DEPTH: Final = 128
 
@@ -143,10 +143,10 @@ def _sequence(checks: Sequence[Check | None]) -> Check | None:
 def _string_check(schema: JSON) -> Check | None:
     longest, shortest = schema.get("maxLength"), schema.get("minLength")
     source = schema.get("pattern") or ""
-    pattern = compile_pattern(source) if source else None
+    matches = _matcher(source) if source else None
     name = schema.get("format", "")
     fits = format_check(name) if name and schema.get("type") == "string" else None
-    if longest is None and shortest is None and pattern is None and fits is None:
+    if longest is None and shortest is None and matches is None and fits is None:
         return None
 
     def check(value: str, path: Path, errors: Errors) -> None:
@@ -155,7 +155,7 @@ def _string_check(schema: JSON) -> Check | None:
         elif shortest is not None and len(value) < shortest:
             detail = f"{path_text(path)} in body should be at least {shortest} chars long"
             errors.append((path, say.invalid(path, value, detail)))
-        elif pattern is not None and not pattern.matches(value):
+        elif matches is not None and not matches(value):
             detail = f"{path_text(path)} in body should match '{source}'"
             errors.append((path, say.invalid(path, value, detail)))
         if fits is not None and not fits(value):
@@ -163,6 +163,14 @@ def _string_check(schema: JSON) -> Check | None:
             errors.append((path, say.type_invalid(path, value, detail)))
 
     return check
+
+
+def _matcher(source: str) -> Callable[[str], bool]:
+    """Whether a text matches. Nothing matches an invalid pattern, which only a definition stored long ago can have."""
+    try:
+        return compile_pattern(source).matches
+    except PatternError:
+        return lambda _text: False
 
 
 def _number_check(schema: JSON) -> Check | None:

@@ -10,11 +10,10 @@ from volcano.api import field_errors as say
 from volcano.api.errors import FieldError
 from volcano.api.field_errors import Path, path_text
 from volcano.api.meta import JSON
+from volcano.api.patterns import PatternError, compile_pattern
 from volcano.embedded.apiserver.schemas.cel import evaluator as cel
 from volcano.embedded.apiserver.schemas.crd.checks import compile_check
 from volcano.embedded.apiserver.schemas.crd.pruning import compile_pruner
-from volcano.embedded.apiserver.schemas.crd.rules import NATIVE
-from volcano.embedded.apiserver.schemas.patterns import compile_pattern, is_foreign
 
 MAX_DEPTH: Final = 100
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
@@ -218,18 +217,29 @@ def _rule_errors(schema: JSON, path: Path) -> Iterator[FieldError]:
         if not isinstance(source, str) or not source.strip():
             yield say.required((where, "rule"), "rule is not specified")
             continue
-        message = str(rule.get("message") or "")
-        if message and not message.strip():
-            yield say.invalid((where, "message"), message, "must be non-empty if specified")
-        elif "\n" in message.strip():
-            yield say.invalid((where, "message"), message, "must not contain line breaks")
-        elif "\n" in source.strip() and not message:
-            yield say.required((where, "message"), "message must be specified if rule contains line breaks")
-        reason = rule.get("reason")
-        if reason is not None and reason not in REASONS:
-            yield say.not_supported((where, "reason"), reason, REASONS)
-        if cel.AVAILABLE and source not in NATIVE and (problem := cel.syntax_problem(source)):
-            yield say.invalid((where, "rule"), rule, f"compilation failed: {problem}")
+        yield from _rule_text_errors(rule, source, where)
+        yield from _rule_compile_errors(rule, source, schema, where)
+
+
+def _rule_text_errors(rule: JSON, source: str, where: Path) -> Iterator[FieldError]:
+    message = str(rule.get("message") or "")
+    if message and not message.strip():
+        yield say.invalid((where, "message"), message, "must be non-empty if specified")
+    elif "\n" in message.strip():
+        yield say.invalid((where, "message"), message, "must not contain line breaks")
+    elif "\n" in source.strip() and not message:
+        yield say.required((where, "message"), "message must be specified if rule contains line breaks")
+    reason = rule.get("reason")
+    if reason is not None and reason not in REASONS:
+        yield say.not_supported((where, "reason"), reason, REASONS)
+
+
+def _rule_compile_errors(rule: JSON, source: str, schema: JSON, where: Path) -> Iterator[FieldError]:
+    if error := cel.compile_program(source, schema).error:
+        yield say.invalid((where, "rule"), rule, f"compilation failed: {error}")
+    message_source = str(rule.get("messageExpression") or "")
+    if message_source and (error := cel.compile_program(message_source, schema).error):
+        yield say.invalid((where, "messageExpression"), rule, f"messageExpression compilation failed: {error}")
 
 
 def _default_errors(schema: JSON, path: Path) -> Iterator[FieldError]:
@@ -256,9 +266,12 @@ def _default_errors(schema: JSON, path: Path) -> Iterator[FieldError]:
 
 def _validation_errors(schema: JSON, path: Path, depth: int) -> Iterator[FieldError]:
     pattern = schema.get("pattern")
-    if isinstance(pattern, str) and pattern and compile_pattern(pattern) is None and not is_foreign(pattern):
-        detail = "must be a valid regular expression, but isn't: error parsing regexp"
-        yield say.invalid((path, "pattern"), pattern, detail)
+    if isinstance(pattern, str) and pattern:
+        try:
+            compile_pattern(pattern)
+        except PatternError as error:
+            detail = f"must be a valid regular expression, but isn't: {error}"
+            yield say.invalid((path, "pattern"), pattern, detail)
     for name in JUNCTIONS:
         parts = schema.get(name)
         if name == "anyOf" and parts == INTEGER_OR_STRING and schema.get("x-kubernetes-int-or-string") is True:

@@ -12,7 +12,7 @@ from volcano.embedded.apiserver.schemas.crd.definition_validation import validat
 from volcano.embedded.apiserver.schemas.crd.junctions import Errors
 from volcano.embedded.apiserver.schemas.crd.pruning import META_FIELDS, Filler, Pruner, compile_filler, compile_pruner
 from volcano.embedded.apiserver.schemas.crd.ratcheting import without_unchanged
-from volcano.embedded.apiserver.schemas.crd.rules import Rules, compile_rules
+from volcano.embedded.apiserver.schemas.crd.rules import ValidationRules, compile_rules
 from volcano.embedded.apiserver.schemas.type_nodes import custom_node
 
 BLOCKING: Final = frozenset(("FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"))
@@ -23,14 +23,19 @@ MAX_ERRORS: Final = 256
 class StructuralSchema:
     """What one version of a custom kind may look like. Made by `compile_schema`, shared freely."""
 
-    __slots__ = ("_check", "_filler", "_pruner", "_rules", "node", "openapi", "warnings")
+    __slots__ = ("_check", "_filler", "_pruner", "_rules", "node", "openapi")
 
     def __init__(
-        self, openapi: JSON, *, check: Checked, pruner: Pruner | None, filler: Filler | None, rules: Rules | None
+        self,
+        openapi: JSON,
+        *,
+        check: Checked,
+        pruner: Pruner | None,
+        filler: Filler | None,
+        rules: ValidationRules | None,
     ) -> None:
         self.openapi = openapi
         self.node = custom_node(openapi)
-        self.warnings: tuple[str, ...] = rules.warnings if rules else ()
         self._check, self._pruner, self._filler, self._rules = check, pruner, filler, rules
 
     def default(self, obj: Any) -> None:
@@ -58,7 +63,7 @@ class StructuralSchema:
 
 
 def compile_schema(openapi: JSON) -> StructuralSchema:
-    """Compile once per version of a CRD; warnings say what cannot be checked here."""
+    """Compile a CRD's schema, once per version."""
     root = {**openapi, "type": openapi.get("type") or "object"}
     properties = {name: child for name, child in (root.get("properties") or {}).items() if name not in META_FIELDS}
     names = {name: {"x-kubernetes-preserve-unknown-fields": True} for name in META_FIELDS}
