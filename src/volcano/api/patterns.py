@@ -21,6 +21,9 @@ MAX_MATCH_STEPS: Final = 200_000_000
 MAX_SCANNED_BYTES: Final = 100_000_000
 """The text may be scanned once per match; this bounds all scans of one search for every match."""
 MAX_CACHED_PATTERNS: Final = 1024
+MAX_REMEMBERED_CHARACTERS: Final = 128
+"""Names and quantities are short and come again and again; the library takes 3 µs for each."""
+MAX_REMEMBERED_TEXTS: Final = 4096
 
 _GO_WORDS: Final = {
     "missing )": "missing closing )",
@@ -63,6 +66,10 @@ class Pattern:
 
     def matches(self, text: str) -> bool:
         """Whether the pattern matches somewhere. A text too long to search with this pattern does not match."""
+        return _matches(self, text) if len(text) <= MAX_REMEMBERED_CHARACTERS else self.search(text)
+
+    def search(self, text: str) -> bool:
+        """The same as `matches`, always searched."""
         encoded = text.encode(errors="replace")
         return len(encoded) <= self._max_text_bytes and self._compiled.search(encoded) is not None
 
@@ -77,6 +84,11 @@ class Pattern:
         if len(found) > most:
             raise ValueError(f"the pattern matches more than {most} times in a text of {size} bytes")
         return found
+
+
+@lru_cache(maxsize=MAX_REMEMBERED_TEXTS)
+def _matches(pattern: Pattern, text: str) -> bool:
+    return pattern.search(text)
 
 
 @lru_cache(maxsize=MAX_CACHED_PATTERNS)
