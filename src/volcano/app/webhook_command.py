@@ -18,7 +18,7 @@ from volcano import __version__
 from volcano.admission.chain import BY_PATH, DEFAULT_PATHS, AdmissionChain
 from volcano.admission.pods import ConfigurationError, parse_resource_groups
 from volcano.admission.review import Settings
-from volcano.admission.webhook.https import ReviewApp, serving_https
+from volcano.admission.webhook.https import ReviewApp, serving_reviews
 from volcano.admission.webhook.registration import Location, RegistrationError, register
 from volcano.admission.webhook.reviews import Reviewer
 from volcano.admission.webhook.serving_certificates import CertificateError, CertificateFiles, Certificates, made_files
@@ -92,7 +92,7 @@ class WebhookService:
                 async with asyncio.timeout(SYNC_WITHIN.total_seconds()):
                     for informer in informers:
                         await informer.synced()
-                serve = serving_https(
+                serve = serving_reviews(
                     app, host=options.host, port=options.port, context=certificates.context,
                     stop_within=options.stop_within,
                 )  # fmt: skip

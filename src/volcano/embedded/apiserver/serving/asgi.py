@@ -1,19 +1,16 @@
-"""HTTP in front of ApiServer: an ASGI app, and uvicorn's protocol with client certificates and limits.
+"""HTTP in front of ApiServer: the ASGI application that machinery.https_server serves.
 
-Bodies, headers and waiting are bounded here; what a request means is decided by request_chain.
+Bodies and waiting are bounded here, headers and connections by the server; request_chain decides what a request means.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import Callable, MutableMapping
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
 import msgspec
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.protocols.utils import ClientDisconnected
 
 from volcano.api.errors import ApiError, BadRequest, Timeout, TooLarge
 from volcano.embedded.apiserver.access.authentication import Subject
@@ -23,25 +20,20 @@ from volcano.embedded.apiserver.serving.connect import Connector
 from volcano.embedded.apiserver.serving.kubelet_streams import SPDY, TUNNEL, VERSION_HEADER
 from volcano.embedded.apiserver.wire.representation import error_reply
 from volcano.embedded.apiserver.wire.requests import LONGEST_QUERY
+from volcano.machinery.https_server import Receive, Scope, Send, WebsocketRefused
 from volcano.machinery.transport import Request, Response
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-
-MAX_HEADER_BYTES: Final = 64 * 1024
 MAX_DRAINED_BYTES: Final = 16 * 2**20
 DRAIN_SECONDS: Final = 5.0
 MAX_QUERY_PARAMETERS: Final = 1000
 PIECE_BYTES: Final = 256 * 1024
-UPGRADED_READ_BYTES: Final = 64 * 1024
 
 
 class HttpLimits(msgspec.Struct, frozen=True):
     """How long the server waits for a client."""
 
     header_seconds: float = 30.0
-    """From the connection's start to the end of its first request's headers."""
+    """For the headers of one request."""
     body_seconds: float = 60.0
     """For a whole body."""
     stall_seconds: float = 60.0
@@ -55,94 +47,8 @@ class ClientLeft(ApiError):
     reason = "ClientClosedRequest"
 
 
-class VolcanoProtocol(HttpToolsProtocol):
-    """Tells the app who the client's certificate is for, cuts off endless headers, gives connections away to SPDY."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._is_taken = False
-        self.app_state = {
-            **self.app_state,
-            "certificate": _subject(transport),
-            "abort": transport.abort,
-            "taken_over": self.taken_over,
-        }
-        self._header_bytes = 0
-        assert isinstance(self.config.app, AsgiApp)
-        self._header_deadline = self.loop.call_later(self.config.app.limits.header_seconds, transport.close)
-
-    def on_message_begin(self) -> None:
-        self._header_bytes = 0
-        super().on_message_begin()
-
-    def on_url(self, url: bytes) -> None:
-        self._count(len(url))
-        super().on_url(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._count(len(name) + len(value))
-        super().on_header(name, value)
-
-    def on_headers_complete(self) -> None:
-        self._header_deadline.cancel()
-        if self.parser.should_upgrade():
-            self.scope["state"]["upgrade"] = self._get_upgrade()
-        super().on_headers_complete()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._header_deadline.cancel()
-        super().connection_lost(exc)
-
-    def handle_websocket_upgrade(self) -> None:
-        """The library refuses subprotocols with a slash, and Kubernetes' tunnel has one: it is not told of them."""
-        asked = [value.decode("latin-1") for name, value in self.headers if name == b"sec-websocket-protocol"]
-        tunnels = [each.strip() for line in asked for each in line.split(",") if each.strip().startswith(TUNNEL)]
-        if tunnels:
-            self.headers[:] = [pair for pair in self.headers if pair[0] != b"sec-websocket-protocol"]
-            self.app_state = {**self.app_state, "tunnels": tunnels}
-        super().handle_websocket_upgrade()
-
-    @contextlib.asynccontextmanager
-    async def taken_over(self) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-        """The connection as bytes, for who has answered the request with an upgrade; closed when left."""
-        reader = asyncio.StreamReader(limit=UPGRADED_READ_BYTES)
-        protocol = asyncio.StreamReaderProtocol(reader)
-        self._is_taken = self.cycle.disconnected = True  # nothing is answered by HTTP any more
-        self.transport.set_protocol(protocol)
-        protocol.connection_made(self.transport)
-        try:
-            yield reader, asyncio.StreamWriter(self.transport, protocol, reader, self.loop)
-        finally:
-            self.transport.close()
-            self.connection_lost(None)
-
-    def shutdown(self) -> None:
-        if self._is_taken:
-            self.transport.close()
-        else:
-            super().shutdown()
-
-    def _count(self, size: int) -> None:
-        self._header_bytes += size
-        if self._header_bytes > MAX_HEADER_BYTES:
-            self.transport.write(b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n\r\n")
-            self.transport.close()
-            raise ValueError("headers too large")
-
-
-def _subject(transport: asyncio.Transport) -> Subject | None:
-    """The subject of the peer's certificate, which TLS has already checked against our CA."""
-    tls = transport.get_extra_info("ssl_object")
-    certificate = tls.getpeercert() if tls is not None else None
-    if not certificate:
-        return None
-    parts = [pair for part in certificate.get("subject", ()) for pair in part]
-    name = next((value for key, value in parts if key == "commonName"), "")
-    return Subject(name, tuple(value for key, value in parts if key == "organizationName"))
-
-
 class AsgiApp:
-    """What uvicorn calls."""
+    """The ASGI application."""
 
     def __init__(self, server: ApiServer, connector: Connector | None = None, limits: HttpLimits | None = None) -> None:
         self._server = server
@@ -200,13 +106,13 @@ class AsgiApp:
                 relay = (await self._connector.open(request, _certificate(scope), subprotocols)).relay
         except ApiError as error:
             await _refuse(scope, send, error_reply(error))
-            raise ClientDisconnected from error  # the library takes a mere return after a refusal for a mistake
+            raise WebsocketRefused from error
         await relay(receive, send)
 
 
 def _certificate(scope: Scope) -> Subject | None:
-    found: Subject | None = scope.get("state", {}).get("certificate")
-    return found
+    certificate = scope.get("state", {}).get("certificate")
+    return Subject(certificate.common_name, certificate.organizations) if certificate is not None else None
 
 
 def request_from(scope: Scope) -> Request:

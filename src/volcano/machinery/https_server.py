@@ -1,0 +1,232 @@
+"""The HTTPS server: uvicorn with client certificates, bounded headers, and connections that leave HTTP.
+
+This is the only module that imports uvicorn. What is used of it beyond its documented interface is checked by
+tests/unit/machinery/test_https_server.py, and pyproject pins its minor version.
+What requests mean is the business of the ASGI application that is served.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
+from typing import Any, ClassVar, Final, NamedTuple
+
+import msgspec
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.utils import ClientDisconnected
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+AsgiApplication = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LISTEN_BACKLOG: Final = 1024
+STARTUP_POLL_SECONDS: Final = 0.005
+TAKEN_OVER_BUFFER_BYTES: Final = 64 * 1024
+SUBPROTOCOL_HEADER: Final = b"sec-websocket-protocol"
+
+WebsocketRefused = ClientDisconnected
+"""Raised by an application after refusing a WebSocket: uvicorn would log a plain return as a mistake."""
+
+
+class ServerLimits(msgspec.Struct, frozen=True):
+    """What one client, and all of them together, may use."""
+
+    header_bytes: int = 64 * 1024
+    header_seconds: float = 30.0
+    keep_alive_seconds: int = 90
+    stop_seconds: int = 5
+    connections: int = 4096
+    websocket_message_bytes: int = 4 * 2**20
+
+
+class PeerCertificate(NamedTuple):
+    """The subject of a client certificate that TLS has already verified."""
+
+    common_name: str
+    organizations: tuple[str, ...]
+
+
+class HttpProtocol(HttpToolsProtocol):
+    """One connection. It adds to the state of each request's scope:
+
+    `certificate`: the client's PeerCertificate, or None.
+    `abort`: closes the connection at once, without waiting for what the client does not read.
+    `upgrade`: the protocol, in lower case, that the request asks to change to, if any.
+    `taken_over`: a context manager that turns the connection into a stream of bytes.
+    `tunnels`: WebSocket subprotocols asked for that begin with `tunnel_prefix`.
+    """
+
+    limits: ClassVar[ServerLimits] = ServerLimits()
+    tunnel_prefix: ClassVar[str] = ""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._is_taken_over = False
+        self.app_state = {
+            **self.app_state,
+            "certificate": peer_certificate(transport),
+            "abort": transport.abort,
+            "taken_over": self.taken_over,
+        }
+        self._header_bytes = 0
+        self._header_deadline = self.loop.call_later(self.limits.header_seconds, transport.close)
+
+    def on_message_begin(self) -> None:
+        self._header_bytes = 0
+        if self._header_deadline.cancelled():  # a further request on the same connection
+            self._header_deadline = self.loop.call_later(self.limits.header_seconds, self.transport.close)
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        self._count_header_bytes(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._count_header_bytes(len(name) + len(value))
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._header_deadline.cancel()
+        if self.parser.should_upgrade():
+            self.scope["state"]["upgrade"] = self._get_upgrade()
+        super().on_headers_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._header_deadline.cancel()
+        super().connection_lost(exc)
+
+    def handle_websocket_upgrade(self) -> None:
+        """Hide tunnel subprotocols from the WebSocket library, which refuses names with a slash."""
+        asked = [value.decode("latin-1") for name, value in self.headers if name == SUBPROTOCOL_HEADER]
+        names = [name.strip() for line in asked for name in line.split(",")]
+        tunnels = [name for name in names if self.tunnel_prefix and name.startswith(self.tunnel_prefix)]
+        if tunnels:
+            self.headers[:] = [pair for pair in self.headers if pair[0] != SUBPROTOCOL_HEADER]
+            self.app_state = {**self.app_state, "tunnels": tunnels}
+        super().handle_websocket_upgrade()
+
+    @contextlib.asynccontextmanager
+    async def taken_over(self) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+        """The connection as bytes, for an application that answers with an upgrade; closed on leaving."""
+        reader = asyncio.StreamReader(limit=TAKEN_OVER_BUFFER_BYTES)
+        protocol = asyncio.StreamReaderProtocol(reader)
+        self._is_taken_over = self.cycle.disconnected = True  # so that uvicorn writes no HTTP answer
+        self.transport.set_protocol(protocol)
+        protocol.connection_made(self.transport)
+        try:
+            yield reader, asyncio.StreamWriter(self.transport, protocol, reader, self.loop)
+        finally:
+            self.transport.close()
+            self.connection_lost(None)
+
+    def shutdown(self) -> None:
+        if self._is_taken_over:
+            self.transport.close()
+        else:
+            super().shutdown()
+
+    def _count_header_bytes(self, size: int) -> None:
+        self._header_bytes += size
+        if self._header_bytes > self.limits.header_bytes:
+            self.transport.write(b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n\r\n")
+            self.transport.close()
+            raise ValueError("headers too large")
+
+
+def peer_certificate(transport: asyncio.Transport) -> PeerCertificate | None:
+    """The client's certificate, if it sent one; the TLS layer has verified it by then."""
+    tls = transport.get_extra_info("ssl_object")
+    certificate = tls.getpeercert() if tls is not None else None
+    if not certificate:
+        return None
+    parts = [pair for part in certificate.get("subject", ()) for pair in part]
+    name = next((value for key, value in parts if key == "commonName"), "")
+    return PeerCertificate(name, tuple(value for key, value in parts if key == "organizationName"))
+
+
+def bind(host: str, port: int | None, *, or_any_free: bool = False) -> socket.socket:
+    """A listening socket. No port means a free one; so does one that is taken, with `or_any_free`."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for candidate in (port, 0) if port and or_any_free else (port or 0,):
+        # asyncio sends small answers at once (TCP_NODELAY) only on sockets whose protocol is given as TCP
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, candidate))
+            listener.listen(LISTEN_BACKLOG)
+        except OSError:
+            listener.close()
+            if candidate == 0 or not or_any_free:
+                raise
+            continue
+        listener.setblocking(False)
+        return listener
+    raise AssertionError("the last candidate binds or raises")
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handlers: the program that runs the server handles signals."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@contextlib.asynccontextmanager
+async def serving_https(
+    app: AsgiApplication,
+    listener: socket.socket,
+    context: ssl.SSLContext | None,
+    limits: ServerLimits | None = None,
+    *,
+    tunnel_prefix: str | None = None,
+) -> AsyncIterator[None]:
+    """Serve while the block runs, then finish the requests under way and close the listener.
+
+    Without a `tunnel_prefix` there are no WebSockets; without a TLS context it is plain HTTP.
+    """
+    server = _Server(_configuration(app, context, limits or ServerLimits(), tunnel_prefix))
+    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+    try:
+        while not server.started:
+            if serving.done():
+                await serving
+            await asyncio.wait([serving], timeout=STARTUP_POLL_SECONDS)
+        yield
+    finally:
+        server.should_exit = True
+        await serving
+        listener.close()
+
+
+def _configuration(
+    app: AsgiApplication, context: ssl.SSLContext | None, given: ServerLimits, prefix: str | None
+) -> uvicorn.Config:
+    class LimitedProtocol(HttpProtocol):
+        limits = given
+        tunnel_prefix = prefix or ""
+
+    config = uvicorn.Config(
+        app,
+        http=LimitedProtocol,
+        ws="none" if prefix is None else "websockets-sansio",
+        ws_max_size=given.websocket_message_bytes,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=given.keep_alive_seconds,
+        timeout_graceful_shutdown=given.stop_seconds,
+        limit_concurrency=given.connections,
+        proxy_headers=False,
+    )
+    config.load()
+    config.ssl = context
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    return config
