@@ -241,17 +241,69 @@ def test_a_priority_class_sets_a_pods_priority(api: Client, pods: str):
 
 
 def test_a_quota_limits_what_is_made(api: Client, namespace: str, pods: str):
-    quota = {"metadata": {"name": "q"}, "spec": {"hard": {"count/configmaps": "1"}}}
-    quotas = f"/api/v1/namespaces/{namespace}/resourcequotas"
-    assert api.create(quotas, quota).status == 201
-    status = {"hard": {"count/configmaps": "1"}, "used": {"count/configmaps": "0"}}
-    api.merge(f"{quotas}/q/status", {"status": status})  # where no controller does it
+    make_quota(api, namespace, {"count/configmaps": "1"})
     configs = f"/api/v1/namespaces/{namespace}/configmaps"
 
     codes = [api.create(configs, a_config(f"c{n}")).status for n in range(4)]
 
     assert 201 in codes
     assert codes[-1] == 403
+
+
+SIDECAR = {
+    "containers": [{"name": "a", "image": "b", "resources": {"requests": {"cpu": "1"}}}],
+    "initContainers": [
+        {"name": "s", "image": "b", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}},
+    ],
+}
+POD_LEVEL = {
+    "containers": [{"name": "a", "image": "b"}],
+    "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "2"}},
+}
+INIT = {
+    "containers": [{"name": "a", "image": "b", "resources": {"requests": {"cpu": "1"}}}],
+    "initContainers": [{"name": "i", "image": "b", "resources": {"requests": {"cpu": "2"}}}],
+}
+UNSTATED = {"containers": [{"name": "a", "image": "b"}, {"name": "c", "image": "b"}]}
+TOO_MUCH = "exceeded quota: q, requested: requests.cpu=2, used: requests.cpu=0, limited: requests.cpu=1"
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (SIDECAR, TOO_MUCH),
+        (POD_LEVEL, TOO_MUCH),
+        (INIT, TOO_MUCH),
+        (UNSTATED, "failed quota: q: must specify requests.cpu for: a,c"),
+    ],
+    ids=["sidecar", "pod-level", "init container", "unstated"],
+)
+def test_a_quota_counts_all_that_a_pod_requests(api: Client, namespace: str, pods: str, spec: dict, message: str):
+    make_quota(api, namespace, {"requests.cpu": "1"})
+
+    answer = api.create(pods, {"metadata": {"name": "p"}, "spec": spec})
+
+    assert (answer.status, answer.body["message"]) == (403, f'pods "p" is forbidden: {message}')
+
+
+def test_a_quota_on_node_ports_counts_services_that_become_one(api: Client, namespace: str):
+    make_quota(api, namespace, {"services.nodeports": "1"})
+    services = f"/api/v1/namespaces/{namespace}/services"
+    ports = [{"name": "a", "port": 80}, {"name": "b", "port": 81}]
+
+    made = api.create(services, {"metadata": {"name": "s"}, "spec": {"ports": ports}})
+    changed = api.merge(f"{services}/s", {"spec": {"type": "NodePort"}})
+
+    assert made.status == 201
+    assert changed.status == 403
+    assert "requested: services.nodeports=2, used: services.nodeports=0" in changed.body["message"]
+
+
+def make_quota(api: Client, namespace: str, hard: dict) -> None:
+    quotas = f"/api/v1/namespaces/{namespace}/resourcequotas"
+    assert api.create(quotas, {"metadata": {"name": "q"}, "spec": {"hard": hard}}).status == 201
+    status = {"hard": hard, "used": dict.fromkeys(hard, "0")}
+    api.merge(f"{quotas}/q/status", {"status": status})  # where no controller does it
 
 
 def test_the_scale_of_a_deployment_is_read_and_written(api: Client, namespace: str):

@@ -7,15 +7,18 @@ in api.kubelet. Everything else of an object stays in the API server.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from volcano.api.meta import JSON, Condition, LabelSelector, LabelSelectorRequirement, Model, Quantities, Resource
 from volcano.api.meta import ObjectReference as ObjectReference
 
-
 # -- pods -----------------------------------------------------------------------------------------------------
+FINISHED_POD_PHASES: Final = ("Succeeded", "Failed")
+"""A pod stays in these: no container of it runs again. `Unknown` is not among them, as the node may come back."""
+
+
 class ResourceRequirements(Model, frozen=True):
     requests: Quantities | None = None
     limits: Quantities | None = None
@@ -206,7 +209,7 @@ class Pod(Resource, frozen=True):
 
     @property
     def is_finished(self) -> bool:
-        return self.status.phase in ("Succeeded", "Failed")
+        return self.status.phase in FINISHED_POD_PHASES
 
 
 # -- nodes ----------------------------------------------------------------------------------------------------

@@ -12,13 +12,14 @@ from typing import Final
 import msgspec
 
 from volcano.api.core import (
+    FINISHED_POD_PHASES,
     ContainerPort,
     ContainerState,
     ContainerStatus,
     PodStatus,
     ResourceRequirements,
 )
-from volcano.api.meta import JSON, Model, Resource
+from volcano.api.meta import JSON, Model, Quantities, Resource
 
 DEFAULT_GRACE: Final = 30
 """Seconds a pod may take to end when it says nothing else."""
@@ -133,6 +134,8 @@ class HostAlias(Model, frozen=True):
 class AgentPodSpec(Model, frozen=True):
     containers: list[AgentContainer] = []
     init_containers: list[AgentContainer] = []
+    overhead: Quantities | None = None
+    resources: ResourceRequirements | None = None
     volumes: list[AgentVolume] = []
     node_name: str = ""
     restart_policy: str = "Always"
@@ -161,7 +164,7 @@ class AgentPod(Resource, frozen=True):
 
     @property
     def is_finished(self) -> bool:
-        return self.status.phase in ("Succeeded", "Failed")
+        return self.status.phase in FINISHED_POD_PHASES
 
     @property
     def all_containers(self) -> list[AgentContainer]:

@@ -16,7 +16,7 @@ from typing import Any, Final
 import click
 
 from volcano.api.batch import JOB_NAME_KEY, Job
-from volcano.api.core import Pod
+from volcano.api.core import FINISHED_POD_PHASES, Pod
 from volcano.api.errors import ApiError, NotFound
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import resource_type
@@ -189,7 +189,7 @@ class Spectator:
             return
         if change.new is not None:
             self._view.pod_changed(pod)
-            if self._logs and pod.uid not in self._readers and pod.status.phase in ("Running", "Succeeded", "Failed"):
+            if self._logs and pod.uid not in self._readers and pod.status.phase in ("Running", *FINISHED_POD_PHASES):
                 self._readers[pod.uid] = asyncio.ensure_future(self._read_logs(pod))
         job = self._mirror.get(Job, owner)
         if job is not None:

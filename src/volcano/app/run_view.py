@@ -10,14 +10,14 @@ from collections import Counter
 from typing import Any, Protocol, TextIO
 
 from volcano.api.batch import TASK_SPEC_KEY, Job
-from volcano.api.core import Pod
+from volcano.api.core import FINISHED_POD_PHASES, Pod
 from volcano.api.meta import Key
 
 SHADES = {
     "Completed": "green", "Running": "green", "Succeeded": "green", "Failed": "red", "Aborted": "red",
     "Terminated": "red", "Pending": "yellow", "Restarting": "yellow",
 }  # fmt: skip
-POD_PHASES = ("Pending", "Running", "Succeeded", "Failed")
+POD_PHASES = ("Pending", "Running", *FINISHED_POD_PHASES)
 PREFIX_SHADES = ("cyan", "magenta", "blue", "yellow", "green", "bright_cyan", "bright_magenta", "bright_blue")
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from volcano.api.batch import Job
-from volcano.api.core import Pod, Secret
+from volcano.api.core import FINISHED_POD_PHASES, Pod, Secret
 from volcano.api.meta import JSON
 from volcano.api.scheduling import PodGroup
 from volcano.api.scheme import resource_type
@@ -149,7 +149,7 @@ class JobWorld(PureWorld):
             if pod.name not in names and (names or pod.is_finished or pod.is_deleting):
                 continue
             state: JSON = {}
-            if phase in ("Failed", "Succeeded"):
+            if phase in FINISHED_POD_PHASES:
                 code = exit_code if exit_code is not None else (1 if phase == "Failed" else 0)
                 state = {"terminated": {"exitCode": code, "finishedAt": self.now.isoformat()}}
             status = {"name": "main", "ready": phase == "Running", "restartCount": restarts, "state": state}

@@ -1,118 +1,138 @@
-"""What a pod asks for, as Kubernetes adds it up, and what it counts against a quota.
+"""What a pod requests and limits: the only place that adds up containers, init containers, sidecars and overhead.
 
-Used for the minResources of PodGroups and the status of ResourceQuotas. The scheduler has its own arrays.
+The scheduler, quota, LimitRanger and the PodGroup controllers all call this rule, which is Kubernetes' own: containers
+run together, init containers one after the other, sidecars (init containers with restartPolicy Always) beside all that
+start after them. Amounts that the pod as a whole declares replace the sum; overhead comes on top.
+
+Requests and limits are read as they are stored. The API server has copied limits into missing requests by then; a
+template that has not passed the server may state limits only, and requests nothing. Amounts in `status` (in-place
+resize) are not read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Final, Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
-import msgspec
+from volcano.api.core import ResourceRequirements
+from volcano.api.decode import Unreadable, decode_object
+from volcano.api.meta import Model, Quantities, Resource
+from volcano.api.pods.amounts import Amounts, added, amounts_of, larger
+from volcano.api.quantity import Quantity
 
-from volcano.api.core import Container, PodSpec, ResourceRequirements
-from volcano.api.meta import JSON, Quantities
-from volcano.api.quantity import Quantity, QuantityError, parse_quantity
+Part: TypeAlias = Literal["requests", "limits"]
+Parser: TypeAlias = Callable[[Quantities | None], Amounts]
 
-Amounts: TypeAlias = dict[str, Quantity]
-Field: TypeAlias = Literal["requests", "limits"]
-
-COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
-ONE: Final = parse_quantity(1)
-
-
-def pod_requests(spec: PodSpec) -> Amounts:
-    """Containers together, or an init container with the sidecars before it if that is more; overhead on top."""
-    return added(_containers(spec, "requests"), amounts_of(spec.overhead))
+SIDECAR_RESTART_POLICY: Final = "Always"
 
 
-def pod_limits(spec: PodSpec) -> Amounts:
-    limits, overhead = _containers(spec, "limits"), amounts_of(spec.overhead)
+class ContainerResources(Protocol):
+    """A container as far as its size matters."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def resources(self) -> ResourceRequirements: ...
+    @property
+    def restart_policy(self) -> str: ...
+
+
+class PodResources(Protocol):
+    """A pod spec as far as its size matters."""
+
+    @property
+    def containers(self) -> Sequence[ContainerResources]: ...
+    @property
+    def init_containers(self) -> Sequence[ContainerResources]: ...
+    @property
+    def overhead(self) -> Quantities | None: ...
+    @property
+    def resources(self) -> ResourceRequirements | None: ...
+
+
+class SizedContainer(Model, frozen=True):
+    """The part of a container that `read_resources` decodes."""
+
+    name: str = ""
+    resources: ResourceRequirements = ResourceRequirements()
+    restart_policy: str = ""
+
+
+class SizedSpec(Model, frozen=True):
+    """The part of a pod spec that `read_resources` decodes."""
+
+    containers: list[SizedContainer] = []
+    init_containers: list[SizedContainer] = []
+    overhead: Quantities | None = None
+    resources: ResourceRequirements | None = None
+
+
+class _SizedPod(Resource, frozen=True):
+    spec: SizedSpec = SizedSpec()
+
+
+def read_resources(spec: Any) -> SizedSpec:
+    """The sizes in a pod spec that is plain JSON; a spec that cannot be read requests nothing."""
+    try:
+        return decode_object(_SizedPod, {"spec": spec}).spec
+    except Unreadable:
+        return SizedSpec()
+
+
+def pod_requests(
+    spec: PodResources, *, parse: Parser = amounts_of, assumed: Mapping[str, Quantity] | None = None
+) -> Amounts:
+    """The amounts that a pod needs of a node.
+
+    `assumed` counts for each container that does not request that resource, as Kubernetes' scoring does. `parse` is
+    `amounts.parsed` for callers that set a pod with a malformed quantity aside.
+    """
+    return added(_declared(spec, "requests", parse, assumed or {}), parse(spec.overhead))
+
+
+def pod_limits(spec: PodResources, *, parse: Parser = amounts_of) -> Amounts:
+    """The amounts that a pod may use at most. Overhead counts where there is a limit; without one there is no bound."""
+    limits, overhead = _declared(spec, "limits", parse, {}), parse(spec.overhead)
     return added(limits, {name: amount for name, amount in overhead.items() if name in limits})
 
 
-def quota_usage(spec: PodSpec) -> Amounts:
-    """One pod of this shape, under every name by which a quota may count it."""
-    usage: Amounts = {"count/pods": ONE, "pods": ONE}
-    for name, amount in pod_requests(spec).items():
-        if name in COMPUTE or name.startswith("hugepages-") or _is_extended(name):
-            usage[name] = usage[f"requests.{name}"] = amount
-    for name, amount in pod_limits(spec).items():
-        if name in COMPUTE:
-            usage[f"limits.{name}"] = amount
-    return usage
+def has_pod_level_resources(spec: PodResources) -> bool:
+    """Whether the pod as a whole states a request or limit of a resource that a pod as a whole may state."""
+    if spec.resources is None:
+        return False
+    return any(is_pod_level(name) for name in (*(spec.resources.requests or {}), *(spec.resources.limits or {})))
 
 
-def template_usage(template: JSON) -> Amounts:
-    """The same for a pod template; one that cannot be read uses nothing but a pod."""
-    try:
-        spec = msgspec.convert(template.get("spec") or {}, PodSpec, strict=False)
-    except msgspec.ValidationError:
-        spec = PodSpec()
-    return quota_usage(spec)
+def is_pod_level(name: str) -> bool:
+    """Resources of which a pod as a whole can have an amount; others belong to containers."""
+    return name in ("cpu", "memory") or name.startswith("hugepages-")
 
 
-def added(*many: Mapping[str, Quantity]) -> Amounts:
-    total: Amounts = {}
-    for amounts in many:
-        for name, amount in amounts.items():
-            total[name] = total[name] + amount if name in total else amount
+def is_sidecar(container: ContainerResources) -> bool:
+    """Whether an init container keeps running beside the containers."""
+    return container.restart_policy == SIDECAR_RESTART_POLICY
+
+
+def _declared(spec: PodResources, part: Part, parse: Parser, assumed: Mapping[str, Quantity]) -> Amounts:
+    total = _containers(spec, part, parse, assumed)
+    if spec.resources is not None:
+        total |= {name: amount for name, amount in _of(spec.resources, part, parse).items() if is_pod_level(name)}
     return total
 
 
-def times(amounts: Mapping[str, Quantity], count: int) -> Amounts:
-    return {name: amount * count for name, amount in amounts.items()}
-
-
-def to_wire(amounts: Mapping[str, Quantity]) -> dict[str, str]:
-    """As an object says it, names in order."""
-    return {name: str(amounts[name]) for name in sorted(amounts)}
-
-
-def amounts_of(quantities: Quantities | None) -> Amounts:
-    """Wire quantities parsed; what is no quantity counts as absent, for the server has refused it already."""
-    parsed: Amounts = {}
-    for name, text in (quantities or {}).items():
-        try:
-            parsed[name] = parse_quantity(text)
-        except QuantityError:
-            continue
-    return parsed
-
-
-def _containers(spec: PodSpec, field: Field) -> Amounts:
-    total = added(*(_of(container.resources, field) for container in spec.containers))
+def _containers(spec: PodResources, part: Part, parse: Parser, assumed: Mapping[str, Quantity]) -> Amounts:
+    total = added(*({**assumed, **_of(each.resources, part, parse)} for each in spec.containers))
     sidecars: Amounts = {}
-    most: Amounts = {}
+    peak: Amounts = {}
     for container in spec.init_containers:
-        own = _of(container.resources, field)
-        if _is_sidecar(container):
+        own = {**assumed, **_of(container.resources, part, parse)}
+        if is_sidecar(container):
             sidecars = added(sidecars, own)
-            most = _larger((most, sidecars))
+            peak = larger(peak, sidecars)
         else:
-            most = _larger((most, added(sidecars, own)))
-    total = _larger((added(total, sidecars), most))
-    # What the pod as a whole declares replaces the sum of its containers.
-    return {**total, **(_of(spec.resources, field) if spec.resources is not None else {})}
+            peak = larger(peak, added(sidecars, own))
+    return larger(added(total, sidecars), peak)
 
 
-def _of(resources: ResourceRequirements, field: Field) -> Amounts:
-    return amounts_of(resources.requests if field == "requests" else resources.limits)
-
-
-def _is_sidecar(container: Container) -> bool:
-    return container.restart_policy == "Always"
-
-
-def _larger(many: Iterable[Amounts]) -> Amounts:
-    answer: Amounts = {}
-    for amounts in many:
-        for name, amount in amounts.items():
-            if name not in answer or amount > answer[name]:
-                answer[name] = amount
-    return answer
-
-
-def _is_extended(name: str) -> bool:
-    """A device: a qualified name outside Kubernetes' own domain."""
-    return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
+def _of(resources: ResourceRequirements, part: Part, parse: Parser) -> Amounts:
+    return parse(resources.requests if part == "requests" else resources.limits)

@@ -10,7 +10,8 @@ import msgspec
 from volcano.api.batch import PARTITION_KEY, TASK_SPEC_KEY, Job, TaskSpec
 from volcano.api.core import PriorityClass
 from volcano.api.meta import JSON, Key
-from volcano.api.pods.requests import Amounts, added, amounts_of, template_usage, times, to_wire
+from volcano.api.pods.amounts import Amounts, added, amounts_of, times, to_wire
+from volcano.api.quotas import template_usage
 from volcano.api.scheduling import NetworkTopology, PodGroup
 from volcano.api.scheme import resource_type
 from volcano.controllers.job.view import JobView, group_name, task_name

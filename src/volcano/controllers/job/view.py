@@ -17,7 +17,7 @@ from volcano.api.batch import (
     TaskSpec,
 )
 from volcano.api.bus import Command
-from volcano.api.core import Pod, Service
+from volcano.api.core import FINISHED_POD_PHASES, Pod, Service
 from volcano.api.meta import Key
 from volcano.api.scheduling import PodGroup, Queue
 from volcano.controllers.job.records import Records
@@ -46,7 +46,7 @@ class Member:
 
     @property
     def is_finished(self) -> bool:
-        return self.phase in ("Succeeded", "Failed")
+        return self.phase in FINISHED_POD_PHASES
 
 
 def version_of(pod: Pod) -> int:

@@ -7,7 +7,8 @@ from typing import Final
 
 from volcano.api.core import Pod
 from volcano.api.meta import JSON, OwnerReference
-from volcano.api.pods.requests import quota_usage, times, to_wire
+from volcano.api.pods.amounts import times, to_wire
+from volcano.api.quotas import group_usage
 from volcano.api.scheduling import QUEUE_NAME_ANNOTATION
 from volcano.machinery.plan import owner_reference
 
@@ -33,7 +34,7 @@ def owned_group_name(uid: str) -> str:
 def group_for(pod: Pod, inherited: Mapping[str, str]) -> JSON:
     """The PodGroup a pod needs. `inherited` are the annotations of the pod's owners."""
     members = min_member(inherited)
-    spec: JSON = {"minMember": members, "minResources": to_wire(times(quota_usage(pod.spec), members))}
+    spec: JSON = {"minMember": members, "minResources": to_wire(times(group_usage(pod.spec), members))}
     if pod.spec.priority_class_name:
         spec["priorityClassName"] = pod.spec.priority_class_name
     if queue := pod.annotations.get(QUEUE_NAME_ANNOTATION):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from volcano.api.core import Node, Pod
-from volcano.api.pods.requests import amounts_of, pod_requests
+from volcano.api.pods.amounts import amounts_of
+from volcano.api.pods.requests import pod_requests
 from volcano.controllers.sharding.settings import Policy, SchedulerShare, ShardingSettings
 
 

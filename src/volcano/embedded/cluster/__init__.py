@@ -6,7 +6,6 @@ from volcano.embedded.cluster.namespaces import NamespaceController, RootCertifi
 from volcano.embedded.cluster.node_health import NodeHealthController
 from volcano.embedded.cluster.owners import OwnerGarbageController
 from volcano.embedded.cluster.pod_garbage import PodGarbageController
-from volcano.embedded.cluster.quotas import ResourceQuotaController
 from volcano.embedded.cluster.taint_eviction import TaintEvictionController
 from volcano.embedded.cluster.volumes import VolumeBinderController
 
@@ -17,7 +16,6 @@ __all__ = [
     "NodeHealthController",
     "OwnerGarbageController",
     "PodGarbageController",
-    "ResourceQuotaController",
     "RootCertificateController",
     "ServiceAccountController",
     "TaintEvictionController",

@@ -6,8 +6,9 @@ from collections.abc import Hashable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import ClassVar, Final
 
-from volcano.api.core import Node, Pod, Taint, Toleration
+from volcano.api.core import Node, Pod, Taint
 from volcano.api.meta import Key, Resource
+from volcano.api.pods.tolerations import tolerates
 from volcano.machinery.controller import Controller, Wake, Waker
 from volcano.machinery.plan import NOTHING, Evict, Later, Plan, Together, ref
 from volcano.machinery.world import Change, World
@@ -78,13 +79,3 @@ def time_left(pod: Pod, taints: Iterable[Taint], now: datetime, *, patience: tim
         if stays is not None:
             left = min(left, (taint.time_added or now) + stays - now)
     return left
-
-
-def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    if toleration.effect not in ("", taint.effect):
-        return False
-    if toleration.key not in ("", taint.key):
-        return False
-    if toleration.operator == "Exists":
-        return True
-    return bool(toleration.key) and toleration.value == taint.value

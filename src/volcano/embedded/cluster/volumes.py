@@ -17,7 +17,7 @@ from volcano.api.core import (
     StorageClass,
 )
 from volcano.api.meta import JSON, Key, Resource
-from volcano.api.pods.requests import amounts_of
+from volcano.api.pods.amounts import amounts_of
 from volcano.api.quantity import Quantity, parse_quantity
 from volcano.api.scheme import resource_type
 from volcano.api.selectors import selector_from

@@ -8,25 +8,12 @@ from typing import Final
 import numpy as np
 
 from volcano.api.core import Taint, Toleration
+from volcano.api.pods.tolerations import is_tolerated
 from volcano.scheduler.core.node_table import Mask, NodeTable, Rows
 
 REPELLING: Final = ("NoSchedule", "NoExecute")
 DISCOURAGING: Final = "PreferNoSchedule"
 UNSCHEDULABLE: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
-
-
-def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    if toleration.operator == "Exists":
-        return True
-    return toleration.operator in ("", "Equal") and bool(toleration.key) and toleration.value == taint.value
-
-
-def is_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
-    return any(tolerates(toleration, taint) for toleration in tolerations)
 
 
 def untolerated(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> Taint | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from volcano.api.meta import Quantities
-from volcano.api.quantity import parse_quantity
+from volcano.api.quantity import Quantity, parse_quantity
 
 EPSILON: Final = 0.1
 CPU: Final = "cpu"
@@ -230,12 +230,15 @@ class Resources:
 
 def resources_from(quantities: Quantities | None) -> Resources:
     """A ResourceList of the wire; names that are no dimensions are dropped, malformed amounts raise."""
+    return resources_of({name: parse_quantity(text) for name, text in (quantities or {}).items() if is_counted(name)})
+
+
+def resources_of(amounts: Mapping[str, Quantity]) -> Resources:
+    """The same from exact amounts."""
     result = Resources()
-    for name, text in (quantities or {}).items():
-        if not is_counted(name):
-            continue
-        quantity = parse_quantity(text)
-        result.amounts[name] = float(quantity.value if name in (MEMORY, PODS) else quantity.milli)
+    for name, quantity in amounts.items():
+        if is_counted(name):
+            result.amounts[name] = float(quantity.value if name in (MEMORY, PODS) else quantity.milli)
     return result
 
 

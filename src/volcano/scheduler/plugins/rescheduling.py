@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from volcano.api.pods.quality import CLASSES, quality_of_service
 from volcano.scheduler.framework.arguments import Arguments
 from volcano.scheduler.framework.config import PluginOption
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import CPU, MEMORY, Node, Task
-from volcano.scheduler.model.requests import quality_of_service
 
 LOW_NODE_UTILIZATION: Final = "lowNodeUtilization"
 MEASURED: Final = (CPU, MEMORY)
-QUALITIES: Final = ("BestEffort", "Burstable", "Guaranteed")
 LAST_RUN: Final = "last run"
 
 
@@ -94,7 +93,7 @@ def _spare(node: Node, name: str, thresholds: Thresholds) -> int:
 
 def _importance(task: Task) -> tuple[float, int, str]:
     priority = task.pod.spec.priority
-    return -float("inf") if priority is None else priority, QUALITIES.index(quality_of_service(task.pod)), task.uid
+    return -float("inf") if priority is None else priority, CLASSES.index(quality_of_service(task.pod.spec)), task.uid
 
 
 # -- arguments ---------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Final
 
 from volcano.api.kubelet import AgentContainer, AgentPod
 from volcano.api.meta import JSON
+from volcano.api.pods.quality import quality_of_service
 from volcano.api.times import timestamp
 from volcano.embedded.agent.lifecycle.pod_events import ContainerEnded
 from volcano.embedded.agent.lifecycle.pod_lifecycle import (
@@ -29,7 +30,7 @@ def status_of(pod: AgentPod, record: PodRecord, now: datetime, *, host_address: 
         "startTime": timestamp(record.start_time),
         "hostIP": host_address,
         "hostIPs": [{"ip": host_address}],
-        "qosClass": quality_of(pod),
+        "qosClass": quality_of_service(pod.spec),
         "conditions": _conditions(pod, record, now),
         "containerStatuses": [
             _container_status(spec, record, runtime=runtime, uid=pod.uid) for spec in pod.spec.containers
@@ -68,20 +69,6 @@ def has_started(spec: AgentContainer, container: ContainerRecord) -> bool:
     if not isinstance(container.state, ContainerRunning):
         return False
     return spec.startup_probe is None or container.state.passed_startup
-
-
-def quality_of(pod: AgentPod) -> str:
-    """Guaranteed when every container limits CPU and memory and asks for just that; BestEffort when none asks."""
-    asks, guaranteed = False, True
-    for container in pod.all_containers:
-        limits, requests = container.resources.limits or {}, container.resources.requests or {}
-        asks = asks or any(name in ("cpu", "memory") for name in (*limits, *requests))
-        for name in ("cpu", "memory"):
-            if name not in limits or str(requests.get(name, limits[name])) != str(limits[name]):
-                guaranteed = False
-    if not asks:
-        return "BestEffort"
-    return "Guaranteed" if guaranteed else "Burstable"
 
 
 def _conditions(pod: AgentPod, record: PodRecord, now: datetime) -> list[JSON]:

@@ -75,6 +75,6 @@ class AdmissionChain:
         _, warnings = await self._hook.admit(attributes)
         if self._webhooks.any_validating:
             warnings = [*warnings, *await self._webhooks.validate(attributes)]
-        if attributes.operation == CREATE and not attributes.subresource:
+        if attributes.operation in (CREATE, UPDATE) and not attributes.subresource:
             self.quota.check(attributes)
         return warnings

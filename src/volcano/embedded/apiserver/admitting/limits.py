@@ -9,6 +9,8 @@ import msgspec
 
 from volcano.api.errors import Forbidden
 from volcano.api.meta import JSON
+from volcano.api.pods.amounts import to_wire
+from volcano.api.pods.requests import pod_limits, pod_requests, read_resources
 from volcano.api.quantity import Quantity, QuantityError, parse_quantity
 from volcano.embedded.apiserver.admitting.hook import CREATE, Attributes
 from volcano.embedded.apiserver.store.contract import Store
@@ -41,7 +43,10 @@ def apply_limit_ranges(store: Store, attributes: Attributes) -> None:
 
 
 def check_limit_ranges(store: Store, attributes: Attributes) -> None:
-    """Refuse what is outside a namespace's bounds. A pod's resources are only checked when it is made."""
+    """Refuse what is outside a namespace's bounds. A pod's resources are only checked when it is created.
+
+    The bounds of a pod are for what its author states: the overhead of a runtime class does not count.
+    """
     if not store.count(LIMIT_RANGES) or attributes.object is None:
         return
     is_claim = attributes.resource.plural == "persistentvolumeclaims"
@@ -58,7 +63,8 @@ def check_limit_ranges(store: Store, attributes: Attributes) -> None:
                 resources = container.get("resources") or {}
                 faults += _faults(limit, "Container", resources.get("requests") or {}, resources.get("limits") or {})
         elif not is_claim and kind == "Pod":
-            faults += _faults(limit, "Pod", _sum(attributes.object, "requests"), _sum(attributes.object, "limits"))
+            spec = msgspec.structs.replace(read_resources(attributes.object.get("spec")), overhead=None)
+            faults += _faults(limit, "Pod", to_wire(pod_requests(spec)), to_wire(pod_limits(spec)))
     if faults:
         listed = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
         raise Forbidden(f'{attributes.resource.qualified} "{attributes.name}" is forbidden: {listed}')
@@ -77,16 +83,6 @@ def _containers(pod: JSON) -> Iterable[JSON]:
         for container in spec.get(field) or []:
             if isinstance(container, dict):
                 yield container
-
-
-def _sum(pod: JSON, part: str) -> dict[str, Any]:
-    total: dict[str, Quantity] = {}
-    for container in (pod.get("spec") or {}).get("containers") or []:
-        for name, amount in ((container.get("resources") or {}).get(part) or {}).items():
-            parsed = _parsed(amount)
-            if parsed is not None:
-                total[name] = total[name] + parsed if name in total else parsed
-    return {name: str(amount) for name, amount in total.items()}
 
 
 def _faults(limit: JSON, kind: str, requests: JSON, limits: JSON) -> Iterator[str]:

@@ -6,8 +6,10 @@ from typing import Final
 
 import msgspec
 
+from volcano.api.core import Toleration
 from volcano.api.errors import Forbidden
 from volcano.api.meta import JSON
+from volcano.api.pods.tolerations import names
 from volcano.embedded.apiserver.admitting.hook import Attributes
 from volcano.embedded.apiserver.store.contract import ObjectKey, Store
 
@@ -84,7 +86,7 @@ def default_tolerations(store: Store, attributes: Attributes) -> None:
     tolerations = spec.get("tolerations") or []
     if not isinstance(tolerations, list):
         return
-    missing = [key for key in _OUTAGES if not any(_tolerates(t, key) for t in tolerations)]
+    missing = [key for key in _OUTAGES if not any(_names(t, key) for t in tolerations)]
     added = [
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": TOLERATION_SECONDS}
         for key in missing
@@ -93,10 +95,12 @@ def default_tolerations(store: Store, attributes: Attributes) -> None:
         spec["tolerations"] = [*tolerations, *added]
 
 
-def _tolerates(toleration: JSON, key: str) -> bool:
-    if not isinstance(toleration, dict):
+def _names(toleration: JSON, key: str) -> bool:
+    """Kubernetes looks at key and effect alone here: a pod that says anything of an outage gets no default for it."""
+    try:
+        return names(msgspec.convert(toleration, Toleration, strict=False), key, "NoExecute")
+    except msgspec.ValidationError:
         return False
-    return toleration.get("key") in (key, None, "") and toleration.get("effect") in ("NoExecute", None, "")
 
 
 def _spec(attributes: Attributes) -> JSON | None:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from volcano.api.meta import JSON
+from volcano.api.pods.quality import quality_of_service
+from volcano.api.pods.requests import read_resources
 from volcano.api.scheme import ResourceType
 
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
@@ -20,7 +22,7 @@ KEEPS_STATUS_ON_CREATE: Final = frozenset({"nodes"})
 
 
 def _pod(obj: JSON) -> None:
-    obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj.get("spec") or {})}
+    obj["status"] = {"phase": "Pending", "qosClass": quality_of_service(read_resources(obj.get("spec")))}
 
 
 def _namespace(obj: JSON) -> None:
@@ -118,28 +120,3 @@ PREPARE_CREATE: Final[Mapping[str, Prepare]] = {
     "persistentvolumes": _volume,
     **dict.fromkeys(WITHOUT_STATUS, _empty_status),
 }  # fmt: skip
-
-
-def qos_class(spec: JSON) -> str:
-    """Guaranteed, Burstable or BestEffort, by the containers' requests and limits of cpu and memory."""
-    containers = [c for field in ("containers", "initContainers") for c in spec.get(field) or [] if isinstance(c, dict)]
-    any_set, guaranteed = False, bool(containers)
-    for container in containers:
-        resources = container.get("resources")
-        resources = resources if isinstance(resources, dict) else {}
-        limits, requests = (_amounts(resources.get(field)) for field in ("limits", "requests"))
-        any_set = any_set or bool(limits or requests)
-        for name in ("cpu", "memory"):
-            if name not in limits or str(requests.get(name, limits[name])) != str(limits[name]):
-                guaranteed = False
-    if not any_set:
-        return "BestEffort"
-    return "Guaranteed" if guaranteed else "Burstable"
-
-
-def _amounts(found: Any) -> JSON:
-    return (
-        {k: v for k, v in found.items() if k in ("cpu", "memory") and v not in (0, "0")}
-        if isinstance(found, dict)
-        else {}
-    )

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from volcano.api.core import FINISHED_POD_PHASES
 from volcano.api.errors import BadRequest, InternalError, MethodNotAllowed, TooManyRequests
 from volcano.api.meta import JSON
 from volcano.api.selectors import selector_from
@@ -44,7 +45,7 @@ async def evict(call: Call) -> Response:
 def _is_free(pod: JSON) -> bool:
     """Pods that have ended, never started or are already going are not protected."""
     phase = (pod.get("status") or {}).get("phase")
-    return phase in ("Succeeded", "Failed", "Pending") or bool(pod["metadata"].get("deletionTimestamp"))
+    return phase in (*FINISHED_POD_PHASES, "Pending") or bool(pod["metadata"].get("deletionTimestamp"))
 
 
 async def _claim_disruption(call: Call, pod: JSON, *, is_dry: bool) -> None:

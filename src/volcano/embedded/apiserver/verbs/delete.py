@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from volcano.api.core import FINISHED_POD_PHASES
 from volcano.api.errors import BadRequest, Conflict, FieldError, Invalid
 from volcano.api.meta import JSON
 from volcano.api.times import timestamp
@@ -135,7 +136,7 @@ def grace_seconds(call: Call, obj: JSON, options: DeleteOptions) -> int:
     if call.served.type.qualified != "pods":
         return 0
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
-    if not spec.get("nodeName") or status.get("phase") in ("Succeeded", "Failed"):
+    if not spec.get("nodeName") or status.get("phase") in FINISHED_POD_PHASES:
         return 0
     grace = options.grace_seconds
     if grace is None:

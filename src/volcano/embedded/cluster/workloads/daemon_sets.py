@@ -10,8 +10,8 @@ import msgspec
 
 from volcano.api.core import DaemonSet, Node, NodeSelectorTerm, Pod, PodSpec, Toleration
 from volcano.api.meta import JSON, Key, Resource
+from volcano.api.pods.tolerations import is_tolerated
 from volcano.api.selectors import Selector, requirements_from
-from volcano.embedded.cluster.taint_eviction import tolerates
 from volcano.embedded.cluster.workloads.pods import is_available, made_pod, ready_since, suffix, template_hash
 from volcano.machinery.controller import Controller, Wake, Waker, owner_key, self_key
 from volcano.machinery.plan import NOTHING, Delete, Later, Patch, Plan, Step, Together, merge_difference, ref
@@ -75,7 +75,7 @@ def belongs_on(owner: DaemonSet, node: Node, *, repelled_by: tuple[str, ...] = (
     daemons = [Toleration(key=PREFIX + key, operator="Exists", effect=effect) for key, effect in TOLERATED]
     tolerations = [*spec.tolerations, *daemons]
     repelling = [taint for taint in node.spec.taints if taint.effect in repelled_by]
-    return all(any(tolerates(each, taint) for each in tolerations) for taint in repelling)
+    return all(is_tolerated(taint, tolerations) for taint in repelling)
 
 
 def _term_matches(term: NodeSelectorTerm, node: Node) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from volcano.api.pods.quality import GUARANTEED, quality_of_service
 from volcano.api.quantity import QuantityError, parse_quantity
 from volcano.api.topology import NumatopologySpec
 from volcano.scheduler.core.node_table import Column, Mask
@@ -19,7 +20,6 @@ from volcano.scheduler.framework.config import PluginOption
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import CPU, Node, Shape, Status, Task
-from volcano.scheduler.model.requests import quality_of_service
 from volcano.scheduler.plugins.numa_aware.cpus import Machine, machine_from, parse_cpus
 from volcano.scheduler.plugins.numa_aware.hints import NONE, Hint, hints_for, merged
 
@@ -105,7 +105,7 @@ class NumaAware(Plugin):
         """None for pods that share their cpus with others anyway."""
         if task.shape not in self._wishes:
             wish = None
-            if quality_of_service(task.pod) == "Guaranteed":
+            if quality_of_service(task.pod.spec) == GUARANTEED:
                 wish = tuple(
                     (c.name, _whole(c.resources.requests or c.resources.limits)) for c in task.pod.spec.containers
                 )

@@ -11,13 +11,14 @@ from typing import Final
 
 import numpy as np
 
+from volcano.api.pods.tolerations import is_tolerated
 from volcano.scheduler.core.node_affinity import demanded, demands_labels, names_conflict
 from volcano.scheduler.core.node_table import Mask
 from volcano.scheduler.core.node_view import NodeView
 from volcano.scheduler.core.pod_affinity import Neighbourhood
 from volcano.scheduler.core.pod_terms import PodTerms, Term
 from volcano.scheduler.core.spread import Constraint, constraints_of, crowded
-from volcano.scheduler.core.taints import UNSCHEDULABLE, is_tolerated, repelled
+from volcano.scheduler.core.taints import UNSCHEDULABLE, repelled
 from volcano.scheduler.framework.answers import ABORTS, Cause, Code, Refusal
 from volcano.scheduler.framework.config import PluginOption
 from volcano.scheduler.framework.plugin import Plugin

@@ -1,4 +1,4 @@
-"""The status of disruption budgets and of resource quotas."""
+"""The status of disruption budgets."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from volcano.api.core import Pod, PodDisruptionBudget, ResourceQuota
+from volcano.api.core import Pod, PodDisruptionBudget
 from volcano.embedded.cluster.disruption import DisruptionController
-from volcano.embedded.cluster.quotas import ResourceQuotaController
 from volcano.testing.pure_world import START, PureWorld
 
 
@@ -110,101 +109,3 @@ def test_pods_without_a_scale_count_one_each():
     world = PureWorld(a_budget(maxUnavailable=1), *pods, controllers=[DisruptionController()]).settle()
 
     assert budget(world).disruptions_allowed == 1
-
-
-# -- quotas ---------------------------------------------------------------------------------------------------
-def a_quota(hard: dict, **spec) -> dict:
-    return {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": "q"},
-        "spec": {"hard": hard, **spec},
-    }
-
-
-def a_quota_world(*objects: dict) -> PureWorld:
-    return PureWorld(*objects, controllers=[ResourceQuotaController()]).advance(timedelta(seconds=2))
-
-
-def used(world: PureWorld) -> dict:
-    return world.raw(ResourceQuota, "q")["status"]["used"]
-
-
-def test_what_pods_ask_for_is_used():
-    hard = {"cpu": "4", "requests.cpu": "4", "limits.cpu": "4", "pods": "10", "count/pods": "10"}
-    finished = a_pod("done", requests={"cpu": "1"})
-    finished["status"]["phase"] = "Succeeded"
-
-    world = a_quota_world(
-        a_quota(hard), a_pod("a", requests={"cpu": "500m"}), a_pod("b", requests={"cpu": "1"}), finished
-    )
-
-    assert used(world) == {"cpu": "1500m", "requests.cpu": "1500m", "limits.cpu": "0", "pods": "2", "count/pods": "3"}
-    assert world.raw(ResourceQuota, "q")["status"]["hard"] == hard
-
-
-def test_objects_and_storage_are_counted():
-    claim = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "c"},
-        "spec": {"storageClassName": "fast", "resources": {"requests": {"storage": "3Gi"}}},
-    }
-    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}}
-    hard = {
-        "configmaps": "5",
-        "count/configmaps": "5",
-        "persistentvolumeclaims": "2",
-        "requests.storage": "10Gi",
-        "fast.storageclass.storage.k8s.io/requests.storage": "5Gi",
-        "count/jobs.batch.volcano.sh": "3",
-    }
-
-    world = a_quota_world(a_quota(hard), claim, config)
-
-    assert used(world) == {
-        "configmaps": "1",
-        "count/configmaps": "1",
-        "persistentvolumeclaims": "1",
-        "requests.storage": "3Gi",
-        "fast.storageclass.storage.k8s.io/requests.storage": "3Gi",
-        "count/jobs.batch.volcano.sh": "0",
-    }
-
-
-@pytest.mark.parametrize(
-    ("spec", "pods"),
-    [
-        ({"scopes": ["BestEffort"]}, "1"),
-        ({"scopes": ["NotBestEffort"]}, "2"),
-        ({"scopes": ["Terminating"]}, "1"),
-        ({"scopes": ["NotTerminating"]}, "2"),
-        (
-            {
-                "scopeSelector": {
-                    "matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}]
-                }
-            },
-            "1",
-        ),
-        ({"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "DoesNotExist"}]}}, "2"),
-    ],
-)
-def test_a_quota_may_be_for_some_pods_only(spec: dict, pods: str):
-    world = a_quota_world(
-        a_quota({"pods": "10"}, **spec),
-        a_pod("idle"),
-        a_pod("busy", requests={"cpu": "1"}, priorityClassName="high"),
-        a_pod("short", requests={"cpu": "1"}, activeDeadlineSeconds=60),
-    )
-
-    assert used(world) == {"pods": pods}
-
-
-def test_a_pod_that_finishes_is_not_used_any_more():
-    world = a_quota_world(a_quota({"pods": "10"}), a_pod("a"))
-
-    world.change(Pod, "a", {"status": {"phase": "Failed"}})
-    world.advance(timedelta(seconds=2))
-
-    assert used(world) == {"pods": "0"}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from volcano.api.pods.validation import validate_pod_annotations, validate_pod_spec, validate_pod_template
 
-CASES = json.loads((Path(__file__).parent / "data/pod_templates.json").read_text())
+CASES = json.loads((Path(__file__).parents[1] / "data/pod_templates.json").read_text())
 OBJECT = re.compile(r"^(\w+ value): [{\[].*?[}\]]: (?=[a-zA-Z`])")
 
 
