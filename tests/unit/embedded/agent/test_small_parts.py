@@ -10,7 +10,6 @@ import pytest
 from tests.unit.embedded.agent.kit import NOW, a_pod
 from volcano.api.core import ResourceRequirements
 from volcano.api.kubelet import Probe
-from volcano.embedded.agent.lifecycle.pod_status import quality_of
 from volcano.embedded.agent.network.network import Addresses, BridgedNetwork, NetworkUnavailable
 from volcano.embedded.agent.node.node_body import node_body
 from volcano.embedded.agent.node.settings import NodeSettings, NodeShape, simulated_nodes
@@ -122,19 +121,6 @@ def test_only_what_changed_is_written():
     assert changes_between(sent, now) == {"phase": "Running", "conditions": [{"type": "B", "status": "True"}]}
     assert changes_between(now, now) == {}
     assert changes_between(None, now) == now
-
-
-@pytest.mark.parametrize(
-    ("resources", "quality"),
-    [
-        ({}, "BestEffort"),
-        ({"requests": {"cpu": "1"}}, "Burstable"),
-        ({"limits": {"cpu": "1", "memory": "1Gi"}}, "Guaranteed"),
-        ({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m"}}, "Burstable"),
-    ],
-)
-def test_the_quality_of_service_follows_from_requests_and_limits(resources: dict[str, object], quality: str):
-    assert quality_of(a_pod(containers=[{"name": "main", "image": "x", "resources": resources}])) == quality
 
 
 def test_a_node_says_what_it_has_over_what_a_file_said():

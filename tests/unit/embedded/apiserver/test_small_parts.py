@@ -7,7 +7,6 @@ import re
 import pytest
 
 from volcano.api.errors import NotAcceptable
-from volcano.embedded.apiserver.kinds.strategies import qos_class
 from volcano.embedded.apiserver.pages.status import Health
 from volcano.embedded.apiserver.registry.resources import version_rank
 from volcano.embedded.apiserver.wire.representation import view_from, warning_header
@@ -78,17 +77,3 @@ def test_forms_nobody_can_serve():
 
 def test_warnings_cannot_break_out_of_their_header():
     assert warning_header('say "hi"\r\nset-cookie: x') == '299 - "say \\"hi\\"  set-cookie: x"'
-
-
-@pytest.mark.parametrize(
-    ("resources", "expected"),
-    [
-        ({}, "BestEffort"),
-        ({"requests": {"cpu": "1"}}, "Burstable"),
-        ({"limits": {"cpu": "1", "memory": "1Gi"}}, "Guaranteed"),
-        ({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m", "memory": "1Gi"}}, "Burstable"),
-        ({"requests": {"nvidia.com/gpu": "1"}}, "BestEffort"),
-    ],
-)
-def test_quality_of_service(resources: dict, expected: str):
-    assert qos_class({"containers": [{"name": "a", "resources": resources}]}) == expected
