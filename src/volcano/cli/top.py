@@ -7,19 +7,18 @@ import sys
 from collections import Counter
 from typing import Any
 
-import msgspec
-
-from volcano.api.core import PodSpec
+from volcano.api.core import FINISHED_POD_PHASES
 from volcano.api.meta import JSON
-from volcano.api.pods.requests import ONE, Amounts, added, amounts_of, pod_requests
-from volcano.api.quantity import Quantity
+from volcano.api.pods.amounts import Amounts, added, amounts_of
+from volcano.api.pods.requests import pod_requests, read_resources
+from volcano.api.quantity import NANO, Quantity
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import Connection, connect
 from volcano.cli.resources import JOBS, NODES, POD_GROUPS, PODS, QUEUES
 
 REFRESH_SECONDS = 2.0
 MAX_NODES, MAX_JOBS = 12, 15
-ZERO = Quantity(0)
+ZERO, ONE = Quantity(0), Quantity(NANO)
 
 
 class Picture:
@@ -118,13 +117,13 @@ def _nodes(picture: Picture) -> list[list[str]]:
 
 
 def requested_by_node(pods: list[JSON]) -> dict[str, Amounts]:
-    """What the unfinished pods of each node request, and their number."""
+    """What unfinished pods request on each node."""
     requested: dict[str, Amounts] = {}
     for pod in pods:
-        node = (pod.get("spec") or {}).get("nodeName")
-        if node and (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed"):
-            spec = msgspec.convert(pod["spec"], PodSpec, strict=False)
-            requested[node] = added(requested.get(node, {}), pod_requests(spec), {"pods": ONE})
+        spec = pod.get("spec") or {}
+        node = spec.get("nodeName")
+        if node and (pod.get("status") or {}).get("phase") not in FINISHED_POD_PHASES:
+            requested[node] = added(requested.get(node, {}), pod_requests(read_resources(spec)), {"pods": ONE})
     return requested
 
 
