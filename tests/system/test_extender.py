@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from volcano.scheduler.service.configuration import load_registry
 from volcano.scheduler.service.extender_calls import ExtenderCalls
+from volcano.scheduler.service.registry import load_registry
 from volcano.testing.clusters import cluster, gang
 
 SECOND = timedelta(seconds=5)

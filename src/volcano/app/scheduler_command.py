@@ -28,7 +28,8 @@ from volcano.app.job_expansion import expand_job
 from volcano.machinery.clock import SystemClock
 from volcano.scheduler.framework.config import InvalidConfig, parse_config
 from volcano.scheduler.framework.lint import lint
-from volcano.scheduler.service.configuration import ConfigMapKey, PluginError, load_registry, read_file
+from volcano.scheduler.service.configuration import ConfigMapKey, read_file
+from volcano.scheduler.service.registry import PluginError, load_registry
 from volcano.scheduler.service.service import SchedulerService, SchedulerSettings
 
 __all__ = ["SchedulerService", "SchedulerSettings", "scheduler_command"]
@@ -89,7 +90,10 @@ def scheduler_command(**flags: Any) -> None:
 
 def check_configuration(path: str, plugins_dir: str = "") -> None:
     """The linter as a command: prints each doubt, fails when the file is no configuration or has any."""
-    registry = load_registry(plugins_dir)
+    try:
+        registry = load_registry(plugins_dir)
+    except PluginError as error:
+        raise click.ClickException(str(error)) from error
     text = read_file(path)
     if text is None:
         raise click.ClickException(f"{path} cannot be read")

@@ -33,7 +33,7 @@ from volcano.embedded.apiserver.store.sqlite_store import SqliteStore, UnusableF
 from volcano.machinery.certificates import Authority, service_account_key, write_private
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock, SystemClock
-from volcano.scheduler.service.configuration import PluginError, load_registry
+from volcano.scheduler.service.registry import PluginError, load_registry
 
 STORE: Final = "volcano.db"
 SHUTDOWN_GRACE: Final = timedelta(seconds=30)

@@ -1,4 +1,4 @@
-"""Every extension point: who is asked, how answers combine, what holds when nobody answers."""
+"""Every extension point: who is asked, how answers combine, what holds without an answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,19 @@ import pytest
 
 from volcano.scheduler.framework.answers import BatchScore, Cause, Code, Refusal, Vote
 from volcano.scheduler.framework.plugin import Plugin
-from volcano.scheduler.framework.points import POINTS, agreed_victims, first_tier_agrees, union_of_tier, vote
+from volcano.scheduler.framework.rules import (
+    Rule,
+    agreed_victims,
+    every,
+    first_answer,
+    first_difference,
+    first_objection,
+    first_tier_agrees,
+    notify_all,
+    some,
+    union_of_tier,
+    vote,
+)
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Task
 from volcano.testing.clusters import Cluster, cluster, gang, running, share
@@ -37,11 +49,6 @@ def two_jobs() -> Cluster:
 
 def task_of(session: Session, name: str) -> Task:
     return next(task for task in session.snapshot.tasks.values() if task.name == name)
-
-
-def test_a_method_that_is_no_point_is_refused_when_the_plugin_is_defined() -> None:
-    with pytest.raises(TypeError, match="no extension point"):
-        plugin("odd", job_odrer=lambda a, b: 0)
 
 
 # -- orders -------------------------------------------------------------------------------------------------------
@@ -103,14 +110,6 @@ def test_task_order_of_a_plugin_comes_first() -> None:
     session = asking(given, plugin("p", task_order=lambda a, b: b.index - a.index))
 
     assert session.ask.task_before(task_of(session, "a-w-10"), task_of(session, "a-w-2"))
-
-
-def test_cluster_order_is_off_unless_switched_on() -> None:
-    clusters = plugin("p", cluster_order=lambda a, b: -1)
-
-    assert asking(two_jobs(), clusters).ask.methods("cluster_order") == []
-    on = asking(two_jobs(), clusters, switches={"p": {"enabledClusterOrder": True}})
-    assert on.ask.ask("cluster_order", "a", "b") == -1
 
 
 # -- jobs ----------------------------------------------------------------------------------------------------------
@@ -272,28 +271,6 @@ def test_best_node_chooses_whatever_the_scores_say() -> None:
     assert set(outcome.binds.values()) == {"n1"}
 
 
-def answered(point: str) -> Any:
-    """What comes of asking a point that one plugin answers with what it was asked about."""
-    return asking(two_jobs(), plugin("p", **{point: lambda about: about})).ask.ask(point, "x")
-
-
-def test_node_map_gathers_everybodys_map() -> None:
-    assert answered("node_map") == ["x"]
-
-
-def test_node_reduce_gathers_everybodys_reduction() -> None:
-    assert answered("node_reduce") == ["x"]
-
-
-def test_reserved_nodes_asks_everybody() -> None:
-    assert answered("reserved_nodes") == ["x"]
-
-
-def test_target_job_is_the_first_plugins_choice() -> None:
-    assert answered("target_job") == "x"
-    assert asking(two_jobs()).ask.ask("target_job", "x") is None
-
-
 # -- hypernodes --------------------------------------------------------------------------------------------------------
 RACKS = {"hyperNodeRealNodes": {"r1": ["n1"], "r2": ["n2"]}, "hyperNodesByTier": {"1": ["r1", "r2"]}}
 
@@ -384,7 +361,7 @@ def test_reclaimable_abstention_leaves_it_to_the_others() -> None:
 def test_evictable_has_no_switch() -> None:
     session = asking(crowded(), plugin("p", evictable=lambda kind, job, candidates: candidates))
 
-    assert session.ask.ask("evictable", "GangPreempt", None, ["x"]) == ["x"]
+    assert session.ask.evictable("GangPreempt", session.jobs["default/high"], ["x"]) == ["x"]
 
 
 def test_victim_tasks_are_evicted_by_shuffle() -> None:
@@ -413,20 +390,6 @@ def test_simulate_allocatable_can_stop_an_eviction() -> None:
     assert dry_run(simulate_allocatable=lambda queue, task: False) == []
 
 
-@pytest.mark.parametrize("point", ["simulate_add_task", "simulate_remove_task"])
-def test_simulate_add_task_and_simulate_remove_task_are_on_with_either_switch(point: str) -> None:
-    answering = plugin("p", **{point: lambda *about: None})
-    half = {"p": {"enablePreemptable": False}}
-    off = {"p": {"enablePreemptable": False, "enabledAllocatable": False}}
-
-    assert asking(crowded(), answering, switches=half).ask.methods(point)
-    assert not asking(crowded(), answering, switches=off).ask.methods(point)
-
-
-def test_simulate_remove_task_is_a_point_of_its_own() -> None:
-    assert POINTS["simulate_remove_task"].switches == ("enablePreemptable", "enabledAllocatable")
-
-
 def test_on_allocate_objection_undoes_the_placement() -> None:
     stubborn = plugin("p", on_allocate=lambda task: "no" if task.name == "a-0" else None)
 
@@ -450,13 +413,18 @@ def test_on_deallocate_is_told_of_everything_undone() -> None:
     assert sorted(told) == sorted([("+", "a-0"), ("+", "a-1"), ("-", "a-0"), ("-", "a-1")])
 
 
-# -- the combinations themselves ----------------------------------------------------------------------------------------
+# -- the rules themselves ------------------------------------------------------------------------------------------------
+def combined(rule: Rule, tiers: list[list[Any]]) -> Any:
+    """What a rule makes of these answers."""
+    return rule([[lambda answer=answer: answer for answer in tier] for tier in tiers])()
+
+
 @pytest.mark.parametrize(
     ("tiers", "expected"),
     [([], True), ([[0], [0]], True), ([[1, -1]], False), ([[1], [-1]], True), ([[0], [-1]], False), ([[0], [1]], True)],
 )
 def test_a_vote_is_settled_tier_by_tier(tiers: list[list[int]], expected: bool) -> None:
-    assert vote(tiers) is expected
+    assert combined(vote, tiers) is expected
 
 
 class Victim:
@@ -479,13 +447,67 @@ A, B, C = Victim("a"), Victim("b"), Victim("c")
     ],
 )
 def test_agreed_victims_keep_volcanos_quirks(tiers: list[Any], expected: list[Victim]) -> None:
-    assert agreed_victims(tiers) == expected
+    assert combined(agreed_victims, tiers) == expected
 
 
 def test_a_union_names_each_victim_once() -> None:
-    assert union_of_tier([[[], []], [[A], [A, B]]]) == [A, B]
+    assert combined(union_of_tier, [[[], []], [[A], [A, B]]]) == [A, B]
 
 
-def test_hunger_is_unknown_to_nobody() -> None:
-    assert not first_tier_agrees([[], []])
-    assert first_tier_agrees([[], [True, True], [False]])
+def test_without_plugins_no_job_is_starving() -> None:
+    assert not combined(first_tier_agrees, [[], []])
+    assert combined(first_tier_agrees, [[], [True, True], [False]])
+
+
+@pytest.mark.parametrize(
+    ("rule", "tiers", "expected"),
+    [
+        (first_difference, [], 0),
+        (first_difference, [[0], [0, -2], [1]], -2),
+        (first_answer, [], None),
+        (first_answer, [[None], ["a", "b"]], "a"),
+        (every, [], True),
+        (every, [[True], [False]], False),
+        (every, [[True, True]], True),
+        (some, [], False),
+        (some, [[False], [True]], True),
+        (first_objection, [], None),
+        (first_objection, [[None, "no"], ["never"]], "no"),
+        (notify_all, [[1], [2]], None),
+    ],
+)
+def test_rules_of_several_answers(rule: Rule, tiers: list[list[Any]], expected: object) -> None:
+    assert combined(rule, tiers) == expected
+
+
+@pytest.mark.parametrize("rule", [first_difference, first_answer, every, some])
+def test_a_decided_question_is_not_asked_further(rule: Rule) -> None:
+    deciding = {first_difference: 1, first_answer: "a", every: False, some: True}[rule]
+    asked: list[str] = []
+
+    def answering(name: str) -> Any:
+        def answer() -> Any:
+            asked.append(name)
+            return deciding
+
+        return answer
+
+    rule([[answering("first")], [answering("second")]])()
+
+    assert asked == ["first"]
+
+
+@pytest.mark.parametrize("rule", [first_objection, notify_all])
+def test_all_are_notified_whatever_the_first_one_answers(rule: Rule) -> None:
+    notified: list[str] = []
+
+    def told(name: str) -> Any:
+        def tell() -> str:
+            notified.append(name)
+            return "no"
+
+        return tell
+
+    rule([[told("first"), told("second")], [told("third")]])()
+
+    assert notified == ["first", "second", "third"]

@@ -65,3 +65,12 @@ class BatchScore:
     own: Column
     among: Callable[[Mask], Column] | None = None
     live: Callable[[Task, Mask], Column] | None = None
+
+
+@dataclass(slots=True, frozen=True, eq=False)
+class BatchScores:
+    """The batch scores of all plugins: the sum of their `own` parts, and each one's other parts."""
+
+    own: Column
+    among: list[Callable[[Mask], Column]]
+    live: list[Callable[[Task, Mask], Column]]

@@ -9,11 +9,13 @@ from typing import Any, Final
 import yaml
 
 from volcano.scheduler.framework.arguments import Arguments
-from volcano.scheduler.framework.points import POINTS
+from volcano.scheduler.framework.points import POINTS, UNASKED_SWITCHES
 
 HIERARCHY: Final = "enableHierarchy"
 OFF_BY_DEFAULT: Final = frozenset({HIERARCHY, "enabledClusterOrder"})
-SWITCHES: Final = frozenset({switch for point in POINTS.values() for switch in point.switches}) | OFF_BY_DEFAULT
+SWITCHES: Final = frozenset(
+    {HIERARCHY, *UNASKED_SWITCHES, *(switch for point in POINTS.values() for switch in point.switches)}
+)
 LONGEST: Final = 1024 * 1024
 
 DEFAULT_CONFIG: Final = """

@@ -8,6 +8,7 @@ from typing import Final
 from volcano.scheduler.framework.config import PluginOption, SchedulerConfig
 from volcano.scheduler.framework.opening import RIVALS
 from volcano.scheduler.framework.plugin import Plugin
+from volcano.scheduler.framework.points import UNASKED, UNASKED_SWITCHES
 
 ACTION_ARGUMENTS: Final[Mapping[str, frozenset[str]]] = {
     "enqueue": frozenset(),
@@ -46,9 +47,14 @@ def _of_plugin(option: PluginOption, tier: int, known: Mapping[str, type[Plugin]
     plugin = known.get(option.name)
     if plugin is None:
         return [f"tier {tier}: no plugin is called {option.name}; it is left out"]
+    found = [
+        f"tier {tier}: {switch} of plugin {option.name} has no effect: Volcano's {UNASKED_SWITCHES[switch]}"
+        f" does not exist here ({UNASKED[UNASKED_SWITCHES[switch]]})"
+        for switch in sorted(UNASKED_SWITCHES.keys() & option.switches.keys())
+    ]
     if plugin.argument_names is None:
-        return []
-    return [
+        return found
+    return found + [
         f"tier {tier}: plugin {option.name} knows no argument {name}"
         for name in option.arguments
         if name not in plugin.argument_names and not name.startswith(tuple(plugin.argument_prefixes) or ("\0",))

@@ -16,7 +16,8 @@ import numpy as np
 from volcano.scheduler.core.fit import fits_in, short_of
 from volcano.scheduler.core.node_table import Column, Mask, NodeTable, Rows
 from volcano.scheduler.core.node_view import NodeView
-from volcano.scheduler.framework.answers import ABORTS, BatchScore, Cause, Code
+from volcano.scheduler.framework.answers import ABORTS, BatchScores, Cause, Code
+from volcano.scheduler.framework.points import POINTS
 from volcano.scheduler.framework.questions import Questions
 from volcano.scheduler.model import Task
 
@@ -79,8 +80,12 @@ class Room:
 class NodeAnswers:
     def __init__(self, table: NodeTable, ask: Questions, shard: Mask | None = None) -> None:
         self.table = table
-        self._ask = ask
-        self._shard = shard  # with hard sharding, the nodes that may be used at all
+        filters = ask.tiers("node_filter")
+        if shard is not None:  # with hard sharding, the nodes that may be used at all
+            filters = [[_outside_shard(shard)], *filters]
+        self.causes: Callable[[Task, NodeView], Iterable[tuple[Cause, Mask]]] = POINTS["node_filter"].combine(filters)
+        self._node_score: Callable[[Task, NodeView], Column] = ask.asker("node_score")
+        self._batch_scores: Callable[[Task, NodeView], BatchScores] = ask.asker("batch_node_score")
         self._filtered: dict[Key, Filtered] = {}
         self._scored: dict[Key, Scored] = {}
         self._rooms: dict[int, Room] = {}
@@ -152,20 +157,6 @@ class NodeAnswers:
             if cause.code in ABORTS:
                 kept.aborted[refused] = True
 
-    def causes(self, task: Task, view: NodeView) -> Iterable[tuple[Cause, Mask]]:
-        """Every cause with the rows no earlier plugin had refused; a plugin's own causes all count."""
-        still = view.all()
-        if self._shard is not None:
-            outside = ~view.take(self._shard)
-            yield Cause(outside, Code.ERROR, "node isn't in scheduler node shard"), still
-            still = still & ~outside
-        for method in self._ask.methods("node_filter"):
-            refused = view.none()
-            for cause in method(task, view):
-                yield cause, still
-                refused = refused | cause.refused
-            still = still & ~refused
-
     # -- room ----------------------------------------------------------------------------------------------------------
     def room(self, task: Task) -> Room:
         """Where the task's request fits, current as of now."""
@@ -208,39 +199,30 @@ class NodeAnswers:
         if len(rows):
             view = NodeView(self.table, rows, task=task)
             kept.node[rows] = self._node_score(task, view)
-            kept.own[rows] = _own(self._batch_scores(task, view), view)
+            kept.own[rows] = self._batch_scores(task, view).own
         return kept
 
     def _score_all(self, task: Task, mark: int) -> Scored:
         local = self.is_local(task, ("node_score", "batch_node_score"))
         return self.scores_of(task, NodeView(self.table, task=task), mark=mark, local=local)
 
-    def _node_score(self, task: Task, view: NodeView) -> Column:
-        total = view.zeros()
-        for method in self._ask.methods("node_score"):
-            total += method(task, view)
-        return total
-
-    def _batch_scores(self, task: Task, view: NodeView) -> list[BatchScore]:
-        return [method(task, view) for method in self._ask.methods("batch_node_score")]
-
     def scores_of(self, task: Task, view: NodeView, *, mark: int = 0, local: bool = True) -> Scored:
         """The scores of the rows of a view."""
         batch = self._batch_scores(task, view)
-        among = [score.among for score in batch if score.among is not None]
-        live = [score.live for score in batch if score.live is not None]
-        return Scored(mark, local, self._node_score(task, view), _own(batch, view), among, live)
+        return Scored(mark, local, self._node_score(task, view), batch.own, batch.among, batch.live)
 
     def is_local(self, task: Task, points: Sequence[str] = NODE_POINTS) -> bool:
         """Whether a placement changes the answers for this task only on the row placed on."""
         return all(row_local(task) for point in points for row_local in self._locals[point])
 
 
-def _own(scores: Iterable[BatchScore], view: NodeView) -> Column:
-    total = view.zeros()
-    for score in scores:
-        total += score.own
-    return total
+def _outside_shard(shard: Mask) -> Callable[[Task, NodeView], Iterable[Cause]]:
+    """A filter that refuses the nodes of other shards, before any plugin's."""
+
+    def node_filter(task: Task, nodes: NodeView) -> Iterable[Cause]:
+        yield Cause(~nodes.take(shard), Code.ERROR, "node isn't in scheduler node shard")
+
+    return node_filter
 
 
 def _note(answer: Filtered, cause: Cause, refused: Mask) -> None:

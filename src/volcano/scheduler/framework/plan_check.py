@@ -67,7 +67,7 @@ def _short(session: Session, task: Task, room: Column) -> str:
 
 def _check_queues(session: Session, dropped: dict[str, str]) -> None:
     """With a plugin that bounds queues, no queue goes beyond its stated capability through this plan."""
-    if not session.ask.methods("allocatable"):
+    if not session.ask.is_answered("allocatable"):
         return
     held = held_by_queues(session)
     for bind in session.record.binds.values():

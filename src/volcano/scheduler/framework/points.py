@@ -1,154 +1,455 @@
-"""Every question the scheduler asks its plugins, and how the answers combine.
+"""Extension points: every question the scheduler asks its plugins.
 
-This table is the whole plugin contract: a plugin answers a question by having a method of that name. Answers come
-lazily, tier by tier, in configured order, from the plugins whose switch for the question is on.
+This table is the whole plugin contract. A plugin answers a point by having a method of its name; the point's Protocol
+says what the method takes and returns, its rule how the answers of several plugins combine, and its switches which
+keys of volcano-scheduler.conf turn it off for a plugin. mypy checks every subclass of Plugin against the Protocols,
+framework.contract checks the same when a class is defined, framework.questions asks, and docs/reference/points.md is
+generated from this module by tools/generate_points.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, NoReturn, Protocol
 
-Tiers: TypeAlias = Iterable[Iterable[Any]]
-
-
-def first_difference(tiers: Tiers) -> Any:
-    """Orderings: the first plugin that tells the two apart decides; negative means the first comes first."""
-    return next((answer for tier in tiers for answer in tier if answer), 0)
-
-
-def first_answer(tiers: Tiers) -> Any:
-    """Refusals and choices: the first plugin that has something to say decides."""
-    return next((answer for tier in tiers for answer in tier if answer is not None), None)
-
-
-def every(tiers: Tiers) -> bool:
-    """Conditions: all must hold."""
-    return all(answer for tier in tiers for answer in tier)
-
-
-def some(tiers: Tiers) -> bool:
-    """Alarms: one is enough."""
-    return any(answer for tier in tiers for answer in tier)
-
-
-def vote(tiers: Tiers) -> bool:
-    """Votes: any -1 rejects at once; a tier with a +1 settles it; all abstaining permits."""
-    for tier in tiers:
-        permitted = False
-        for answer in tier:
-            if answer < 0:
-                return False
-            permitted = permitted or answer > 0
-        if permitted:
-            return True
-    return True
+from volcano.scheduler.core.node_table import Column
+from volcano.scheduler.core.node_view import NodeView
+from volcano.scheduler.framework.answers import BatchScore, Cause, Refusal, Vote
+from volcano.scheduler.framework.rules import (
+    Rule,
+    agreed_victims,
+    every,
+    first_answer,
+    first_difference,
+    first_objection,
+    first_plugin,
+    first_tier_agrees,
+    notify_all,
+    refusals_in_turn,
+    some,
+    sum_of_batch_scores,
+    sum_of_domain_scores,
+    sum_of_scores,
+    union_of_tier,
+    vote,
+)
+from volcano.scheduler.model import Domain, Job, Node, Queue, SubJob, Task
 
 
-def first_tier_agrees(tiers: Tiers) -> bool:
-    """Hunger: the first tier with any plugin decides, all of it must agree; nobody to ask means no."""
-    for tier in tiers:
-        answers = list(tier)
-        if answers:
-            return all(answers)
-    return False
+def unanswered() -> NoReturn:
+    """The body of every Protocol below. It never runs: a point that a plugin does not define is not asked of it."""
+    raise NotImplementedError
 
 
-def agreed_victims(tiers: Tiers) -> list[Any]:
-    """Victims all plugins of a tier accept, in the first one's order; the first tier left with any decides.
+# -- which comes first ------------------------------------------------------------------------------------------------
+class QueueOrder(Protocol):
+    """Which queue is served next. Without a difference, the older one, then the one with the smaller name."""
 
-    None abstains. An empty answer ends its tier, not the search; after an intersection came out empty the next
-    plugin of the tier starts over. Both are how Volcano behaves.
+    def queue_order(self, one: Queue, other: Queue, /) -> float:
+        unanswered()
+
+
+class VictimQueueOrder(Protocol):
+    """Which queue gives victims to `preemptor` first. Without a difference, the reverse of the queue order."""
+
+    def victim_queue_order(self, one: Queue, other: Queue, preemptor: Queue, /) -> float:
+        unanswered()
+
+
+class JobOrder(Protocol):
+    """Which job of a queue is served next. Without a difference, the older one, then the one with the smaller UID."""
+
+    def job_order(self, one: Job, other: Job, /) -> float:
+        unanswered()
+
+
+class SubJobOrder(Protocol):
+    """Which sub-group of a job is placed next. Without a difference, the smaller match index, then the smaller id."""
+
+    def sub_job_order(self, one: SubJob, other: SubJob, /) -> float:
+        unanswered()
+
+
+class TaskOrder(Protocol):
+    """Which task of a job is placed next. The order must not change while tasks wait.
+
+    Without a difference, the smaller number at the end of the pod's name, then the older, then the smaller UID.
     """
-    for tier in tiers:
-        victims: list[Any] = []
-        for offer in tier:
-            if offer is None:
-                continue
-            if not offer:
-                victims = []
-                break
-            if victims:
-                accepted = {task.uid for task in offer}
-                victims = [task for task in victims if task.uid in accepted]
-            else:
-                victims = list(offer)
-        if victims:
-            return victims
-    return []
+
+    def task_order(self, one: Task, other: Task, /) -> float:
+        unanswered()
 
 
-def union_of_tier(tiers: Tiers) -> list[Any]:
-    """All victims a tier names, each once; the first tier that names any decides."""
-    for tier in tiers:
-        named = {task.uid: task for offer in tier for task in offer}
-        if named:
-            return list(named.values())
-    return []
+# -- whether a job may enter, and whether it is whole -----------------------------------------------------------------
+class JobValid(Protocol):
+    """Whether the job can be scheduled at all, as far as its own pods go."""
+
+    def job_valid(self, job: Job, /) -> Refusal | None:
+        unanswered()
 
 
-def gathered(tiers: Tiers) -> list[Any]:
-    """Everybody's answer in order; whoever asks combines them (columns are added by framework.node_answers)."""
-    return [answer for tier in tiers for answer in tier]
+class JobEnqueueable(Protocol):
+    """Whether a job with minResources may enter its queue."""
+
+    def job_enqueueable(self, job: Job, /) -> Vote:
+        unanswered()
 
 
+class JobEnqueued(Protocol):
+    """The job has entered its queue."""
+
+    def job_enqueued(self, job: Job, /) -> None:
+        unanswered()
+
+
+class JobReady(Protocol):
+    """Whether enough of the job is placed to start it."""
+
+    def job_ready(self, job: Job, /) -> bool:
+        unanswered()
+
+
+class SubJobReady(Protocol):
+    """Whether enough of a sub-group is placed. A job without sub-group policies is asked `job_ready` instead."""
+
+    def sub_job_ready(self, job: Job, sub_job: SubJob, /) -> bool:
+        unanswered()
+
+
+class JobPipelined(Protocol):
+    """Whether the job would be whole with the room it has been promised."""
+
+    def job_pipelined(self, job: Job, /) -> Vote:
+        unanswered()
+
+
+class SubJobPipelined(Protocol):
+    """Whether a sub-group would be whole with the room it has been promised.
+
+    A job without sub-group policies is asked `job_pipelined` instead.
+    """
+
+    def sub_job_pipelined(self, job: Job, sub_job: SubJob, /) -> Vote:
+        unanswered()
+
+
+class JobStarving(Protocol):
+    """Whether room should be made for the job by evicting others."""
+
+    def job_starving(self, job: Job, /) -> bool:
+        unanswered()
+
+
+# -- what a queue may have --------------------------------------------------------------------------------------------
+class Overused(Protocol):
+    """Whether the queue already has what it deserves; then it is not served in this cycle."""
+
+    def overused(self, queue: Queue, /) -> bool:
+        unanswered()
+
+
+class Allocatable(Protocol):
+    """Whether the queue may have this task in addition to what it holds."""
+
+    def allocatable(self, queue: Queue, task: Task, /) -> bool:
+        unanswered()
+
+
+class Preemptive(Protocol):
+    """Whether the queue may take resources from other queues for these tasks."""
+
+    def preemptive(self, queue: Queue, tasks: Sequence[Task], /) -> bool:
+        unanswered()
+
+
+# -- which nodes fit, and which of them is best -----------------------------------------------------------------------
+class PreFilter(Protocol):
+    """Asked before any node is looked at; a refusal ends the attempt for this task."""
+
+    def pre_filter(self, task: Task, /) -> Refusal | None:
+        unanswered()
+
+
+class NodeFilter(Protocol):
+    """For every reason to refuse nodes a `Cause`: the rows of the view, how final the refusal is, and its text.
+
+    A row that no cause names passes. Several causes of one plugin may name the same row. Rows refused as UNSCHEDULABLE
+    stay candidates for preemption, those refused with any other code do not. A plugin whose first cause should be the
+    only one for a row leaves that row out of its later causes.
+    """
+
+    def node_filter(self, task: Task, nodes: NodeView, /) -> Iterable[Cause]:
+        unanswered()
+
+
+class NodeScore(Protocol):
+    """A score for each row of the view."""
+
+    def node_score(self, task: Task, nodes: NodeView, /) -> Column:
+        unanswered()
+
+
+class BatchNodeScore(Protocol):
+    """A score with a part that depends on which other nodes are candidates, or on this very task (`BatchScore`)."""
+
+    def batch_node_score(self, task: Task, nodes: NodeView, /) -> BatchScore:
+        unanswered()
+
+
+class BestNode(Protocol):
+    """The node to take among the candidates, whatever their scores.
+
+    Without an answer, the node with the highest score; chance decides between equals.
+    """
+
+    def best_node(self, task: Task, nodes: Sequence[Node], scores: Column, /) -> Node | None:
+        unanswered()
+
+
+# -- which hypernodes -------------------------------------------------------------------------------------------------
+class DomainGradientForJob(Protocol):
+    """Groups of domains to try in turn for a job with a network topology; `purpose` is `Allocate` or `Evict`."""
+
+    def domain_gradient_for_job(self, job: Job, within: Domain, purpose: str, /) -> list[list[Domain]] | None:
+        unanswered()
+
+
+class DomainGradientForSubJob(Protocol):
+    """Groups of domains to try in turn for a sub-group; `purpose` is `Allocate` or `Evict`."""
+
+    def domain_gradient_for_sub_job(
+        self, sub_job: SubJob, within: Domain, purpose: str, /
+    ) -> list[list[Domain]] | None:
+        unanswered()
+
+
+class DomainScore(Protocol):
+    """Scores by name for domains that may hold the sub-group; the highest sum is tried first.
+
+    After a domain turned out not to hold the sub-group, the point is asked again without it.
+    """
+
+    def domain_score(self, sub_job: SubJob, domains: Sequence[Domain], /) -> Mapping[str, float]:
+        unanswered()
+
+
+# -- which tasks are evicted ------------------------------------------------------------------------------------------
+class Preemptable(Protocol):
+    """Which tasks may be evicted for a task of the same queue."""
+
+    def preemptable(self, preemptor: Task, candidates: list[Task], /) -> list[Task] | None:
+        unanswered()
+
+
+class Reclaimable(Protocol):
+    """Which tasks may be evicted for a task of another queue."""
+
+    def reclaimable(self, reclaimer: Task, candidates: list[Task], /) -> list[Task] | None:
+        unanswered()
+
+
+class Evictable(Protocol):
+    """Which tasks may be evicted for a whole gang; `kind` is `GangPreempt` or `GangReclaim`."""
+
+    def evictable(self, kind: str, job: Job, candidates: list[Task], /) -> list[Task] | None:
+        unanswered()
+
+
+class VictimTasks(Protocol):
+    """Which running tasks the shuffle action evicts."""
+
+    def victim_tasks(self, tasks: list[Task], /) -> list[Task]:
+        unanswered()
+
+
+# -- trial evictions, and what happened -------------------------------------------------------------------------------
+class SimulateFilter(Protocol):
+    """Whether a task would be refused a node after the evictions being tried out, which are applied during the call.
+
+    It is asked in addition to `node_filter`.
+    """
+
+    def simulate_filter(self, task: Task, node: Node, /) -> Refusal | None:
+        unanswered()
+
+
+class SimulateAllocatable(Protocol):
+    """`allocatable` while evictions are being tried out."""
+
+    def simulate_allocatable(self, queue: Queue, task: Task, /) -> bool:
+        unanswered()
+
+
+class OnAllocate(Protocol):
+    """A task was given or promised room, or its eviction was undone. An objection undoes the placement."""
+
+    def on_allocate(self, task: Task, /) -> str | None:
+        unanswered()
+
+
+class OnDeallocate(Protocol):
+    """A task was evicted, or its placement was undone. Evictions that are only tried out are reported, too."""
+
+    def on_deallocate(self, task: Task, /) -> None:
+        unanswered()
+
+
+class EveryPoint(
+    QueueOrder,
+    VictimQueueOrder,
+    JobOrder,
+    SubJobOrder,
+    TaskOrder,
+    JobValid,
+    JobEnqueueable,
+    JobEnqueued,
+    JobReady,
+    SubJobReady,
+    JobPipelined,
+    SubJobPipelined,
+    JobStarving,
+    Overused,
+    Allocatable,
+    Preemptive,
+    PreFilter,
+    NodeFilter,
+    NodeScore,
+    BatchNodeScore,
+    BestNode,
+    DomainGradientForJob,
+    DomainGradientForSubJob,
+    DomainScore,
+    Preemptable,
+    Reclaimable,
+    Evictable,
+    VictimTasks,
+    SimulateFilter,
+    SimulateAllocatable,
+    OnAllocate,
+    OnDeallocate,
+):
+    """What a type checker takes for the base of Plugin, so that a method of a plugin must fit its point's Protocol."""
+
+
+# -- the table --------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Point:
     name: str  # the method a plugin defines
-    combine: Callable[[Tiers], Any]
+    protocol: type  # what that method takes and returns, and what it is for
+    combine: Rule
     switches: tuple[str, ...] = ()  # keys in volcano-scheduler.conf, one of which must be on; none: always asked
     volcano: str = ""  # its name in Volcano's documentation
 
 
-POINTS: Final = {
-    point.name: point
-    for point in (
-        # who comes first
-        Point("queue_order", first_difference, ("enableQueueOrder",), "QueueOrder"),
-        Point("victim_queue_order", first_difference, (), "VictimQueueOrder"),
-        Point("job_order", first_difference, ("enableJobOrder",), "JobOrder"),
-        Point("sub_job_order", first_difference, ("enabledSubJobOrder",), "SubJobOrder"),
-        Point("task_order", first_difference, ("enableTaskOrder",), "TaskOrder"),
-        Point("cluster_order", first_difference, ("enabledClusterOrder",), "ClusterOrder"),
-        # may it enter, is it whole
-        Point("job_valid", first_answer, (), "JobValid"),
-        Point("job_enqueueable", vote, ("enableJobEnqueued",), "JobEnqueueable"),
-        Point("job_enqueued", gathered, ("enableJobEnqueued",), "JobEnqueued"),
-        Point("job_ready", every, ("enableJobReady",), "JobReady"),
-        Point("sub_job_ready", every, ("enabledSubJobReady",), "SubJobReady"),
-        Point("job_pipelined", vote, ("enableJobPipelined",), "JobPipelined"),
-        Point("sub_job_pipelined", vote, ("enabledSubJobPipelined",), "SubJobPipelined"),
-        Point("job_starving", first_tier_agrees, ("enableJobStarving",), "JobStarving"),
-        # what a queue may have
-        Point("overused", some, ("enabledOverused",), "Overused"),
-        Point("allocatable", every, ("enabledAllocatable",), "Allocatable"),
-        Point("preemptive", every, ("enablePreemptive",), "Preemptive"),
-        # which nodes, and which of them is best
-        Point("pre_filter", first_answer, ("enablePredicate",), "PrePredicate"),
-        Point("node_filter", gathered, ("enablePredicate",), "Predicate"),
-        Point("node_score", gathered, ("enableNodeOrder",), "NodeOrder"),
-        Point("batch_node_score", gathered, ("enableNodeOrder",), "BatchNodeOrder"),
-        Point("node_map", gathered, ("enableNodeOrder",), "NodeMap"),
-        Point("node_reduce", gathered, ("enableNodeOrder",), "NodeReduce"),
-        Point("best_node", first_answer, ("enableBestNode",), "BestNode"),
-        Point("reserved_nodes", gathered, ("enableReservedNodes",), "ReservedNodes"),
-        Point("target_job", first_answer, ("enableTargetJob",), "TargetJob"),
-        # which hypernodes
-        Point("domain_score", gathered, ("enabledHyperNodeOrder",), "HyperNodeOrder"),
-        Point("domain_gradient_for_job", first_answer, ("enabledHyperNodeGradient",), "HyperNodeGradientForJob"),
-        Point("domain_gradient_for_sub_job", first_answer, ("enabledHyperNodeGradient",), "HyperNodeGradientForSubJob"),
-        # who must go
-        Point("preemptable", agreed_victims, ("enablePreemptable",), "Preemptable"),
-        Point("reclaimable", agreed_victims, ("enableReclaimable",), "Reclaimable"),
-        Point("evictable", agreed_victims, (), "UnifiedEvictable"),
-        Point("victim_tasks", union_of_tier, ("enabledVictim",), "VictimTasks"),
-        # what if, and what happened
-        Point("simulate_filter", first_answer, ("enablePredicate",), "SimulatePredicate"),
-        Point("simulate_allocatable", every, ("enabledAllocatable",), "SimulateAllocatable"),
-        Point("simulate_add_task", first_answer, ("enablePreemptable", "enabledAllocatable"), "SimulateAddTask"),
-        Point("simulate_remove_task", first_answer, ("enablePreemptable", "enabledAllocatable"), "SimulateRemoveTask"),
-        Point("on_allocate", gathered, (), "AllocateFunc"),
-        Point("on_deallocate", gathered, (), "DeallocateFunc"),
-    )
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Points that belong together in the documentation."""
+
+    title: str
+    points: tuple[Point, ...]
+    introduction: str = ""
+
+
+SECTIONS: Final = (
+    Section(
+        "Which comes first",
+        (
+            Point("queue_order", QueueOrder, first_difference, ("enableQueueOrder",), "QueueOrder"),
+            Point("victim_queue_order", VictimQueueOrder, first_difference, (), "VictimQueueOrder"),
+            Point("job_order", JobOrder, first_difference, ("enableJobOrder",), "JobOrder"),
+            Point("sub_job_order", SubJobOrder, first_difference, ("enabledSubJobOrder",), "SubJobOrder"),
+            Point("task_order", TaskOrder, first_difference, ("enableTaskOrder",), "TaskOrder"),
+        ),
+    ),
+    Section(
+        "Whether a job may enter, and whether it is whole",
+        (
+            Point("job_valid", JobValid, first_answer, (), "JobValid"),
+            Point("job_enqueueable", JobEnqueueable, vote, ("enableJobEnqueued",), "JobEnqueueable"),
+            Point("job_enqueued", JobEnqueued, notify_all, ("enableJobEnqueued",), "JobEnqueued"),
+            Point("job_ready", JobReady, every, ("enableJobReady",), "JobReady"),
+            Point("sub_job_ready", SubJobReady, every, ("enabledSubJobReady",), "SubJobReady"),
+            Point("job_pipelined", JobPipelined, vote, ("enableJobPipelined",), "JobPipelined"),
+            Point("sub_job_pipelined", SubJobPipelined, vote, ("enabledSubJobPipelined",), "SubJobPipelined"),
+            Point("job_starving", JobStarving, first_tier_agrees, ("enableJobStarving",), "JobStarving"),
+        ),
+    ),
+    Section(
+        "What a queue may have",
+        (
+            Point("overused", Overused, some, ("enabledOverused",), "Overused"),
+            Point("allocatable", Allocatable, every, ("enabledAllocatable",), "Allocatable"),
+            Point("preemptive", Preemptive, every, ("enablePreemptive",), "Preemptive"),
+        ),
+    ),
+    Section(
+        "Which nodes fit, and which of them is best",
+        (
+            Point("pre_filter", PreFilter, first_answer, ("enablePredicate",), "PrePredicate"),
+            Point("node_filter", NodeFilter, refusals_in_turn, ("enablePredicate",), "Predicate"),
+            Point("node_score", NodeScore, sum_of_scores, ("enableNodeOrder",), "NodeOrder"),
+            Point("batch_node_score", BatchNodeScore, sum_of_batch_scores, ("enableNodeOrder",), "BatchNodeOrder"),
+            Point("best_node", BestNode, first_answer, ("enableBestNode",), "BestNode"),
+        ),
+        "The view (`NodeView`) holds all nodes or those that changed; an answer has an entry for each of its rows.",
+    ),
+    Section(
+        "Which hypernodes",
+        (
+            Point(
+                "domain_gradient_for_job",
+                DomainGradientForJob,
+                first_plugin,
+                ("enabledHyperNodeGradient",),
+                "HyperNodeGradientForJob",
+            ),
+            Point(
+                "domain_gradient_for_sub_job",
+                DomainGradientForSubJob,
+                first_plugin,
+                ("enabledHyperNodeGradient",),
+                "HyperNodeGradientForSubJob",
+            ),
+            Point("domain_score", DomainScore, sum_of_domain_scores, ("enabledHyperNodeOrder",), "HyperNodeOrder"),
+        ),
+    ),
+    Section(
+        "Which tasks are evicted",
+        (
+            Point("preemptable", Preemptable, agreed_victims, ("enablePreemptable",), "Preemptable"),
+            Point("reclaimable", Reclaimable, agreed_victims, ("enableReclaimable",), "Reclaimable"),
+            Point("evictable", Evictable, agreed_victims, (), "UnifiedEvictable"),
+            Point("victim_tasks", VictimTasks, union_of_tier, ("enabledVictim",), "VictimTasks"),
+        ),
+        "Candidates come with the least important first, and every plugin gets all of them.",
+    ),
+    Section(
+        "Trial evictions, and what happened",
+        (
+            Point("simulate_filter", SimulateFilter, first_answer, ("enablePredicate",), "SimulatePredicate"),
+            Point("simulate_allocatable", SimulateAllocatable, every, ("enabledAllocatable",), "SimulateAllocatable"),
+            Point("on_allocate", OnAllocate, first_objection, (), "AllocateFunc"),
+            Point("on_deallocate", OnDeallocate, notify_all, (), "DeallocateFunc"),
+        ),
+    ),
+)
+POINTS: Final = {point.name: point for section in SECTIONS for point in section.points}
+
+UNASKED: Final[Mapping[str, str]] = {
+    "ClusterOrder": "no action chooses among clusters",
+    "NodeMap": "`node_score` answers for all nodes at once",
+    "NodeReduce": "`batch_node_score` normalises over the candidates",
+    "ReservedNodes": "no action reserves nodes",
+    "TargetJob": "no action elects a job",
+    "SimulateAddTask": "`on_allocate` is called for trial evictions that are undone",
+    "SimulateRemoveTask": "`on_deallocate` is called for trial evictions",
 }
+"""Points of Volcano that do not exist here, and why."""
+
+UNASKED_SWITCHES: Final[Mapping[str, str]] = {
+    "enabledClusterOrder": "ClusterOrder",
+    "enableReservedNodes": "ReservedNodes",
+    "enableTargetJob": "TargetJob",
+}
+"""Their switches, which a configuration may have without effect."""

@@ -1,82 +1,103 @@
-"""Questions: the enabled plugins of a session, asked point by point, with what holds when nobody answers.
+"""Questions: the enabled plugins of a session, asked point by point, with what holds when no plugin answers.
 
-Which plugin takes part in which point is settled once when the session opens; asking is then a walk over methods.
+Which plugins take part in a point is determined once, when the session opens; the rule of the point's row in
+framework.points then makes the function that asks them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from volcano.scheduler.core.node_table import Column
 from volcano.scheduler.framework.answers import Refusal
 from volcano.scheduler.framework.config import SchedulerConfig
 from volcano.scheduler.framework.points import POINTS, Point
-from volcano.scheduler.model import Job, Queue, SubJob, Task
-
-Method: TypeAlias = Callable[..., Any]
-
+from volcano.scheduler.framework.rules import Method, Tiers
+from volcano.scheduler.model import Domain, Job, Node, Queue, SubJob, Task
 
 Answering: TypeAlias = object
 """What is asked: anything with methods named after points."""
 
 
 class Questions:
-    """Asks every point except those about nodes, which framework.node_answers asks and keeps."""
+    """Asks every point except those that score and filter nodes, which framework.node_answers asks and caches.
+
+    A point that needs nothing beyond its rule is an attribute: the function that the rule made.
+    """
 
     def __init__(self, config: SchedulerConfig, plugins: Mapping[str, Answering]) -> None:
         self._tiers = {name: _enrolled(point, config, plugins) for name, point in POINTS.items()}
-        self._flat = {name: [method for tier in tiers for method in tier] for name, tiers in self._tiers.items()}
+        asks = self._asks = {name: POINTS[name].combine(tiers) for name, tiers in self._tiers.items()}
+        self.job_valid: Callable[[Job], Refusal | None] = asks["job_valid"]
+        self.job_enqueueable: Callable[[Job], bool] = asks["job_enqueueable"]
+        self.job_enqueued: Callable[[Job], None] = asks["job_enqueued"]
+        self.job_ready: Callable[[Job], bool] = asks["job_ready"]
+        self.job_pipelined: Callable[[Job], bool] = asks["job_pipelined"]
+        self.job_starving: Callable[[Job], bool] = asks["job_starving"]
+        self.overused: Callable[[Queue], bool] = asks["overused"]
+        self.allocatable: Callable[[Queue, Task], bool] = asks["allocatable"]
+        self.preemptive: Callable[[Queue, Sequence[Task]], bool] = asks["preemptive"]
+        self.pre_filter: Callable[[Task], Refusal | None] = asks["pre_filter"]
+        self.best_node: Callable[[Task, Sequence[Node], Column], Node | None] = asks["best_node"]
+        self.domain_score: Callable[[SubJob, Sequence[Domain]], dict[str, float]] = asks["domain_score"]
+        self.preemptable: Callable[[Task, list[Task]], list[Task]] = asks["preemptable"]
+        self.reclaimable: Callable[[Task, list[Task]], list[Task]] = asks["reclaimable"]
+        self.evictable: Callable[[str, Job, list[Task]], list[Task]] = asks["evictable"]
+        self.victim_tasks: Callable[[list[Task]], list[Task]] = asks["victim_tasks"]
+        self.simulate_allocatable: Callable[[Queue, Task], bool] = asks["simulate_allocatable"]
+        self.simulate_filter: Callable[[Task, Node], Refusal | None] = asks["simulate_filter"]
+        self.allocated: Callable[[Task], str | None] = asks["on_allocate"]
+        self.deallocated: Callable[[Task], None] = asks["on_deallocate"]
+        self.compare_jobs: Callable[[Job, Job], float] = asks["job_order"]  # zero when no plugin tells them apart
+        self._compare_queues: Callable[[Queue, Queue], float] = asks["queue_order"]
+        self._compare_victim_queues: Callable[[Queue, Queue, Queue], float] = asks["victim_queue_order"]
+        self._compare_sub_jobs: Callable[[SubJob, SubJob], float] = asks["sub_job_order"]
+        self._compare_tasks: Callable[[Task, Task], float] = asks["task_order"]
+        self._sub_job_ready: Callable[[Job, SubJob], bool] = asks["sub_job_ready"]
+        self._sub_job_pipelined: Callable[[Job, SubJob], bool] = asks["sub_job_pipelined"]
 
-    def methods(self, point: str) -> Sequence[Method]:
-        """Who answers a point, in order, tiers apart forgotten."""
-        return self._flat[point]
+    def asker(self, point: str) -> Method:
+        """The function that asks a point and combines the answers as the table says."""
+        return self._asks[point]
+
+    def tiers(self, point: str) -> Tiers:
+        """The methods that answer a point; a tier without any is left out."""
+        return self._tiers[point]
 
     def plugins(self, point: str) -> list[Any]:
-        """The plugins whose methods these are."""
-        return [getattr(method, "__self__", None) for method in self._flat[point]]
+        """The plugins that answer a point, in order."""
+        return [getattr(method, "__self__", None) for tier in self._tiers[point] for method in tier]
 
-    def insists(self, point: str, plugin: str = "gang") -> bool:
-        """Whether a plugin's no to a vote is final: nobody in an earlier tier can have settled it."""
+    def is_answered(self, point: str) -> bool:
+        return bool(self._tiers[point])
+
+    def is_final_vote(self, point: str, plugin: str = "gang") -> bool:
+        """Whether a plugin's REJECT is final, because no earlier tier can have permitted."""
         first = next(iter(self._tiers[point]), [])
         return any(getattr(getattr(method, "__self__", None), "name", "") == plugin for method in first)
 
-    def ask(self, point: str, *about: Any) -> Any:
-        """Combine the answers as the table says; lazily, so a decided question is not asked further."""
-        return POINTS[point].combine(_answers(tier, about) for tier in self._tiers[point])
-
     # -- orders: plugins first, then a total order, so that nothing depends on chance -----------------------------
-    def _compare(self, point: str, one: Any, other: Any) -> float:
-        for method in self._flat[point]:
-            answer: float = method(one, other)
-            if answer:
-                return answer
-        return 0
-
-    def compare_jobs(self, one: Job, other: Job) -> float:
-        """Plugins only; zero when they do not tell the jobs apart."""
-        return self._compare("job_order", one, other)
-
     def job_before(self, one: Job, other: Job) -> bool:
-        difference = self._compare("job_order", one, other)
+        difference = self.compare_jobs(one, other)
         if difference:
             return difference < 0
         return (one.created, one.uid) < (other.created, other.uid)
 
     def queue_before(self, one: Queue, other: Queue) -> bool:
-        difference = self._compare("queue_order", one, other)
+        difference = self._compare_queues(one, other)
         if difference:
             return difference < 0
         return (one.created, one.name) < (other.created, other.name)
 
     def victim_queue_before(self, one: Queue, other: Queue, preemptor: Queue) -> bool:
-        for method in self._flat["victim_queue_order"]:
-            difference = method(one, other, preemptor)
-            if difference:
-                return bool(difference < 0)
+        difference = self._compare_victim_queues(one, other, preemptor)
+        if difference:
+            return difference < 0
         return not self.queue_before(one, other)
 
     def task_before(self, one: Task, other: Task) -> bool:
-        difference = self._compare("task_order", one, other)
+        difference = self._compare_tasks(one, other)
         if difference:
             return difference < 0
         if one.index is not None and other.index is not None and one.index != other.index:
@@ -84,99 +105,28 @@ class Questions:
         return (one.created, one.uid) < (other.created, other.uid)
 
     def sub_job_before(self, one: SubJob, other: SubJob) -> bool:
-        difference = self._compare("sub_job_order", one, other)
+        difference = self._compare_sub_jobs(one, other)
         if difference:
             return difference < 0
         return (one.match_index, one.id) < (other.match_index, other.id)
 
-    # -- jobs -----------------------------------------------------------------------------------------------------
-    def job_valid(self, job: Job) -> Refusal | None:
-        refusal: Refusal | None = self.ask("job_valid", job)
-        return refusal
-
-    def job_enqueueable(self, job: Job) -> bool:
-        return bool(self.ask("job_enqueueable", job))
-
-    def job_enqueued(self, job: Job) -> None:
-        self.ask("job_enqueued", job)
-
-    def job_ready(self, job: Job) -> bool:
-        return all(method(job) for method in self._flat["job_ready"])
-
-    def job_pipelined(self, job: Job) -> bool:
-        return bool(self.ask("job_pipelined", job))
-
-    def job_starving(self, job: Job) -> bool:
-        return bool(self.ask("job_starving", job))
-
+    # -- sub-groups: a job without policies is asked as a whole ---------------------------------------------------
     def sub_job_ready(self, job: Job, sub_job: SubJob) -> bool:
-        if not job.has_policies:
-            return self.job_ready(job)
-        return all(method(job, sub_job) for method in self._flat["sub_job_ready"])
+        return self._sub_job_ready(job, sub_job) if job.has_policies else self.job_ready(job)
 
     def sub_job_pipelined(self, job: Job, sub_job: SubJob) -> bool:
-        if not job.has_policies:
-            return self.job_pipelined(job)
-        return bool(self.ask("sub_job_pipelined", job, sub_job))
+        return self._sub_job_pipelined(job, sub_job) if job.has_policies else self.job_pipelined(job)
 
-    # -- queues ---------------------------------------------------------------------------------------------------
-    def overused(self, queue: Queue) -> bool:
-        return any(method(queue) for method in self._flat["overused"])
-
-    def allocatable(self, queue: Queue, task: Task) -> bool:
-        return all(method(queue, task) for method in self._flat["allocatable"])
-
-    def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> bool:
-        return all(method(queue, tasks) for method in self._flat["preemptive"])
-
-    def simulate_allocatable(self, queue: Queue, task: Task) -> bool:
-        return all(method(queue, task) for method in self._flat["simulate_allocatable"])
-
-    # -- nodes: the rest is asked by framework.node_answers ------------------------------------------------------------
-    def pre_filter(self, task: Task) -> Refusal | None:
-        for method in self._flat["pre_filter"]:
-            refusal: Refusal | None = method(task)
-            if refusal is not None:
-                return refusal
-        return None
-
-    # -- victims --------------------------------------------------------------------------------------------------
-    def preemptable(self, preemptor: Task, candidates: list[Task]) -> list[Task]:
-        victims: list[Task] = self.ask("preemptable", preemptor, candidates)
-        return victims
-
-    def reclaimable(self, reclaimer: Task, candidates: list[Task]) -> list[Task]:
-        victims: list[Task] = self.ask("reclaimable", reclaimer, candidates)
-        return victims
-
-    def evictable(self, kind: str, job: Job, candidates: list[Task]) -> list[Task]:
-        victims: list[Task] = self.ask("evictable", kind, job, candidates)
-        return victims
-
-    def victim_tasks(self, tasks: list[Task]) -> list[Task]:
-        victims: list[Task] = self.ask("victim_tasks", tasks)
-        return victims
-
-    # -- what happened --------------------------------------------------------------------------------------------
-    def allocated(self, task: Task) -> str | None:
-        """Tell everybody; the first objection, if any. All are told even so, for all are told when it is undone."""
-        objection: str | None = None
-        for method in self._flat["on_allocate"]:
-            answer = method(task)
-            objection = objection or answer
-        return objection
-
-    def deallocated(self, task: Task) -> None:
-        for method in self._flat["on_deallocate"]:
-            method(task)
-
-
-def _answers(tier: Iterable[Method], about: tuple[Any, ...]) -> Iterator[Any]:
-    return (method(*about) for method in tier)
+    # -- hypernodes -----------------------------------------------------------------------------------------------
+    def domain_gradients(self, owner: Job | SubJob, within: Domain, purpose: str) -> list[list[Domain]]:
+        """Groups of domains to try in turn for a job or a sub-group."""
+        point = "domain_gradient_for_job" if isinstance(owner, Job) else "domain_gradient_for_sub_job"
+        found: list[list[Domain]] = self.asker(point)(owner, within, purpose)
+        return found
 
 
 def _enrolled(point: Point, config: SchedulerConfig, plugins: Mapping[str, Answering]) -> list[list[Method]]:
-    """The methods that take part in a point; a tier nobody is left in is no tier."""
+    """The methods that take part in a point; a tier without any is left out."""
     tiers = []
     for tier in config.tiers:
         methods = [

@@ -1,18 +1,16 @@
-"""Where the scheduler's configuration comes from, and which plugins there are.
+"""The scheduler's configuration in force, and the file or ConfigMap key it is read from.
 
-A file (looked at every half second) or a key of a ConfigMap. A broken one changes nothing but what is said of it.
+A file is polled, a ConfigMap is watched. A text that is no configuration is reported and leaves the one in force.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
-from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from volcano.api.core import ConfigMap
 from volcano.api.errors import ApiError
@@ -21,7 +19,6 @@ from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.informer import Informer
 from volcano.machinery.world import Change, Mirror
-from volcano.scheduler.actions import ACTIONS, Action
 from volcano.scheduler.framework.config import (
     DEFAULT_CONFIG,
     LONGEST,
@@ -31,68 +28,10 @@ from volcano.scheduler.framework.config import (
     parse_config,
 )
 from volcano.scheduler.framework.lint import lint
-from volcano.scheduler.framework.plugin import Plugin
-from volcano.scheduler.plugins import PLUGINS
-from volcano.scheduler.plugins.extender import Extender, reaching
-from volcano.scheduler.service.extender_calls import ExtenderCalls
+from volcano.scheduler.service.registry import Registry
 
 log = logging.getLogger(__name__)
-PAUSE: Final = timedelta(milliseconds=500)
-PLUGIN_GROUP: Final = "volcano.scheduler.plugins"
-ACTION_GROUP: Final = "volcano.scheduler.actions"
-
-
-class PluginError(ValueError):
-    """A plugin that was asked for cannot be loaded; the message says which and why."""
-
-
-@dataclass(slots=True, frozen=True)
-class Registry:
-    """The plugins and actions of one scheduler."""
-
-    plugins: Mapping[str, type[Plugin]] = field(default_factory=lambda: dict(PLUGINS))
-    actions: Mapping[str, Action] = field(default_factory=lambda: dict(ACTIONS))
-
-
-def load_registry(plugins_dir: str = "") -> Registry:
-    """Built-in ones, those of installed packages, and those of a directory; later ones replace earlier ones."""
-    plugins: dict[str, type[Plugin]] = {**PLUGINS, Extender.name: reaching(ExtenderCalls())}
-    actions: dict[str, Action] = dict(ACTIONS)
-    for point in entry_points(group=PLUGIN_GROUP):
-        plugins[point.name] = _plugin_class(point.load(), point.name)
-    for point in entry_points(group=ACTION_GROUP):
-        actions[point.name] = point.load()
-    for path in sorted(Path(plugins_dir).glob("*.py")) if plugins_dir else ():
-        if not path.stem.startswith("_"):
-            found = _plugin_of_file(path)
-            plugins[found.name] = found
-    return Registry(plugins, actions)
-
-
-def _plugin_of_file(path: Path) -> type[Plugin]:
-    spec = importlib.util.spec_from_file_location(f"volcano_plugin_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise PluginError(f"{path} is not a Python module")
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise PluginError(f"{path}: {type(error).__name__}: {error}") from error
-    found = [
-        value
-        for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, Plugin) and value.__module__ == module.__name__
-    ]
-    if len(found) != 1:
-        raise PluginError(f"{path} must define exactly one subclass of Plugin, not {len(found)}")
-    return _plugin_class(found[0], found[0].__dict__.get("name") or path.stem.replace("_", "-"))
-
-
-def _plugin_class(found: Any, name: str) -> type[Plugin]:
-    if not (isinstance(found, type) and issubclass(found, Plugin)):
-        raise PluginError(f"plugin {name} is not a subclass of Plugin but {found!r}")
-    found.name = name
-    return found
+FILE_POLL_INTERVAL: Final = timedelta(milliseconds=500)
 
 
 @dataclass(slots=True, frozen=True)
@@ -149,7 +88,7 @@ class Configuration:
         """Until cancelled."""
         while True:
             self.offer(await clock.run(lambda: read_file(path)), path)
-            await clock.sleep(PAUSE)
+            await clock.sleep(FILE_POLL_INTERVAL)
 
     async def read_configmap(self, place: ConfigMapKey, client: Client) -> None:
         """Once, before anything is scheduled; without one the built-in configuration holds until it appears."""

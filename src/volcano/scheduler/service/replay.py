@@ -120,7 +120,7 @@ def _scores(snapshot: Snapshot, config: SchedulerConfig, seed: int) -> dict[str,
 
 def _scores_of(session: Session, task: Task) -> tuple[list[str], dict[str, float], dict[str, float]]:
     names = [node.name for node in session.table.nodes]
-    refused = session.ask.ask("pre_filter", task) is not None
+    refused = session.ask.pre_filter(task) is not None
     passing = session.nodes.filtered(task).ok
     fits = [] if refused else [name for name, passes in zip(names, passing, strict=True) if passes]
     scored = session.nodes.scored(task)

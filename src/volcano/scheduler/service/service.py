@@ -30,12 +30,13 @@ from volcano.scheduler.framework.config import InvalidConfig, SchedulerConfig
 from volcano.scheduler.framework.decisions import Decisions
 from volcano.scheduler.loop import cycle
 from volcano.scheduler.model import SeededChance
-from volcano.scheduler.service.configuration import ConfigMapKey, Configuration, Registry, load_registry, read_file
+from volcano.scheduler.service.configuration import ConfigMapKey, Configuration, read_file
 from volcano.scheduler.service.cycle_metrics import SchedulerMetrics
 from volcano.scheduler.service.following import follow
 from volcano.scheduler.service.job_expansion import ExpandJob
 from volcano.scheduler.service.node_usage import NodeUsage
 from volcano.scheduler.service.recordings import Recordings
+from volcano.scheduler.service.registry import Registry, load_registry
 from volcano.scheduler.service.sending import Sending
 from volcano.scheduler.service.simulate import Known, simulate
 

@@ -25,9 +25,9 @@ from volcano.scheduler.framework.opening import open_session
 from volcano.scheduler.loop import cycle
 from volcano.scheduler.model import Job, SeededChance, Status, StoppedWatch
 from volcano.scheduler.model.read import task_from_pod
-from volcano.scheduler.service.configuration import Registry
 from volcano.scheduler.service.explain import Planned, explain_job
 from volcano.scheduler.service.job_expansion import SIMULATED_UID, BadSimulation, ExpandedJob, ExpandJob, read_object
+from volcano.scheduler.service.registry import Registry
 
 MAX_PODS: Final = 10_000
 

@@ -17,7 +17,9 @@ from volcano.scheduler.solve.worksheet import Worksheet
 def needed(session: Session, job: Job, sub_job: SubJob) -> int:
     """How many more tasks must be placed or nothing comes of it; 0 when nobody insists."""
     ready, pipelined = ("sub_job_ready", "sub_job_pipelined") if job.has_policies else ("job_ready", "job_pipelined")
-    if not any(plugin.name == "gang" for plugin in session.ask.plugins(ready)) or not session.ask.insists(pipelined):
+    if not any(plugin.name == "gang" for plugin in session.ask.plugins(ready)) or not session.ask.is_final_vote(
+        pipelined
+    ):
         return 0
     counts, least = (sub_job.counts, sub_job.min_available) if job.has_policies else (job.counts, job.min_available)
     return max(least - counts.ready_or_free - counts.waiting, 0)

@@ -29,8 +29,8 @@ def best_node(session: Session, task: Task, candidates: Mask) -> Node | None:
     if len(rows) == 1:
         return nodes[int(rows[0])]
     scores = session.nodes.scored(task).total(candidates, task)[rows]
-    for method in session.ask.methods("best_node"):
-        chosen: Node | None = method(task, [nodes[row] for row in rows], scores)
+    if session.ask.is_answered("best_node"):
+        chosen = session.ask.best_node(task, [nodes[row] for row in rows], scores)
         if chosen is not None:
             return chosen
     top = rows[scores == scores.max()]

@@ -155,7 +155,7 @@ class Contests:
     def __init__(self, session: Session) -> None:
         self._nodes = session.nodes
         self._contests: dict[Key, Contest | None] = {}  # None: its nodes cannot be judged one by one
-        self._applicable = session.in_shard is None and not session.ask.methods("best_node")
+        self._applicable = session.in_shard is None and not session.ask.is_answered("best_node")
 
     def of(self, task: Task) -> Contest | None:
         if not self._applicable or task.nominated_node:

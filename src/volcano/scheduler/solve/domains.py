@@ -54,17 +54,6 @@ class Placed:
     score: float = 0.0
 
 
-def gradients(
-    session: Session, point: str, owner: Job | SubJob, within: Domain, purpose: str = ALLOCATE
-) -> list[list[Domain]]:
-    """Domains to try, the better ones first; without a plugin, only the one given."""
-    answers = session.ask.methods(point)
-    if not answers:
-        return [[within]]
-    answer: list[list[Domain]] | None = answers[0](owner, within, purpose)
-    return answer or []
-
-
 class DomainSearch:
     """One turn of one job."""
 
@@ -80,7 +69,7 @@ class DomainSearch:
         """The best domain of the first gradient that has any, with the tasks placed; None with nothing changed."""
         root = self._session.domains.by_name[ROOT]
         self._bounds = bounds_of(self._session, self._job, worksheet)
-        for gradient in gradients(self._session, "domain_gradient_for_job", self._job, root):
+        for gradient in self._session.ask.domain_gradients(self._job, root, ALLOCATE):
             in_turn = self._can_go_in_turn(gradient)
             found = self._first(worksheet, gradient) if in_turn else self._best(worksheet, gradient)
             if found is not None:
@@ -97,7 +86,7 @@ class DomainSearch:
         lowest = min(domain.tier for domain in gradient)
         return not any(
             domain.tier < lowest and (sub_job.id, domain.name) not in self._hopeless
-            for tier in gradients(self._session, "domain_gradient_for_sub_job", sub_job, root)
+            for tier in self._session.ask.domain_gradients(sub_job, root, ALLOCATE)
             for domain in tier
         )
 
@@ -163,7 +152,7 @@ class DomainSearch:
             statement = place_as_nominated(self._session, self._job, sub_job, mine)
             if statement is not None:
                 return Placed(statement, mine)
-        for gradient in gradients(self._session, "domain_gradient_for_sub_job", sub_job, within):
+        for gradient in self._session.ask.domain_gradients(sub_job, within, ALLOCATE):
             untried = [d for d in gradient if not is_first or (sub_job.id, d.name) not in self._hopeless]
             waiting = self._hopeful(sub_job, untried)
             while waiting:
@@ -202,11 +191,7 @@ class DomainSearch:
 
     def _pick(self, sub_job: SubJob, domains: Sequence[Domain]) -> tuple[Domain, float]:
         """The highest sum of the plugins' scores; chance decides between equals."""
-        totals = dict.fromkeys((domain.name for domain in domains), 0.0)
-        for method in self._session.ask.methods("domain_score"):
-            scores: dict[str, float] = method(sub_job, domains)
-            for name in totals:
-                totals[name] += scores.get(name, 0.0)
+        totals = self._session.ask.domain_score(sub_job, domains)
         top = max(totals.values())
         equals = [domain for domain in domains if totals[domain.name] == top]
         return equals[0 if len(equals) == 1 else self._session.chance.below(len(equals))], top

@@ -13,7 +13,6 @@ from volcano.scheduler.framework.statement import Statement
 from volcano.scheduler.model import Domain, Job, SubJob, Task
 from volcano.scheduler.solve.bounds import most_tasks
 from volcano.scheduler.solve.choose import node_for
-from volcano.scheduler.solve.domains import gradients
 from volcano.scheduler.solve.worksheet import Worksheet
 
 EVICT: Final = "Evict"
@@ -50,7 +49,7 @@ class Promise:
     def _place(self, sub_job: SubJob, tasks: Sequence[Task], within: Domain) -> Statement | None:
         domains = [within]
         if sub_job.topology is not None and sub_job.topology.is_hard:
-            tiers = gradients(self._session, "domain_gradient_for_sub_job", sub_job, within, EVICT)
+            tiers = self._session.ask.domain_gradients(sub_job, within, EVICT)
             domains = [domain for tier in tiers for domain in tier]
         for domain in domains:
             statement = self._fill(sub_job, tasks, domain)

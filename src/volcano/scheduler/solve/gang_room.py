@@ -21,7 +21,6 @@ from volcano.scheduler.framework.statement import Operation, Statement
 from volcano.scheduler.model import ROOT, Domain, Job, Status, Task
 from volcano.scheduler.model.resources import total
 from volcano.scheduler.solve.bundles import Bundle, BundleOrder, bundles_of
-from volcano.scheduler.solve.domains import gradients
 from volcano.scheduler.solve.gang_promise import EVICT, Promise
 from volcano.scheduler.solve.worksheet import Worksheet
 
@@ -108,7 +107,7 @@ class GangRoom:
         session, job = self._session, self._job
         root = session.domains.by_name[ROOT]
         most = self._arguments.integer("maxDomains", MOST_DOMAINS)
-        found = [d for tier in gradients(session, "domain_gradient_for_job", job, root, EVICT) for d in tier]
+        found = [d for tier in session.ask.domain_gradients(job, root, EVICT) for d in tier]
         if not found and not job.has_hard_topology:
             found = [root]
         return list(dict.fromkeys(found))[: most if most > 0 else MOST_DOMAINS]

@@ -165,7 +165,7 @@ class Preemption:
             session.ask.simulate_allocatable(self._queue, task)
             and fits_row(session.table, task.request, session.table.future_idle[:, node.row])
             and session.nodes.passes(task, node.row)
-            and session.ask.ask("simulate_filter", task, node) is None
+            and session.ask.simulate_filter(task, node) is None
         )
 
 

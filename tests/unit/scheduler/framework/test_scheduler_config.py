@@ -103,6 +103,25 @@ configurations:
     ]
 
 
+def test_a_switch_of_a_point_that_does_not_exist_is_accepted_with_a_warning() -> None:
+    text = """
+actions: allocate
+tiers:
+- plugins: [{name: gang, enableTargetJob: true, enabledClusterOrder: true}, {name: predicates, enableReservedNodes: false}]
+"""
+
+    found = lint(parse_config(text, known_actions=ACTIONS), PLUGINS)
+
+    assert found == [
+        "tier 1: enableTargetJob of plugin gang has no effect: Volcano's TargetJob does not exist here"
+        " (no action elects a job)",
+        "tier 1: enabledClusterOrder of plugin gang has no effect: Volcano's ClusterOrder does not exist here"
+        " (no action chooses among clusters)",
+        "tier 1: enableReservedNodes of plugin predicates has no effect: Volcano's ReservedNodes does not exist here"
+        " (no action reserves nodes)",
+    ]
+
+
 def test_arguments_of_the_wrong_type_count_as_absent() -> None:
     arguments = Arguments({"i": "3", "f": 2, "b": "T", "nb": "yes", "s": 5, "d": "90s", "flag": True})
 

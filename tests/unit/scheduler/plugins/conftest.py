@@ -67,7 +67,7 @@ class Asked:
         return dict(self.session.nodes.filtered(self.task(name)).histogram())
 
     def refusal(self, name: str) -> str:
-        refused = self.session.ask.ask("pre_filter", self.task(name))
+        refused = self.session.ask.pre_filter(self.task(name))
         return refused.message if refused else ""
 
     def scores(self, name: str, among: list[str] | None = None) -> dict[str, float]:

@@ -48,8 +48,8 @@ def test_reclaiming_gangs_looks_at_fairness_not_importance() -> None:
     candidates = [task_of(session, "high-0")]
     mine = session.jobs["default/mine"]
 
-    assert session.ask.ask("evictable", "GangReclaim", mine, candidates) == candidates
-    assert session.ask.ask("evictable", "GangPreempt", mine, candidates) == []
+    assert session.ask.evictable("GangReclaim", mine, candidates) == candidates
+    assert session.ask.evictable("GangPreempt", mine, candidates) == []
 
 
 # -- gang -----------------------------------------------------------------------------------------------------------

@@ -50,9 +50,7 @@ def scores(session: Session, task: Task, among: list[str] | None = None) -> dict
 
 
 def gradients(session: Session, job: str, purpose: str = "Allocate", within: str = "<cluster-top-hypernode>") -> Any:
-    found = session.ask.ask(
-        "domain_gradient_for_job", session.jobs[f"default/{job}"], session.domains.by_name[within], purpose
-    )
+    found = session.ask.domain_gradients(session.jobs[f"default/{job}"], session.domains.by_name[within], purpose)
     return [sorted(domain.name for domain in tier) for tier in found]
 
 
@@ -211,7 +209,7 @@ def test_a_fuller_domain_scores_higher_and_one_without_room_nothing() -> None:
     sub_job = session.jobs["default/j"].sub_jobs["default/j"]
     domains = [session.domains.by_name[name] for name in ("s3", "s4", "s5", "s1")]
 
-    (found,) = session.ask.ask("domain_score", sub_job, domains)
+    found = session.ask.domain_score(sub_job, domains)
 
     assert found == {"s3": 100.0, "s4": 0.0, "s5": 75.0, "s1": 75.0}
 
@@ -222,7 +220,7 @@ def test_of_equally_full_domains_the_one_holding_more_of_the_job_wins() -> None:
     sub_job = session.jobs["default/j"].sub_jobs["default/j"]
     domains = [session.domains.by_name[name] for name in ("s3", "s5", "s6")]
 
-    (found,) = session.ask.ask("domain_score", sub_job, domains)
+    found = session.ask.domain_score(sub_job, domains)
 
     assert found["s3"] > found["s5"] > found["s6"]
 

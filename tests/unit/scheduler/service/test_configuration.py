@@ -8,7 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from volcano.app.scheduler_command import scheduler_command, settings_from
-from volcano.scheduler.service.configuration import ConfigMapKey, Configuration, PluginError, load_registry
+from volcano.scheduler.service.configuration import ConfigMapKey, Configuration
+from volcano.scheduler.service.registry import PluginError, load_registry
 
 PLUGIN = '''
 """evenodd: prefers nodes whose name ends in an even digit."""

@@ -15,8 +15,9 @@ from volcano.machinery.client import Client
 from volcano.machinery.clock import EPOCH, VirtualClock, run_virtually
 from volcano.machinery.transport import InProcess, Request, Response, User
 from volcano.scheduler.model import Usage
-from volcano.scheduler.service.configuration import Configuration, load_registry
+from volcano.scheduler.service.configuration import Configuration
 from volcano.scheduler.service.node_usage import NodeUsage, interval_of
+from volcano.scheduler.service.registry import load_registry
 
 CONFIGURATION = """
 actions: allocate
