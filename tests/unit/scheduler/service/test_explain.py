@@ -14,7 +14,7 @@ from volcano.app.job_expansion import expand_job
 from volcano.scheduler.actions import ACTIONS
 from volcano.scheduler.cache import CacheSettings
 from volcano.scheduler.framework.config import default_config
-from volcano.scheduler.service.configuration import load_registry
+from volcano.scheduler.service.registry import load_registry
 from volcano.scheduler.service.simulate import Known, simulate
 
 GPU = "nvidia.com/gpu"
