@@ -14,6 +14,7 @@ from volcano.api.errors import ApiError, NotFound
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import find_resource_type, resource_type
 from volcano.embedded.agent.agent import Agent
+from volcano.embedded.agent.containers.container_attempt import ContainerAttempt
 from volcano.embedded.agent.containers.images import Image
 from volcano.embedded.agent.containers.process_settings import PodNetwork, ProcessSettings
 from volcano.embedded.agent.node.settings import NodeSettings, NodeShape
@@ -147,7 +148,7 @@ class Machine:
         """What a container wrote, without the times."""
         known = self.agent.find("default", name)
         assert known is not None
-        lines = self.runtime.log_file(known.pod, container, attempt).read_text().splitlines()
+        lines = self.runtime.log_file(ContainerAttempt(known.pod, container, attempt)).read_text().splitlines()
         return "\n".join(line.split(" ", 3)[3] for line in lines)
 
 

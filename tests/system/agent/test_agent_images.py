@@ -16,7 +16,7 @@ from tests.system.agent.kit import PODS, Machine, a_pod
 from volcano.api.meta import Key
 from volcano.embedded.agent.containers.images import Image
 from volcano.embedded.agent.processes.container_attach import HEADER, STDIN, STDOUT
-from volcano.embedded.agent.streams.attach_session import connected_to
+from volcano.embedded.agent.streams.attach_session import connect_to
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ async def test_without_namespaces_terminals_and_input_are_there_all_the_same(bar
     assert "terminal" in await bare_machine.output("seen")
     pod = await bare_machine.until_phase("patient", "Running")
     folder = bare_machine.directory / "agent" / "pods" / pod["metadata"]["uid"] / "main.0"
-    reader, writer = await connected_to(folder)
+    reader, writer = await connect_to(folder)
     writer.write(HEADER.pack(STDIN, 3) + b"hi\n")
     async with asyncio.timeout(20):
         assert await reader.readexactly(HEADER.size + 3) == HEADER.pack(STDOUT, 3) + b"hi\n"

@@ -44,7 +44,7 @@ async def test_many_short_pods_leave_nothing_behind(machine):
     for pod in found["items"]:
         await machine.client.delete(PODS, Key("default", pod["metadata"]["name"]))
     async with asyncio.timeout(60):
-        while machine.agent.pods or machine.runtime._tasks - machine.runtime._background:
+        while machine.agent.pods or machine.runtime._tasks:
             await asyncio.sleep(0.05)
     assert descriptors(supervisor) <= before[0] and descriptors(os.getpid()) <= before[1] + 2
     children = f"/proc/{supervisor}/task/{supervisor}/children"
@@ -52,4 +52,5 @@ async def test_many_short_pods_leave_nothing_behind(machine):
         assert file.read() == ""
     settings = machine.runtime._settings
     assert list(settings.pods.iterdir()) == [] and list(settings.logs.iterdir()) == []
-    assert not machine.runtime._records and not machine.runtime._ended and not machine.runtime._stopping
+    runs = machine.runtime._runs
+    assert not runs.records and not runs._ended and not runs._stopping

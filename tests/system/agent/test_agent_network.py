@@ -13,6 +13,7 @@ import pytest
 
 from tests import needs
 from tests.system.agent.kit import a_pod
+from volcano.embedded.agent.containers.container_attempt import ContainerAttempt
 
 pytestmark = [
     pytest.mark.root,
@@ -120,7 +121,9 @@ async def test_a_pod_has_its_own_user_namespace_and_further_commands_join_it(mac
     said, nothing = os.memfd_create("said"), os.open(os.devnull, os.O_RDWR)
 
     command = ["sh", "-c", "readlink /proc/self/ns/user; id -u; hostname"]
-    code = await machine.runtime.execute(known.pod, "main", 0, command, standard=[nothing, said, said], terminal=False)
+    code = await machine.runtime.execute(
+        ContainerAttempt(known.pod, "main", 0), command, standard=[nothing, said, said]
+    )
 
     namespace, user, host = os.pread(said, 1000, 0).decode().split()
     assert (code, user, host) == (0, "0", "apart")

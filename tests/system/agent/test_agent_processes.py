@@ -10,6 +10,7 @@ from pathlib import Path
 from tests import needs
 from tests.system.agent.kit import PODS, a_pod, terminated
 from volcano.api.meta import Key
+from volcano.embedded.agent.containers.container_attempt import ContainerAttempt
 
 
 async def test_a_pod_that_ends_well_succeeded(machine):
@@ -74,7 +75,7 @@ async def test_deleting_a_pod_asks_it_to_end_and_then_removes_it(machine):
     await machine.create(a_pod("polite", "sh", "-c", script))
     await machine.until_phase("polite", "Running")
     known = machine.agent.find("default", "polite")
-    log = machine.runtime.log_file(known.pod, "main", 0)
+    log = machine.runtime.log_file(ContainerAttempt(known.pod, "main", 0))
     while "ready" not in log.read_text():
         await asyncio.sleep(0.01)
     saved = os.open(log, os.O_RDONLY)

@@ -55,7 +55,7 @@ async def test_a_pod_that_still_runs_keeps_running_with_the_next_agent(machine, 
 async def test_a_pod_deleted_while_the_agent_was_away_is_ended(machine, tmp_path):
     await machine.create(a_pod("orphan", "sleep", "1000"))
     await machine.until_phase("orphan", "Running")
-    pid = next(iter(machine.runtime._records.values()))["pid"]
+    pid = next(iter(machine.runtime._runs.records.values()))["pid"]
     await machine.crash()
     await machine.client.delete(PODS, Key("default", "orphan"), {"gracePeriodSeconds": 0})
     await machine.start()
@@ -68,7 +68,7 @@ async def test_when_the_supervisor_dies_its_pods_end_and_are_reported_lost(machi
     marks.mkdir()
     await machine.create(counting("victim", marks))
     await machine.until_phase("victim", "Running")
-    pid = next(iter(machine.runtime._records.values()))["pid"]
+    pid = next(iter(machine.runtime._runs.records.values()))["pid"]
 
     os.kill(machine.runtime._supervisor.pid, signal.SIGKILL)
 

@@ -102,6 +102,7 @@ STORY = """
 import asyncio, os, tempfile
 from pathlib import Path
 from tests.system.agent.kit import Machine, a_pod
+from volcano.embedded.agent.containers.container_attempt import ContainerAttempt
 
 async def main():
     machine = Machine(Path(tempfile.mkdtemp()), "auto", ())
@@ -117,7 +118,7 @@ async def main():
     await machine.until_phase("sleeper", "Running")
     known, nothing = machine.agent.find("default", "sleeper"), os.open("/dev/null", os.O_RDWR)
     command = ["sh", "-c", "exit 4"]
-    print(await machine.runtime.execute(known.pod, "main", 0, command, standard=[nothing] * 3, terminal=False))
+    print(await machine.runtime.execute(ContainerAttempt(known.pod, "main", 0), command, standard=[nothing] * 3))
     await machine.stop()
 
 asyncio.run(main())

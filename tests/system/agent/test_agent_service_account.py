@@ -85,11 +85,11 @@ async def test_a_token_is_made_anew_before_it_ends_and_the_pod_sees_it(machine):
     script = f'cd {FOLDER}; before=$(cat token); echo ready; while [ "$(cat token)" = "$before" ]; do sleep 0.05; done'
     await machine.create(a_pod("long", "sh", "-c", script))
     pod = await machine.until_phase("long", "Running")
-    kept = machine.runtime._pods[pod["metadata"]["uid"]]
-    assert kept.renewal > machine.clock.now()
+    sandbox = machine.runtime.sandboxes.pods[pod["metadata"]["uid"]]
+    assert sandbox.renew_tokens_at > machine.clock.now()
 
-    kept.renewal = machine.clock.now()
-    await machine.runtime._files.refresh(kept)
+    sandbox.renew_tokens_at = machine.clock.now()
+    await machine.runtime.files.refresh(sandbox)
 
     assert terminated(await machine.finished("long"))["exitCode"] == 0
-    assert kept.renewal > machine.clock.now()
+    assert sandbox.renew_tokens_at > machine.clock.now()

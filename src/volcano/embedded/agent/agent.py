@@ -1,7 +1,7 @@
-"""A node agent: registers its nodes, follows the pods bound to them, has a runtime run them, reports how they are.
+"""The node agent: registers its nodes, watches the pods bound to them, has a runtime run them, reports their status.
 
-Edges only: what a pod does next is pod_lifecycle's decision, doing it is the Runtime's work. One agent serves any
-number of nodes with one watch.
+This module only connects the parts: lifecycle decides, a Runtime carries out, StatusWriter writes. One agent serves
+any number of nodes with one watch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from volcano.embedded.agent.lifecycle.pod_events import (
     WakeAt,
     Woken,
 )
-from volcano.embedded.agent.lifecycle.pod_lifecycle import PodRecord, begin, step
+from volcano.embedded.agent.lifecycle.pod_lifecycle import begin, step
+from volcano.embedded.agent.lifecycle.pod_record import PodRecord
 from volcano.embedded.agent.lifecycle.pod_status import phase_of, status_of
 from volcano.embedded.agent.node.node_registration import NodeRegistration
 from volcano.embedded.agent.node.settings import NodeSettings
@@ -44,11 +45,11 @@ from volcano.machinery.world import Change, Mirror
 
 log = logging.getLogger(__name__)
 PENDING_STATUS_DELAY: Final = timedelta(milliseconds=300)
-"""A pod that starts sooner than this is never reported as Pending: that would be a write nobody can use."""
+"""Pending is reported only after this delay: most pods run by then, which saves a status write per pod."""
 
 
 class KubeletEndpoint(Protocol):
-    """Serves logs and exec for the agent's pods; `open` returns its port."""
+    """Serves logs and exec of the agent's pods; `open` returns the port."""
 
     async def open(self, find: Callable[[str, str], PodOnNode | None]) -> int: ...
 
@@ -56,20 +57,20 @@ class KubeletEndpoint(Protocol):
 
 
 class AgentService(Protocol):
-    """Something else that runs with the agent, until cancelled."""
+    """A background service that runs with the agent until cancelled."""
 
     async def run(self) -> None: ...
 
 
 class PodOnNode:
-    """A pod this agent looks after: what the API says of it, and what really is."""
+    """A pod this agent runs: the API object, and the record of its actual state."""
 
-    __slots__ = ("_clock", "_host_address", "_runtime", "_since", "pod", "record")
+    __slots__ = ("_clock", "_host_address", "_runtime", "_transitions", "pod", "record")
 
     def __init__(self, pod: AgentPod, record: PodRecord, clock: Clock, *, host_address: str, runtime: str) -> None:
         self.pod, self.record = pod, record
         self._clock, self._host_address, self._runtime = clock, host_address, runtime
-        self._since = {
+        self._transitions = {
             each.type: (each.status, timestamp(each.last_transition_time))
             for each in pod.status.conditions
             if each.last_transition_time is not None
@@ -80,20 +81,20 @@ class PodOnNode:
         return self.record.is_removed
 
     def status(self) -> JSON:
-        """What to report; a condition that did not change keeps the time of its last change."""
+        """The status to report; a condition that did not change keeps its transition time."""
         status = status_of(
             self.pod, self.record, self._clock.now(), host_address=self._host_address, runtime=self._runtime
         )
         for condition in status["conditions"]:
-            known = self._since.get(condition["type"])
+            known = self._transitions.get(condition["type"])
             if known is not None and known[0] == condition["status"]:
                 condition["lastTransitionTime"] = known[1]
-            self._since[condition["type"]] = (condition["status"], condition["lastTransitionTime"])
+            self._transitions[condition["type"]] = (condition["status"], condition["lastTransitionTime"])
         return status
 
 
 class Agent:
-    """Runs until cancelled; `ready` says when its nodes can be used, `shut_down` ends its pods."""
+    """Runs until cancelled. `ready` returns once its nodes can be used; `shut_down` ends its pods."""
 
     def __init__(
         self,
@@ -107,26 +108,26 @@ class Agent:
     ) -> None:
         self._client, self._clock, self._settings, self._runtime = client, clock, settings, runtime
         self._kubelet, self._services = kubelet, tuple(services)
-        self._names = frozenset(shape.name for shape in settings.nodes)
+        self._node_names = frozenset(shape.name for shape in settings.nodes)
         self.mirror = Mirror(clock.now)
         self.recorder = EventRecorder(client, clock, "kubelet")
         self._applier = Applier(client, clock, recorder=self.recorder)
         self._timers = Timers(clock)
         self._pods: dict[str, PodOnNode] = {}
         self._writer = StatusWriter(self._applier, self._timers, self._pods.get)
-        self._by_name: dict[Key, str] = {}
+        self._uid_by_key: dict[Key, str] = {}
         self._registration: NodeRegistration | None = None
         self._ready = asyncio.Event()
         self._quiet = asyncio.Event()
         self._is_ending = False
 
     async def ready(self) -> None:
-        """Returns when every node is registered and Ready and its pods are known."""
+        """Return when every node is registered and Ready and its pods are known."""
         await self._ready.wait()
 
     async def run(self) -> None:
-        """Until cancelled. Pods are left running then; `shut_down` first ends them."""
-        await self._runtime.open(self._happened)
+        """Run until cancelled. Pods keep running afterwards, unless `shut_down` ended them."""
+        await self._runtime.open(self._on_event)
         port = await self._kubelet.open(self.find) if self._kubelet is not None else self._settings.kubelet_port
         registration = self._registration = NodeRegistration(
             self._applier,
@@ -142,7 +143,7 @@ class Agent:
                 group.create_task(self._timers.run())
                 group.create_task(self._writer.run())
                 group.create_task(self.recorder.run())
-                self.mirror.listen(AgentPod, self._changed)
+                self.mirror.listen(AgentPod, self._on_pod_change)
                 group.create_task(informer.run())
                 await informer.synced()
                 self._runtime.end_unknown_pods(self._pods.keys())
@@ -157,11 +158,11 @@ class Agent:
             await self._runtime.close()
 
     async def shut_down(self, grace: timedelta) -> None:
-        """End all pods as a node does that is switched off, and tell how they ended."""
+        """End all pods as a graceful node shutdown does, and report how they ended."""
         self._is_ending = True
         leaving = asyncio.ensure_future(self._registration.leave()) if self._registration is not None else None
         for uid in list(self._pods):
-            self._happened(uid, ShutDown(grace))
+            self._on_event(uid, ShutDown(grace))
         while any(each.record.has_live for each in self._pods.values()):
             self._quiet.clear()
             await self._quiet.wait()
@@ -170,44 +171,44 @@ class Agent:
             await leaving
 
     def find(self, namespace: str, name: str) -> PodOnNode | None:
-        """The pod of that name that this agent looks after."""
-        return self._pods.get(self._by_name.get(Key(namespace, name), ""))
+        """The pod of that name, if this agent runs it."""
+        return self._pods.get(self._uid_by_key.get(Key(namespace, name), ""))
 
     @property
     def pods(self) -> Mapping[str, PodOnNode]:
-        """The pods looked after, by UID."""
+        """The pods of this agent, by UID."""
         return self._pods
 
-    # -- what comes in ----------------------------------------------------------------------------------------
-    def _changed(self, change: Change[AgentPod]) -> None:
-        """The API server says something about a pod."""
+    # -- incoming changes and events --------------------------------------------------------------------------
+    def _on_pod_change(self, change: Change[AgentPod]) -> None:
+        """A bound pod changed in the API."""
         pod = change.object
-        self._runtime.saw(pod, is_gone=change.new is None)
-        if pod.spec.node_name not in self._names:
+        self._runtime.observe(pod, is_gone=change.new is None)
+        if pod.spec.node_name not in self._node_names:
             return
         known = self._pods.get(pod.uid)
         if change.new is None:
             if known is not None:
-                self._happened(pod.uid, Vanished())
+                self._on_event(pod.uid, Vanished())
         elif known is None:
             if not self._is_ending:
-                self._take_on(pod)
+                self._adopt(pod)
         else:
             was_deleting, known.pod = known.record.is_deleted, pod
-            asked_again = change.old is not None and change.old.grace != pod.grace
-            if pod.is_deleting and (not was_deleting or asked_again):
-                self._happened(pod.uid, Deleted(pod.grace))
+            grace_changed = change.old is not None and change.old.grace != pod.grace
+            if pod.is_deleting and (not was_deleting or grace_changed):
+                self._on_event(pod.uid, Deleted(pod.grace))
 
-    def _take_on(self, pod: AgentPod) -> None:
+    def _adopt(self, pod: AgentPod) -> None:
         found = self._runtime.resume(pod)
         record, commands = begin(pod, found, self._clock.now())
         known = PodOnNode(pod, record, self._clock, host_address=self._settings.address, runtime=self._runtime.name)
         self._pods[pod.uid] = known
-        self._by_name[pod.key] = pod.uid
+        self._uid_by_key[pod.key] = pod.uid
         self._follow(known, commands, was=None)
 
-    def _happened(self, uid: str, event: PodEvent) -> None:
-        """The runtime, a timer or a person says something about a pod."""
+    def _on_event(self, uid: str, event: PodEvent) -> None:
+        """The runtime, a timer or a shutdown reports an event of a pod."""
         known = self._pods.get(uid)
         if known is None:
             return
@@ -216,7 +217,7 @@ class Agent:
         self._follow(known, commands, was=was)
         self._quiet.set()
 
-    # -- what goes out ----------------------------------------------------------------------------------------
+    # -- commands and reports ----------------------------------------------------------------------------------------
     def _follow(self, known: PodOnNode, commands: tuple[PodCommand, ...], *, was: PodRecord | None) -> None:
         if known.record is not was:
             self._report(known)
@@ -226,26 +227,26 @@ class Agent:
     def _report(self, known: PodOnNode) -> None:
         record, uid = known.record, known.pod.uid
         if record.is_finished and known.pod.is_finished and not record.is_deleted:
-            return  # as it was found: nothing to tell
+            return  # the API already has the final status
         if phase_of(record) == "Pending" and record.trouble is None and record.ending is None:
-            self._timers.after(PENDING_STATUS_DELAY, lambda: self._writer.dirty(uid))
+            self._timers.after(PENDING_STATUS_DELAY, lambda: self._writer.mark_changed(uid))
             return
-        self._writer.dirty(uid)
+        self._writer.mark_changed(uid)
 
     def _carry_out(self, known: PodOnNode, command: PodCommand) -> None:
         pod, uid = known.pod, known.pod.uid
         match command:
             case WakeAt(at):
-                self._timers.at(at, lambda: self._happened(uid, Woken()))
+                self._timers.at(at, lambda: self._on_event(uid, Woken()))
             case EmitEvent(reason, message, kind):
                 self.recorder.record(Record(ref(pod), reason, message, kind))
             case Remove():
-                self._writer.dirty(uid)
+                self._writer.mark_changed(uid)
             case Forget():
                 self._runtime.carry_out(pod, command)
                 self._pods.pop(uid, None)
-                if self._by_name.get(pod.key) == uid:
-                    del self._by_name[pod.key]
+                if self._uid_by_key.get(pod.key) == uid:
+                    del self._uid_by_key[pod.key]
                 self._writer.forget(uid)
             case _:
                 self._runtime.carry_out(pod, command)

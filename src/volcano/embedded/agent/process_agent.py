@@ -1,4 +1,4 @@
-"""Puts together an agent whose pods are processes of this machine: runtime, and the kubelet's endpoint."""
+"""Builds an agent whose pods are processes of this machine: runtime, kubelet endpoint, storage provisioner."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from volcano.machinery.kubeconfig import ConfigError, load_endpoint
 def make_process_agent(
     client: Client, clock: Clock, nodes: NodeSettings, processes: ProcessSettings, *, tls: KubeletTls | None = None
 ) -> Agent:
-    """Without `tls` nobody can ask this node for logs or exec."""
+    """Without `tls` the node serves no logs and no exec."""
     runtime = ProcessRuntime(client, clock, processes)
     kubelet = KubeletServer(runtime, clock, tls) if tls is not None else None
     names = frozenset(shape.name for shape in nodes.nodes)
@@ -28,7 +28,7 @@ def make_process_agent(
 
 
 def api_server_of(kubeconfig: Path) -> tuple[str, int] | None:
-    """The host and port a kubeconfig names; None when there is none yet."""
+    """The API server's host and port from a kubeconfig; None while the file does not exist."""
     try:
         endpoint = load_endpoint(kubeconfig)
     except (ConfigError, OSError):

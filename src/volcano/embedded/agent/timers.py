@@ -1,4 +1,4 @@
-"""Many moments to wait for, with one sleeper: a heap of callbacks."""
+"""Callbacks at given times: one heap and one sleeping task for any number of timers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Final
 from volcano.machinery.clock import Clock
 
 MAX_TIMER_SLEEP: Final = timedelta(minutes=5)
-"""Nobody sleeps longer than this in one go, so that a stepped system clock is noticed."""
+"""The task sleeps at most this long at once, so that a step of the system clock is noticed."""
 
 
 class Timers:
-    """Calls back at the times asked for, in order; equal times in the order they were asked for."""
+    """Calls back in order of time; callbacks of the same time in the order they were added."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -33,7 +33,7 @@ class Timers:
         self.at(self._clock.now() + pause, call)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         while True:
             self._sooner.clear()
             now = self._clock.now()
@@ -52,5 +52,5 @@ class Timers:
         finally:
             for task in (sleeper, sooner):
                 task.cancel()
-            # Gathered, not awaited one by one: whoever cancels us meanwhile must not be taken for one of them.
+            # Gathered, not awaited one by one: a cancellation of this task must not be mistaken for one of theirs.
             await asyncio.gather(sleeper, sooner, return_exceptions=True)

@@ -17,7 +17,8 @@ from volcano.embedded.agent.lifecycle.pod_events import (
     Start,
     Started,
 )
-from volcano.embedded.agent.lifecycle.pod_lifecycle import PodRecord, begin, step
+from volcano.embedded.agent.lifecycle.pod_lifecycle import begin, step
+from volcano.embedded.agent.lifecycle.pod_record import PodRecord
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -87,12 +87,12 @@ def test_files_follow_the_peers_and_many_changes_are_one_rewrite(tmp_path: Path)
     inode = file.stat().st_ino
 
     for number in range(1, 9):
-        names.saw(a_peer(f"w-{number}", f"10.0.0.{number + 1}"))
+        names.observe(a_peer(f"w-{number}", f"10.0.0.{number + 1}"))
     assert len(moments.waiting) == 1
     moments.fire()
     assert lines(file.read_text())["w-8.job"] == "10.0.0.9"
 
-    names.saw(a_peer("w-8", "10.0.0.9"), is_gone=True)
+    names.observe(a_peer("w-8", "10.0.0.9"), is_gone=True)
     moments.fire()
     assert "w-8.job" not in lines(file.read_text())
     assert file.stat().st_ino == inode, "a mounted file must not be replaced"

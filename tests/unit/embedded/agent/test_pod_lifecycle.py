@@ -30,17 +30,11 @@ from volcano.embedded.agent.lifecycle.pod_events import (
     WakeAt,
     Woken,
 )
-from volcano.embedded.agent.lifecycle.pod_lifecycle import (
-    LOST,
-    ContainerRole,
-    ContainerRunning,
-    ContainerWaiting,
-    backoff,
-    begin,
-    step,
-)
-from volcano.embedded.agent.lifecycle.pod_lifecycle import ContainerEnded as EndedState
+from volcano.embedded.agent.lifecycle.pod_lifecycle import begin, step
+from volcano.embedded.agent.lifecycle.pod_record import ContainerRole, ContainerRunning, ContainerWaiting
 from volcano.embedded.agent.lifecycle.pod_status import phase_of, status_of
+from volcano.embedded.agent.lifecycle.restart_policy import backoff
+from volcano.embedded.agent.lifecycle.resume import LOST_REASON
 
 
 def test_a_fresh_pod_is_prepared_before_anything_starts():
@@ -401,7 +395,7 @@ def test_a_container_nobody_can_find_is_lost():
     pod = Driven(a_pod(status=running_status()))
 
     ended = pod.record.containers[0].ended
-    assert ended is not None and (ended.exit_code, ended.reason) == (137, LOST)
+    assert ended is not None and (ended.exit_code, ended.reason) == (137, LOST_REASON)
     assert phase_of(pod.record) == "Failed"
 
 
@@ -465,7 +459,7 @@ def test_no_order_of_events_breaks_what_is_promised(events: list[PodEvent], poli
                 assert record.ending is None, "nothing starts in a pod that ends"
             if isinstance(command, Start) and command.container in ("main", "more"):
                 init = record.container("init")
-                assert init is not None and isinstance(init.state, EndedState) and init.state.exit_code == 0
+                assert init is not None and isinstance(init.state, ContainerEnded) and init.state.exit_code == 0
         if phase:
             assert record.phase == phase, "what is finished stays as it is"
         phase = record.phase

@@ -1,6 +1,6 @@
-"""The words between a pod's lifecycle and its runtime: what happened (events) and what to do (commands).
+"""The interface between pod_lifecycle and a Runtime: events (what happened) and commands (what to do).
 
-Plain values; pod_lifecycle turns the first into the second, a Runtime turns the second into the first.
+Plain values. pod_lifecycle turns events into commands; a Runtime carries out commands and reports events.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 EXIT_CODE_SIGKILL: Final = 137
-"""The exit code of a container that ended by SIGKILL, and of one whose end nobody saw."""
+"""Exit code of a container that was killed, and of one whose end was not observed."""
 
 
 class ContainerEnded(msgspec.Struct, frozen=True):
@@ -26,7 +26,7 @@ class ContainerEnded(msgspec.Struct, frozen=True):
 
 # -- events -------------------------------------------------------------------------------------------------------
 class FoundContainer(msgspec.Struct, frozen=True):
-    """A container the runtime already has, from before the agent started: running, or ended."""
+    """A container that the runtime has from before the agent started: running, or ended."""
 
     container: str
     attempt: int
@@ -35,26 +35,28 @@ class FoundContainer(msgspec.Struct, frozen=True):
 
 
 class Assigned(msgspec.Struct, frozen=True):
-    """The pod is ours from now on; `found` is what already runs of it."""
+    """The pod is bound to this node; `found` are its containers that already exist."""
 
     found: tuple[FoundContainer, ...] = ()
     address: str = ""
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """Volumes and network are there."""
+    """The volumes and the network of the pod exist."""
 
     address: str
 
 
 class Unprepared(msgspec.Struct, frozen=True):
-    """Volumes or network could not be made; tried again later unless it is final."""
+    """The volumes or the network could not be made; preparation is retried."""
 
     reason: str
     message: str
 
 
 class Started(msgspec.Struct, frozen=True):
+    """The container's command runs."""
+
     container: str
     attempt: int
     started_at: datetime
@@ -67,10 +69,12 @@ class Unstarted(msgspec.Struct, frozen=True):
     attempt: int
     reason: str
     message: str
-    is_run: bool = False  # it counts as a run that failed (a missing program), not as a mistake to wait on
+    is_run: bool = False  # counts as a failed run (a missing program), not as a configuration error to retry
 
 
 class Exited(msgspec.Struct, frozen=True):
+    """The container has ended."""
+
     container: str
     attempt: int
     ended: ContainerEnded
@@ -87,7 +91,7 @@ class Probed(msgspec.Struct, frozen=True):
 
 
 class Deleted(msgspec.Struct, frozen=True):
-    """Someone asked for the pod's deletion, or asked again with another grace period."""
+    """The pod's deletion was requested, or requested again with another grace period."""
 
     grace: timedelta
 
@@ -97,20 +101,20 @@ class Vanished(msgspec.Struct, frozen=True):
 
 
 class ShutDown(msgspec.Struct, frozen=True):
-    """The node ends."""
+    """The node shuts down."""
 
     grace: timedelta
 
 
 class Evicted(msgspec.Struct, frozen=True):
-    """The node cannot keep the pod."""
+    """The node evicts the pod."""
 
     message: str
     reason: str = "Evicted"
 
 
 class Woken(msgspec.Struct, frozen=True):
-    """A moment that was waited for has come."""
+    """The time of an earlier WakeAt has come."""
 
 
 PodEvent: TypeAlias = (
@@ -121,10 +125,12 @@ PodEvent: TypeAlias = (
 
 # -- commands -----------------------------------------------------------------------------------------------------
 class Prepare(msgspec.Struct, frozen=True):
-    """Make volumes and network."""
+    """Make the pod's volumes and network."""
 
 
 class Start(msgspec.Struct, frozen=True):
+    """Start a container."""
+
     container: str
     attempt: int
 
@@ -138,25 +144,25 @@ class Stop(msgspec.Struct, frozen=True):
 
 
 class WakeAt(msgspec.Struct, frozen=True):
-    """Say `Woken` at this time."""
+    """Report `Woken` at this time."""
 
     at: datetime
 
 
 class Clean(msgspec.Struct, frozen=True):
-    """Nothing of the pod runs any more: give back its address and take down its volumes; keep its logs."""
+    """No process of the pod runs any more: release its address and remove its volumes; keep its logs."""
 
 
 class Remove(msgspec.Struct, frozen=True):
-    """Tell the API server that the pod is gone, once its last status is written."""
+    """Delete the pod from the API server, once its last status is written."""
 
 
 class Forget(msgspec.Struct, frozen=True):
-    """Drop everything kept of the pod, logs too."""
+    """Drop everything about the pod, its logs included."""
 
 
 class EmitEvent(msgspec.Struct, frozen=True):
-    """An event for people."""
+    """Record a Kubernetes Event about the pod."""
 
     reason: str
     message: str

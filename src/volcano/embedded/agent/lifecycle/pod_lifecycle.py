@@ -1,22 +1,18 @@
-"""What a pod does next: (pod, record, event, now) → (record, commands). Pure; the agent carries the commands out.
+"""The pod state machine: (pod, record, event, now) → (record, commands). Pure; the agent carries the commands out.
 
-The record is all that is known of a running pod. It can be rebuilt from the pod's status and from what the runtime
-still has, so an agent that starts again goes on where the last one was. How it looks to the API is pod_status's.
+The record can be rebuilt from the pod's status and from what the runtime still runs (resume.py), so a restarted agent
+continues where the last one stopped. Whether a container restarts is restart_policy's; the API's view is pod_status's.
 """
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from enum import Enum
 from typing import Final, TypeAlias
 
-import msgspec
 from msgspec.structs import replace
 
-from volcano.api.core import ContainerStatus
-from volcano.api.kubelet import AgentContainer, AgentPod
+from volcano.api.kubelet import AgentPod
 from volcano.embedded.agent.lifecycle.pod_events import (
-    EXIT_CODE_SIGKILL,
     Assigned,
     Clean,
     ContainerEnded,
@@ -25,7 +21,6 @@ from volcano.embedded.agent.lifecycle.pod_events import (
     Evicted,
     Exited,
     Forget,
-    FoundContainer,
     PodCommand,
     PodEvent,
     Prepare,
@@ -42,120 +37,41 @@ from volcano.embedded.agent.lifecycle.pod_events import (
     WakeAt,
     Woken,
 )
+from volcano.embedded.agent.lifecycle.pod_record import (
+    ContainerLaunching,
+    ContainerRecord,
+    ContainerRole,
+    ContainerRunning,
+    ContainerWaiting,
+    Ending,
+    PodRecord,
+    RunState,
+)
+from volcano.embedded.agent.lifecycle.restart_policy import BACKOFF_RESET_AFTER, MIN_RESTART_BACKOFF, backoff, restarts
+from volcano.embedded.agent.lifecycle.resume import resumed_container, with_reason
 
-MIN_RESTART_BACKOFF: Final = timedelta(seconds=10)
-MAX_RESTART_BACKOFF: Final = timedelta(minutes=5)
-BACKOFF_RESET_AFTER: Final = timedelta(minutes=10)
 PREPARE_RETRY_DELAY: Final = timedelta(seconds=2)
 MAX_GRACE_AFTER_REMOVAL: Final = timedelta(seconds=2)
-LOST: Final = "ContainerStatusUnknown"
-LOST_MESSAGE: Final = "The container could not be located when the pod was terminated"
+"""For a pod that the API server no longer has: nothing waits for its containers any more."""
 SHUTDOWN_MESSAGE: Final = "Pod was terminated in response to imminent node shutdown."
 DEADLINE_MESSAGE: Final = "Pod was active on the node longer than the specified deadline"
-
-
-class ContainerRole(Enum):
-    INIT = "init"
-    SIDECAR = "sidecar"
-    MAIN = "main"
-
-
-class ContainerWaiting(msgspec.Struct, frozen=True):
-    reason: str
-    message: str = ""
-    until: datetime | None = None  # when it is started again; None: as soon as its turn comes
-
-
-class ContainerLaunching(msgspec.Struct, frozen=True):
-    """The runtime was asked to start it and has not answered."""
-
-
-class ContainerRunning(msgspec.Struct, frozen=True):
-    started_at: datetime
-    is_stopping: bool = False
-    passed_startup: bool = False
-    passed_readiness: bool = False
-
-
-RunState: TypeAlias = ContainerWaiting | ContainerLaunching | ContainerRunning | ContainerEnded
-
-
-class ContainerRecord(msgspec.Struct, frozen=True):
-    """One container of a running pod."""
-
-    name: str
-    role: ContainerRole
-    state: RunState
-    attempt: int = 0  # how often it was started before; the restart count
-    last: ContainerEnded | None = None
-    crashes: int = 0  # since it last ran long enough to be forgiven
-
-    @property
-    def is_live(self) -> bool:
-        return isinstance(self.state, (ContainerLaunching, ContainerRunning))
-
-    @property
-    def has_run(self) -> bool:
-        return self.last is not None or isinstance(self.state, ContainerEnded)
-
-    @property
-    def ended(self) -> ContainerEnded | None:
-        return self.state if isinstance(self.state, ContainerEnded) else None
-
-
-class Ending(msgspec.Struct, frozen=True):
-    """Why a pod is being ended, and how."""
-
-    grace: timedelta
-    reason: str = ""
-    message: str = ""
-    phase: str = ""  # what it ends as whatever its containers say; empty: they decide
-    restarts: bool = False  # its containers end, the pod does not: it starts again with the node
-
-
-class PodRecord(msgspec.Struct, frozen=True):
-    """All that is known of a pod on this node."""
-
-    containers: tuple[ContainerRecord, ...]
-    start_time: datetime
-    address: str = ""
-    is_prepared: bool = False
-    trouble: Unprepared | None = None
-    ending: Ending | None = None
-    phase: str = ""  # set once it is finished: Succeeded or Failed
-    is_cleaned: bool = False
-    is_deleted: bool = False
-    is_vanished: bool = False
-    is_removed: bool = False
-
-    @property
-    def is_finished(self) -> bool:
-        return bool(self.phase)
-
-    @property
-    def has_live(self) -> bool:
-        return any(container.is_live for container in self.containers)
-
-    def container(self, name: str) -> ContainerRecord | None:
-        return next((found for found in self.containers if found.name == name), None)
 
 
 Transition: TypeAlias = tuple[PodRecord, tuple[PodCommand, ...]]
 
 
 def begin(pod: AgentPod, event: Assigned, now: datetime) -> Transition:
-    """Take on a pod: a fresh one, or one that was already running when the agent started."""
+    """The first record of a pod: a new one, or one that was already running when the agent started."""
     found = {each.container: each for each in event.found}
     mains = {container.name for container in pod.spec.containers}
     containers = tuple(
-        _resumed(pod, each, found.get(each.name), each.name in mains, now) for each in pod.all_containers
+        resumed_container(pod, each, found.get(each.name), each.name in mains, now) for each in pod.all_containers
     )
-    known = bool(found) or bool(event.address)
     record = PodRecord(
         containers,
         start_time=pod.status.start_time or now,
         address=event.address or pod.status.pod_ip,
-        is_prepared=known and bool(event.address),
+        is_prepared=bool(event.address),
         phase=pod.status.phase if pod.is_finished else "",
     )
     commands: list[PodCommand] = []
@@ -170,7 +86,7 @@ def begin(pod: AgentPod, event: Assigned, now: datetime) -> Transition:
 
 
 def step(pod: AgentPod, record: PodRecord, event: PodEvent, now: datetime) -> Transition:
-    """One event's consequence."""
+    """The record after one event, and the commands that follow from it."""
     commands: list[PodCommand] = []
     match event:
         case Prepared(address):
@@ -192,8 +108,8 @@ def step(pod: AgentPod, record: PodRecord, event: PodEvent, now: datetime) -> Tr
             gone = Ending(min(pod.grace, MAX_GRACE_AFTER_REMOVAL))
             record = replace(record, is_vanished=True, ending=_ending(record, gone, commands))
         case Evicted(message, reason):
-            told = Ending(pod.grace, reason, message, "Failed")
-            record = replace(record, ending=record.ending or told)
+            eviction = Ending(pod.grace, reason, message, "Failed")
+            record = replace(record, ending=record.ending or eviction)
         case ShutDown(grace):
             record = _shut_down(pod, record, grace)
         case Woken():
@@ -203,42 +119,9 @@ def step(pod: AgentPod, record: PodRecord, event: PodEvent, now: datetime) -> Tr
     return _settled(pod, record, now, commands)
 
 
-# -- what each event changes ------------------------------------------------------------------------------------
-def _resumed(
-    pod: AgentPod, spec: AgentContainer, found: FoundContainer | None, is_main: bool, now: datetime
-) -> ContainerRecord:
-    """A container as its last report and the runtime know it; one that ran and cannot be found is lost."""
-    role = ContainerRole.MAIN if is_main else ContainerRole.SIDECAR if spec.is_sidecar else ContainerRole.INIT
-    status = pod.container_status(spec.name)
-    first_reason = "ContainerCreating" if is_main and not pod.spec.init_containers else "PodInitializing"
-    restarts = status.restart_count if status else 0
-    if found is not None:
-        ended_meanwhile = _reasoned(found.ended) if found.ended is not None else None
-        state: RunState = ended_meanwhile or ContainerRunning(found.started_at)
-        return ContainerRecord(spec.name, role, state, found.attempt, _last(status), min(found.attempt, 1))
-    if status is not None and (ended := status.state.terminated) is not None:
-        again = ContainerEnded(
-            ended.exit_code, ended.started_at or now, ended.finished_at or now, ended.reason, ended.message
-        )
-        return ContainerRecord(spec.name, role, again, restarts, _last(status))
-    if status is not None and status.state.running is not None and not pod.is_finished:
-        lost = ContainerEnded(EXIT_CODE_SIGKILL, status.state.running.started_at or now, now, LOST, LOST_MESSAGE)
-        return ContainerRecord(spec.name, role, lost, restarts, _last(status))
-    attempt = restarts + 1 if status is not None and status.last_state.terminated is not None else restarts
-    return ContainerRecord(spec.name, role, ContainerWaiting(first_reason), attempt, _last(status))
-
-
-def _last(status: ContainerStatus | None) -> ContainerEnded | None:
-    ended = status.last_state.terminated if status else None
-    if ended is None or ended.finished_at is None:
-        return None
-    return ContainerEnded(
-        ended.exit_code, ended.started_at or ended.finished_at, ended.finished_at, ended.reason, ended.message
-    )
-
-
+# -- effects of each event ---------------------------------------------------------------------------------------
 def _with(record: PodRecord, name: str, attempt: int, state: RunState) -> PodRecord:
-    """The record with a container in a new state; an answer to an older attempt changes nothing."""
+    """The record with a container in a new state; a report of an older attempt changes nothing."""
     return replace(
         record,
         containers=tuple(
@@ -259,11 +142,7 @@ def _unstarted(record: PodRecord, event: Unstarted, now: datetime, commands: lis
 
 
 def _exited(record: PodRecord, name: str, attempt: int, ended: ContainerEnded) -> PodRecord:
-    return _with(record, name, attempt, _reasoned(ended))
-
-
-def _reasoned(ended: ContainerEnded) -> ContainerEnded:
-    return ended if ended.reason else replace(ended, reason="Completed" if ended.exit_code == 0 else "Error")
+    return _with(record, name, attempt, with_reason(ended))
 
 
 def _probed(pod: AgentPod, record: PodRecord, event: Probed, commands: list[PodCommand]) -> PodRecord:
@@ -288,7 +167,7 @@ def _probed(pod: AgentPod, record: PodRecord, event: Probed, commands: list[PodC
 
 
 def _ending(record: PodRecord, wanted: Ending, commands: list[PodCommand]) -> Ending:
-    """The ending after being asked once more: what was decided stays, a shorter grace counts."""
+    """The ending after a further request: reason and phase stay, a shorter grace period replaces the longer one."""
     ending = record.ending
     if ending is None:
         return wanted
@@ -321,9 +200,9 @@ def _woken(pod: AgentPod, record: PodRecord, now: datetime, commands: list[PodCo
     return record
 
 
-# -- what follows ---------------------------------------------------------------------------------------------------
+# -- consequences ---------------------------------------------------------------------------------------------------
 def _settled(pod: AgentPod, record: PodRecord, now: datetime, commands: list[PodCommand]) -> Transition:
-    """Bring the pod as far as it can go now."""
+    """Advance the pod as far as possible now; clean up once nothing of it runs."""
     if not record.is_finished:
         if record.ending is None and record.is_prepared:
             record = _advanced(pod, record, now, commands)
@@ -344,11 +223,11 @@ def _settled(pod: AgentPod, record: PodRecord, now: datetime, commands: list[Pod
 
 
 def _advanced(pod: AgentPod, record: PodRecord, now: datetime, commands: list[PodCommand]) -> PodRecord:
-    """Start what may start: init containers one after another, then all others; end the pod when it is done."""
+    """Start the containers whose turn it is: init containers in order, then the others; end a pod that is done."""
     containers = list(record.containers)
     is_initialized = True
     for index, container in enumerate(containers):
-        # What has run before runs again on its own, whatever the containers before it are doing.
+        # A container that has run before restarts on its own, whatever the state of the containers before it.
         if not (is_initialized or (container.role is not ContainerRole.INIT and container.has_run)):
             continue
         containers[index] = container = _restarted(pod, container, now, commands)
@@ -366,9 +245,9 @@ def _advanced(pod: AgentPod, record: PodRecord, now: datetime, commands: list[Po
 
 
 def _is_over(pod: AgentPod, record: PodRecord) -> bool:
-    """All of it has run and nothing comes again, as an agent may find when it starts."""
+    """Whether every main container has ended for good, which an agent may find when it starts."""
     mains = [each for each in record.containers if each.role is ContainerRole.MAIN]
-    return all(each.ended is not None and not _comes_again(pod, each, each.ended) for each in mains)
+    return all(each.ended is not None and not restarts(pod, each, each.ended) for each in mains)
 
 
 def _has_begun(pod: AgentPod, container: ContainerRecord) -> bool:
@@ -379,14 +258,14 @@ def _has_begun(pod: AgentPod, container: ContainerRecord) -> bool:
 
 
 def _restarted(pod: AgentPod, container: ContainerRecord, now: datetime, commands: list[PodCommand]) -> ContainerRecord:
-    """Start a container whose turn it is; start one again that ended, as the pod's policy says."""
+    """Start a waiting container; restart one that ended if the restart policy says so, after its back-off."""
     state = container.state
     if isinstance(state, ContainerWaiting):
         if state.until is not None and now < state.until:
             return container
         commands.append(Start(container.name, container.attempt))
         return replace(container, state=ContainerLaunching())
-    if not isinstance(state, ContainerEnded) or not _comes_again(pod, container, state):
+    if not isinstance(state, ContainerEnded) or not restarts(pod, container, state):
         return container
     crashes = 0 if state.finished_at - state.started_at >= BACKOFF_RESET_AFTER else container.crashes
     again = replace(container, attempt=container.attempt + 1, last=state, crashes=crashes + 1)
@@ -406,28 +285,9 @@ def _restarted(pod: AgentPod, container: ContainerRecord, now: datetime, command
     return replace(again, state=ContainerWaiting("CrashLoopBackOff", message, until))
 
 
-def backoff(crashes: int) -> timedelta:
-    """How long to wait after so many earlier crashes: not at all, then 10 s, 20 s … five minutes."""
-    if crashes == 0:
-        return timedelta(0)
-    return min(MAX_RESTART_BACKOFF, MIN_RESTART_BACKOFF * (1 << min(crashes - 1, 10)))
-
-
-def _comes_again(pod: AgentPod, container: ContainerRecord, ended: ContainerEnded) -> bool:
-    if container.role is ContainerRole.SIDECAR:
-        return True
-    match pod.spec.restart_policy:
-        case "Never":
-            return False
-        case "OnFailure":
-            return ended.exit_code != 0
-        case _:
-            return container.role is ContainerRole.MAIN or ended.exit_code != 0
-
-
 def _ended(pod: AgentPod, record: PodRecord, commands: list[PodCommand]) -> PodRecord:
-    """Stop what still runs; once nothing does, say how the pod ended."""
-    assert record.ending is not None, "asked only of a pod that is being ended"
+    """Stop the containers that still run; once none does, set the final phase."""
+    assert record.ending is not None, "only called for a pod that is being ended"
     ending, containers = record.ending, list(record.containers)
     for index, container in enumerate(containers):
         state = container.state

@@ -1,4 +1,4 @@
-"""How a running pod looks to the API: a record of pod_lifecycle as the status a kubelet would report. Pure."""
+"""The pod status that a kubelet would report, computed from a PodRecord. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from volcano.api.meta import JSON
 from volcano.api.pods.quality import quality_of_service
 from volcano.api.times import timestamp
 from volcano.embedded.agent.lifecycle.pod_events import ContainerEnded
-from volcano.embedded.agent.lifecycle.pod_lifecycle import (
+from volcano.embedded.agent.lifecycle.pod_record import (
     ContainerLaunching,
     ContainerRecord,
     ContainerRole,
@@ -24,7 +24,7 @@ MAX_MESSAGE_CHARACTERS: Final = 4096
 
 
 def status_of(pod: AgentPod, record: PodRecord, now: datetime, *, host_address: str, runtime: str) -> JSON:
-    """The whole status, except what the API server was told by others. Times of conditions are the edge's to keep."""
+    """The whole status that a node owns. The caller keeps the transition times of unchanged conditions."""
     status: JSON = {
         "phase": phase_of(record),
         "startTime": timestamp(record.start_time),
@@ -57,7 +57,7 @@ def phase_of(record: PodRecord) -> str:
 
 
 def is_ready(spec: AgentContainer, container: ContainerRecord) -> bool:
-    """A container counts as ready when it runs and its readiness probe, if it has one, says so."""
+    """A container is ready when it runs and its readiness probe, if it has one, has passed."""
     if not isinstance(container.state, ContainerRunning) or container.state.is_stopping:
         return False
     if not has_started(spec, container):
@@ -103,7 +103,7 @@ def _conditions(pod: AgentPod, record: PodRecord, now: datetime) -> list[JSON]:
 
 
 def _is_past(spec: AgentContainer, container: ContainerRecord) -> bool:
-    """An init container that no longer holds up the others."""
+    """Whether the container no longer delays the ones after it."""
     match container.role:
         case ContainerRole.INIT:
             return container.ended is not None and container.ended.exit_code == 0
@@ -124,7 +124,7 @@ def _condition(name: str, truth: bool, reason: str, message: str, *, now: dateti
 
 def _container_status(spec: AgentContainer, record: PodRecord, *, runtime: str, uid: str) -> JSON:
     container = record.container(spec.name)
-    assert container is not None, "every container of a pod has its record"
+    assert container is not None, "every container of a pod has a record"
     status: JSON = {
         "name": spec.name,
         "image": spec.image,
@@ -146,7 +146,7 @@ def _container_status(spec: AgentContainer, record: PodRecord, *, runtime: str, 
 
 
 def _restarts(container: ContainerRecord) -> int:
-    """How often it was started again; one that waits to be is not counted yet."""
+    """The restart count; a restart that is still in back-off is not counted yet."""
     waits = isinstance(container.state, (ContainerWaiting, ContainerLaunching)) and container.last is not None
     return max(0, container.attempt - 1) if waits else container.attempt
 

@@ -42,7 +42,7 @@ class HostsFiles:
         self._take_in(pod)
         self._write(pod.uid)
 
-    def saw(self, pod: AgentPod, *, is_gone: bool = False) -> None:
+    def observe(self, pod: AgentPod, *, is_gone: bool = False) -> None:
         """Any pod with a subdomain, here or elsewhere, as the API server tells it."""
         group = _group(pod)
         if group is None:

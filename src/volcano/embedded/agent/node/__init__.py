@@ -1,1 +1,1 @@
-"""The Node objects of an agent: their settings, capacity, registration and heartbeat."""
+"""The Node objects of an agent: settings, capacity, registration and lease renewal. Nothing about pods."""

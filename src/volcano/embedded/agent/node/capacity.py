@@ -1,4 +1,4 @@
-"""What this machine can offer as a node: CPUs, memory, disk and accelerators, as far as it says so."""
+"""The capacity of this machine as a node: CPUs, memory, disk and GPUs, as far as the machine reports them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GPU_DEVICE: Final = re.compile(r"nvidia\d+")
 
 
 def machine_capacity(directory: Path) -> dict[str, str]:
-    """Quantities of this machine; `directory` is where pods keep their files."""
+    """Quantities of this machine; `directory` is where the files of pods are."""
     capacity = {
         "cpu": str(usable_cpus()),
         "memory": f"{memory_kilobytes()}Ki",
@@ -51,7 +51,7 @@ def disk_kilobytes(directory: Path) -> int:
 
 
 def gpu_count(devices: Path = Path("/dev")) -> int:
-    """By their device files; by nvidia-smi where those are named otherwise."""
+    """Counted by device files; by nvidia-smi where the device files have other names."""
     try:
         found = sum(1 for each in devices.iterdir() if _GPU_DEVICE.fullmatch(each.name))
     except OSError:
@@ -73,7 +73,7 @@ def _meminfo() -> int:
 
 
 def _memory_limits() -> list[Path]:
-    """Files that may hold a memory limit of this process's control group, in both versions."""
+    """Files that may contain a memory limit of this process's control group, in both versions."""
     found = []
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()

@@ -1,4 +1,4 @@
-"""A node as the API shows it: the Node object, its heartbeat conditions and its lease. Pure."""
+"""The Node object, its heartbeat conditions and its lease, as the agent writes them. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HEALTHY: Final = (
 
 
 def node_body(shape: NodeShape, settings: NodeSettings, now: datetime, *, runtime: str) -> JSON:
-    """The Node to create: what its shape says, over what a nodes file said, over what every node has."""
+    """The Node to create: the shape's values override the nodes file's, which override the defaults of every node."""
     body: JSON = copy.deepcopy(shape.body) if shape.body else {}
     metadata = body.setdefault("metadata", {})
     metadata["name"] = shape.name
@@ -31,11 +31,11 @@ def node_body(shape: NodeShape, settings: NodeSettings, now: datetime, *, runtim
     metadata["annotations"] = {**metadata.get("annotations", {}), **shape.annotations}
     if shape.taints:
         body.setdefault("spec", {})["taints"] = [dict(taint) for taint in shape.taints]
-    told = body.get("status", {})
-    body["status"] = {**told, **node_status(shape, settings, now, runtime=runtime)}
+    given = body.get("status", {})
+    body["status"] = {**given, **node_status(shape, settings, now, runtime=runtime)}
     for amounts in ("capacity", "allocatable"):
-        if told.get(amounts):
-            body["status"][amounts] = {**body["status"][amounts], **told[amounts]}
+        if given.get(amounts):
+            body["status"][amounts] = {**body["status"][amounts], **given[amounts]}
     return body
 
 

@@ -1,4 +1,4 @@
-"""Keeps the agent's nodes known and alive: creates or refreshes the Node objects, renews their leases."""
+"""Registers the agent's nodes and renews their leases: creates or refreshes the Node objects, retries with back-off."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ NODES: Final = resource_type(Node)
 LEASES: Final = resource_type(Lease)
 MAX_CONCURRENT_NODE_WRITES: Final = 32
 MAX_NODES_LEASED_AT_START: Final = 16
-"""With more nodes than this the first lease comes with the first renewal: being created says enough until then."""
+"""With more nodes than this the first lease is written by the first renewal: a new Node counts as alive until then."""
 MAX_FIRST_RENEWAL_PERIOD: Final = timedelta(seconds=20)
 
 
 class NodeRegistration:
-    """The nodes of one agent, as objects."""
+    """Creates and refreshes the Node objects and leases of one agent."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class NodeRegistration:
         self._leased: set[str] = set()
 
     async def register(self) -> None:
-        """Returns when every node exists with its capacity and is Ready."""
+        """Return when every node exists with its capacity and is Ready."""
         await self._applier.apply((Create(resource_type(Namespace), {"metadata": {"name": LEASE_NAMESPACE}}),))
         await asyncio.gather(*(self._register(shape) for shape in self._settings.nodes))
         if len(self._settings.nodes) <= MAX_NODES_LEASED_AT_START:
@@ -67,7 +67,7 @@ class NodeRegistration:
             period = self._settings.lease_renewal
 
     async def leave(self) -> None:
-        """Say that the nodes end."""
+        """Mark the nodes as not Ready because they shut down."""
         conditions = node_conditions(self._settings, self._clock.now(), is_ending=True)
         await asyncio.gather(*(self._patch(shape, {"conditions": conditions}) for shape in self._settings.nodes))
 
@@ -87,7 +87,7 @@ class NodeRegistration:
             pause = min(pause * 2, timedelta(seconds=10))
 
     async def _refresh(self, shape: NodeShape, body: JSON) -> Exception | None:
-        """A node that is already known keeps what others wrote on it."""
+        """Update a node that already exists; labels and annotations of other writers are kept."""
         metadata = {"labels": body["metadata"]["labels"], "annotations": body["metadata"]["annotations"]}
         target = Ref(NODES, Key("", shape.name))
         failure = await self._do((Patch(target, {"metadata": metadata}, gone_ok=False),))

@@ -1,4 +1,4 @@
-"""What an agent is told: its nodes, and how it presents them. Parsed once; nothing here changes later."""
+"""The settings of an agent's nodes: names, capacity, labels, lease times. Immutable after parsing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SIMULATED_CAPACITY: Final[Mapping[str, str]] = {"cpu": "32", "memory": "256Gi", 
 
 @dataclass(frozen=True, slots=True)
 class NodeShape:
-    """One node to register. `body` is a whole Node object to begin with (from a nodes file), if there is one."""
+    """One node to register. `body` is the Node object of a nodes file, on which the rest is laid, if there is one."""
 
     name: str
     capacity: Mapping[str, str]
@@ -26,7 +26,7 @@ class NodeShape:
 
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
-    """The nodes of one agent and what they have in common."""
+    """The nodes of one agent and the settings they share."""
 
     nodes: tuple[NodeShape, ...]
     address: str = "127.0.0.1"
@@ -43,7 +43,7 @@ def simulated_nodes(
     labels: Mapping[str, str] | None = None,
     prefix: str = "sim",
 ) -> NodeSettings:
-    """Nodes that only pretend; their leases last long, so that thousands cost little."""
+    """Nodes whose pods are simulated; their leases last long, so that thousands of nodes cost few writes."""
     shape = {**SIMULATED_CAPACITY, **(capacity or {})}
     shapes = tuple(
         NodeShape(f"{prefix}-{index}", shape, {"type": "simulated", **(labels or {})}) for index in range(count)

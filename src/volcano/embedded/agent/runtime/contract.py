@@ -1,4 +1,4 @@
-"""What an agent asks of whatever really runs its pods. Two kinds exist: process_runtime and simulated_runtime."""
+"""The contract of a runtime: what an agent asks of the part that runs its pods (processes, or simulated)."""
 
 from __future__ import annotations
 
@@ -9,43 +9,43 @@ from volcano.api.kubelet import AgentPod
 from volcano.embedded.agent.lifecycle.pod_events import Assigned, PodCommand, PodEvent
 
 Report: TypeAlias = Callable[[str, PodEvent], None]
-"""Tells the agent what happened to the pod of this UID."""
+"""Reports an event of the pod with this UID to the agent."""
 
 
 class Runtime(Protocol):
-    """Carries out the commands of a pod's lifecycle and reports what becomes of them.
+    """Carries out the commands of pod_lifecycle and reports their results as events.
 
     Commands of one pod are carried out in the order they are given; `carry_out` never waits.
     """
 
     @property
     def name(self) -> str:
-        """The scheme of its container ids."""
+        """The scheme of its container identifiers."""
         ...
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """What its nodes say of it: which kinds of isolation are active, known once it is open."""
+        """Annotations for its nodes: which kinds of isolation are active. Known once it is open."""
         ...
 
     async def open(self, report: Report) -> None:
-        """Get ready; afterwards `resume` knows what still runs from before."""
+        """Connect; afterwards `resume` knows what still runs from before."""
         ...
 
     async def close(self) -> None:
-        """Stop working; what runs is left alone."""
+        """Disconnect; running containers keep running."""
         ...
 
     def resume(self, pod: AgentPod) -> Assigned:
-        """What already runs of a pod that the agent takes on, and from now on is reported."""
+        """The containers of a pod that already run; from now on their events are reported."""
         ...
 
     def end_unknown_pods(self, uids: Set[str]) -> None:
-        """End and forget everything that belongs to none of these pods."""
+        """End and remove everything that belongs to a pod not in `uids`: pods deleted while the agent was away."""
         ...
 
     def carry_out(self, pod: AgentPod, command: PodCommand) -> None: ...
 
-    def saw(self, pod: AgentPod, *, is_gone: bool) -> None:
-        """A bound pod, on this node or another, as the API server tells it: a peer for someone, perhaps."""
+    def observe(self, pod: AgentPod, *, is_gone: bool) -> None:
+        """A bound pod changed, on this node or another: pods of one subdomain know each other's addresses."""
         ...

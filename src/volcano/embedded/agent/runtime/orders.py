@@ -1,6 +1,6 @@
-"""From a container's spec to the order its supervisor carries out: command, variables, mounts, rights. Pure.
+"""The order that makes the supervisor start a container: command, variables, mounts, user and limits. Pure.
 
-Whatever touches the machine was done before: volumes are folders, names are resolved, namespaces are known.
+Folders, volumes and namespaces exist already; pod_folders and pod_sandboxes made them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from volcano.api.kubelet import AgentContainer, AgentPod, VolumeMount
+from volcano.embedded.agent.containers.container_attempt import ContainerAttempt
 from volcano.embedded.agent.containers.environment import Missing, References, environment_of, expand
 from volcano.embedded.agent.containers.images import CommandLine
 from volcano.embedded.agent.processes.supervisor_protocol import Mount, Order
@@ -19,14 +20,14 @@ from volcano.embedded.agent.storage.volume_files import safe_path
 
 TERMINATION_LOG: Final = "termination"
 TEMPORARY_FOLDERS: Final = ("/tmp", "/var/tmp")
-"""Each container has these, and /run, for itself, as it would with an image of its own."""
+"""Each container has its own copy of these, and of /run, as it would with an image."""
 UNLIMITED: Final = -1
 MAX_OPEN_FILES: Final = 1_048_576
 MAX_PROCESSES: Final = 32_768
 
 
 class ContainerFolders(msgspec.Struct, frozen=True):
-    """Where things of one container are on this machine."""
+    """The folders and files of one container on this machine."""
 
     pod: Path  # the pod's folder
     container: Path  # the container's folder, for this attempt
@@ -35,12 +36,12 @@ class ContainerFolders(msgspec.Struct, frozen=True):
     shared_memory: Path
     resolver: Path
     hidden: tuple[Path, ...]
-    programs: tuple[Path, ...]  # folders of ours that lie where the container has something else
+    programs: tuple[Path, ...]  # the interpreter and this package, where a folder of the container would cover them
     volumes: Mapping[str, str]
 
 
 class Isolation(msgspec.Struct, frozen=True):
-    """How much of a machine of its own a container gets."""
+    """Which namespaces of its own a container gets."""
 
     mounts: bool = True
     processes: bool = True
@@ -49,39 +50,34 @@ class Isolation(msgspec.Struct, frozen=True):
     path: str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def container_id(uid: str, name: str, attempt: int) -> str:
-    return f"{uid}/{name}/{attempt}"
-
-
 def order_for(
-    pod: AgentPod,
+    run: ContainerAttempt,
     container: AgentContainer,
-    attempt: int,
     *,
     line: CommandLine,
     references: References,
-    place: ContainerFolders,
+    folders: ContainerFolders,
     isolation: Isolation,
     variables: Mapping[str, str],
     cgroups: tuple[str, ...] = (),
 ) -> Order:
-    """Missing when the container refers to something that is not there."""
-    asked = environment_of(pod, container, references)
-    known = {**variables, **asked}
+    """The order; Missing when the container refers to something that does not exist."""
+    pod = run.pod
+    known = {**variables, **environment_of(pod, container, references)}
     security, shared = container.security_context, pod.spec.security_context
     user = security.run_as_user if security.run_as_user is not None else shared.run_as_user
     group = security.run_as_group if security.run_as_group is not None else shared.run_as_group
     groups = [*shared.supplemental_groups, *([shared.fs_group] if shared.fs_group is not None else [])]
     return {
-        "container": container_id(pod.uid, container.name, attempt),
+        "container": run.id,
         "pod": pod.uid,
         "argv": [expand(word, known) for word in line.argv],
         "environment": _environment(pod, line, {**({"TERM": "xterm"} if container.tty else {}), **known}, isolation),
         "cwd": container.working_dir or line.working_dir or "/",
         "hostname": pod.hostname if not pod.spec.host_network else "",
         "root": line.root,
-        "scratch": str(place.container),
-        "mounts": mounts_of(pod, container, known, place) if isolation.mounts else _unmountable(container),
+        "scratch": str(folders.container),
+        "mounts": mounts_of(pod, container, known, folders) if isolation.mounts else _unmountable(container),
         "isolated": isolation.mounts,
         "own_processes": isolation.processes and not pod.spec.host_pid,
         "own_user": isolation.users and not pod.spec.host_network and not security.privileged,
@@ -91,8 +87,8 @@ def order_for(
         "gid": group if group is not None else (0 if user is not None else None),
         "groups": groups if user is not None or groups else None,
         "privileged": security.privileged,
-        "log_directory": str(place.logs),
-        "log_name": f"{attempt}.log",
+        "log_directory": str(folders.logs),
+        "log_name": f"{run.number}.log",
         "terminal": container.tty,
         "stdin": container.stdin,
         "stdin_once": container.stdin_once,
@@ -100,25 +96,25 @@ def order_for(
 
 
 def mounts_of(
-    pod: AgentPod, container: AgentContainer, variables: Mapping[str, str], place: ContainerFolders
+    pod: AgentPod, container: AgentContainer, variables: Mapping[str, str], folders: ContainerFolders
 ) -> list[Mount]:
-    """System folders, then the pod's names, then its volumes, parents before what lies in them."""
+    """System folders, then the pod's host files, then its volumes, parents before what is inside them."""
     mounts = [
-        bind(place.devices, "/dev", read_only=True),
+        bind(folders.devices, "/dev", read_only=True),
         Mount(kind="devpts", source="", target="/dev/pts", options="", read_only=False),
-        bind(place.shared_memory, "/dev/shm"),
-        *(bind(place.container / "tmp", target) for target in TEMPORARY_FOLDERS),
+        bind(folders.shared_memory, "/dev/shm"),
+        *(bind(folders.container / "tmp", target) for target in TEMPORARY_FOLDERS),
         Mount(kind="tmpfs", source="", target="/run", options="mode=0755,size=64m", read_only=False),
-        *(bind(path, str(path), read_only=True) for path in place.programs),
-        *(Mount(kind="hide", source="", target=str(path), options="", read_only=True) for path in place.hidden),
-        bind(place.pod / "hosts", "/etc/hosts"),
-        bind(place.pod / "hostname", "/etc/hostname"),
-        bind(place.resolver, "/etc/resolv.conf", read_only=True),
+        *(bind(path, str(path), read_only=True) for path in folders.programs),
+        *(Mount(kind="hide", source="", target=str(path), options="", read_only=True) for path in folders.hidden),
+        bind(folders.pod / "hosts", "/etc/hosts"),
+        bind(folders.pod / "hostname", "/etc/hostname"),
+        bind(folders.resolver, "/etc/resolv.conf", read_only=True),
     ]
     if container.termination_message_path:
-        mounts.append(bind(place.container / TERMINATION_LOG, container.termination_message_path))
+        mounts.append(bind(folders.container / TERMINATION_LOG, container.termination_message_path))
     volumes = sorted(container.volume_mounts, key=lambda each: PurePosixPath(each.mount_path).parts)
-    return mounts + [_volume_mount(each, variables, place) for each in volumes]
+    return mounts + [_volume_mount(each, variables, folders) for each in volumes]
 
 
 def bind(source: Path, target: str, *, read_only: bool = False) -> Mount:
@@ -126,13 +122,13 @@ def bind(source: Path, target: str, *, read_only: bool = False) -> Mount:
 
 
 def sub_path_of(mount: VolumeMount, variables: Mapping[str, str]) -> str:
-    """The part of a volume that is mounted, below its folder; never outside."""
+    """The part of a volume that is mounted: a relative path that cannot leave the volume."""
     asked = expand(mount.sub_path_expr, variables) if mount.sub_path_expr else mount.sub_path
     return safe_path(asked.strip("/")) if asked.strip("/") else ""
 
 
-def _volume_mount(mount: VolumeMount, variables: Mapping[str, str], place: ContainerFolders) -> Mount:
-    folder = place.volumes.get(mount.name)
+def _volume_mount(mount: VolumeMount, variables: Mapping[str, str], folders: ContainerFolders) -> Mount:
+    folder = folders.volumes.get(mount.name)
     if folder is None:
         raise Missing(f"volumeMount {mount.name!r} names a volume the pod does not have")
     if not mount.mount_path.startswith("/") or ":" in mount.mount_path:

@@ -1,27 +1,31 @@
-"""Where things of pods are on this machine: folders of containers, logs, last words; made and removed here."""
+"""The folders of pods and containers on this machine, and their logs: makes, finds and removes them.
+
+Also reads the termination message that a container left in its folder. Contents of volumes are in `storage`.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 import volcano
-from volcano.api.kubelet import AgentContainer, AgentPod
+from volcano.api.kubelet import AgentContainer
+from volcano.embedded.agent.containers.container_attempt import ContainerAttempt
 from volcano.embedded.agent.containers.environment import Missing
 from volcano.embedded.agent.containers.process_settings import ProcessSettings
 from volcano.embedded.agent.runtime.orders import TEMPORARY_FOLDERS, TERMINATION_LOG, ContainerFolders, sub_path_of
 
 MAX_TERMINATION_MESSAGE_BYTES: Final = 4096
-"""Of a termination message; a longer file's end counts."""
+"""Of a longer file the end is taken."""
 
 
 class PodFolders:
-    """The folders of one agent's pods. Names come from objects, never from requests."""
+    """The folders of one agent's pods. Their names come from API objects, never from requests."""
 
     def __init__(self, settings: ProcessSettings) -> None:
         self._settings = settings
@@ -34,18 +38,17 @@ class PodFolders:
 
     def make(
         self,
-        pod: AgentPod,
+        run: ContainerAttempt,
         container: AgentContainer,
-        attempt: int,
         *,
         volumes: Mapping[str, str],
         variables: Mapping[str, str],
     ) -> ContainerFolders:
-        """The container's folders, made. Few of them: each costs more than starting a process."""
-        folder = self._settings.pods / pod.uid
-        own = self.container_folder(pod, container.name, attempt)
-        logs = self.log_file(pod, container.name, attempt).parent
-        memory = self._settings.memory / pod.uid
+        """Make the container's folders. There are few, since each costs more than starting a process."""
+        folder = self.pod_folder(run.pod.uid)
+        own = self.container_folder(run)
+        logs = self.log_file(run).parent
+        memory = self._settings.memory / run.pod.uid
         for each in (folder, own, logs.parent, logs, memory):
             each.mkdir(exist_ok=True)
         for each in (own / "tmp", memory / "shm"):
@@ -69,35 +72,38 @@ class PodFolders:
             volumes=volumes,
         )
 
-    def container_folder(self, pod: AgentPod, container: str, attempt: int) -> Path:
-        return self._settings.pods / pod.uid / f"{container}.{attempt}"
+    def pod_folder(self, uid: str) -> Path:
+        return self._settings.pods / uid
 
-    def log_file(self, pod: AgentPod, container: str, attempt: int) -> Path:
-        return self._settings.logs / f"{pod.namespace}_{pod.name}_{pod.uid}" / container / f"{attempt}.log"
+    def container_folder(self, run: ContainerAttempt) -> Path:
+        return self.pod_folder(run.pod.uid) / f"{run.name}.{run.number}"
 
-    def last_words(self, pod: AgentPod, name: str, attempt: int, *, failed: bool) -> str:
-        """The termination message: what the container wrote for it, or the end of its log if it failed silently."""
-        container = pod.container(name)
+    def log_file(self, run: ContainerAttempt) -> Path:
+        pod = run.pod
+        return self._settings.logs / f"{pod.namespace}_{pod.name}_{pod.uid}" / run.name / f"{run.number}.log"
+
+    def termination_message(self, run: ContainerAttempt, *, failed: bool) -> str:
+        """What the container wrote as its termination message, or the end of its log where its policy says so."""
+        container = run.pod.container(run.name)
         if container is None:
             return ""
-        message = _tail(self.container_folder(pod, name, attempt) / TERMINATION_LOG)
+        message = _tail(self.container_folder(run) / TERMINATION_LOG)
         if not message and failed and container.termination_message_policy == "FallbackToLogsOnError":
-            lines = _tail(self.log_file(pod, name, attempt)).splitlines()
+            lines = _tail(self.log_file(run)).splitlines()
             message = "\n".join(line.split(" ", 3)[-1] for line in lines)[-MAX_TERMINATION_MESSAGE_BYTES // 2 :]
         return message
 
     def remove(self, uid: str) -> None:
-        """All but the logs."""
-        shutil.rmtree(self._settings.pods / uid, ignore_errors=True)
+        """Remove everything of a pod except its logs."""
+        shutil.rmtree(self.pod_folder(uid), ignore_errors=True)
         shutil.rmtree(self._settings.memory / uid, ignore_errors=True)
 
-    def unknown_pods(self, uids: Set[str]) -> set[str]:
-        """Pods that something is kept of, other than these."""
-        found = {each.name for folder in (self._settings.pods, self._settings.memory) for each in folder.iterdir()}
-        return found - uids
+    def uids(self) -> set[str]:
+        """UIDs of the pods that have folders here."""
+        return {each.name for folder in (self._settings.pods, self._settings.memory) for each in folder.iterdir()}
 
     def close(self) -> None:
-        """Nothing runs: what is in memory goes."""
+        """Remove what is in memory; nothing may run any more."""
         shutil.rmtree(self._settings.memory, ignore_errors=True)
 
     def remove_logs(self, uid: str) -> None:
@@ -106,7 +112,7 @@ class PodFolders:
 
 
 def _tail(path: Path) -> str:
-    """The end of a file that a container may have written; never more than a message."""
+    """The end of a file that a container may have written, at most MAX_TERMINATION_MESSAGE_BYTES of it."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -117,7 +123,7 @@ def _tail(path: Path) -> str:
 
 
 def resolver_file() -> bytes:
-    """The machine's; where that names only a resolver on loopback, which pods cannot reach, what it asks in turn."""
+    """The machine's resolv.conf; where that names a resolver on loopback, which pods cannot reach, its upstream's."""
     for path in (Path("/etc/resolv.conf"), Path("/run/systemd/resolve/resolv.conf")):
         try:
             text = path.read_bytes()[:65536]
@@ -129,7 +135,7 @@ def resolver_file() -> bytes:
 
 
 def _make_inside(folder: Path, part: str) -> None:
-    """A subPath that does not exist yet is a folder; links on the way are not followed out of the volume."""
+    """Make a subPath that does not exist as a folder; a symbolic link on the way is refused."""
     path = folder
     for name in part.split("/"):
         path = path / name
@@ -142,7 +148,7 @@ def _make_inside(folder: Path, part: str) -> None:
 
 @cache
 def covered_programs() -> tuple[Path, ...]:
-    """This interpreter's folder and our own package, where they lie in a folder that every container has for itself."""
+    """The folders of this interpreter and package that lie in a folder which each container has its own copy of."""
     folders = {Path(sys.prefix), Path(volcano.__file__).parents[1]}
     covered = [each for each in sorted(folders) if any(each.is_relative_to(t) for t in (*TEMPORARY_FOLDERS, "/run"))]
     return tuple(each for each in covered if not any(each != other and each.is_relative_to(other) for other in covered))

@@ -1,88 +1,75 @@
-"""Hooks and probes of containers that run: asks them through their network or by commands inside them."""
+"""Probes and lifecycle hooks of running containers: runs them over the network or as commands in the container."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Coroutine
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-from volcano.api.kubelet import AgentContainer, AgentPod, Handler
+from volcano.api.kubelet import AgentContainer, Handler
+from volcano.embedded.agent.containers.container_attempt import ContainerAttempt
 from volcano.embedded.agent.processes.supervisor_client import SupervisorError
 from volcano.embedded.agent.runtime.contract import Report
-from volcano.embedded.agent.runtime.probes import Execute, Prober, ask
+from volcano.embedded.agent.runtime.probes import Execute, Prober, run_handler
 from volcano.machinery.clock import Clock
 
-MAX_OUTPUT_BYTES = 1024
+MAX_OUTPUT_BYTES: Final = 1024
+"""Of a probe's or hook's command; further output is dropped."""
 
 
 class Executor(Protocol):
-    """Runs a further command in a container; its exit code."""
+    """Runs a further command in a container; returns its exit code."""
 
     async def __call__(
-        self,
-        pod: AgentPod,
-        container: str,
-        attempt: int,
-        argv: list[str],
-        *,
-        standard: list[int],
-        terminal: bool,
-        patience: timedelta | None = None,
+        self, run: ContainerAttempt, argv: list[str], *, standard: list[int], timeout: timedelta | None = None
     ) -> int: ...
 
 
 class ProbesAndHooks:
-    """What is done for a container besides running it."""
+    """Makes the probe tasks of containers and runs their hooks."""
 
     def __init__(self, clock: Clock, execute: Executor, report: Report) -> None:
         self._clock, self._execute, self._report = clock, execute, report
 
-    def watching(
-        self, pod: AgentPod, container: AgentContainer, attempt: int, address: str
+    def probing(
+        self, run: ContainerAttempt, container: AgentContainer, address: str
     ) -> Coroutine[Any, Any, None] | None:
-        """The work of asking a container's probes for as long as it runs; None when it has none."""
-        uid = pod.uid
+        """A coroutine that runs the container's probes until cancelled; None when it has none."""
+        uid = run.pod.uid
         prober = Prober(
             self._clock,
             container,
-            attempt,
+            run.number,
             address=address,
-            execute=self._captured_exec(pod, container.name, attempt),
+            execute=self._captured_exec(run),
             report=lambda event: self._report(uid, event),
         )
         return prober.run() if prober.is_needed else None
 
     async def run_hook(
-        self,
-        pod: AgentPod,
-        container: AgentContainer,
-        attempt: int,
-        hook: Handler,
-        *,
-        address: str,
-        patience: timedelta,
+        self, run: ContainerAttempt, container: AgentContainer, hook: Handler, *, address: str, timeout: timedelta
     ) -> tuple[bool, str]:
-        """Whether it went well, and what it said."""
+        """Whether the hook succeeded, and its output."""
         if hook.sleep is not None:
-            await self._clock.sleep(min(patience, timedelta(seconds=int(hook.sleep.get("seconds", 0)))))
+            await self._clock.sleep(min(timeout, timedelta(seconds=int(hook.sleep.get("seconds", 0)))))
             return True, ""
-        execute = self._captured_exec(pod, container.name, attempt)
-        return await ask(hook, container, address=address, execute=execute, patience=patience)
+        execute = self._captured_exec(run)
+        return await run_handler(hook, container, address=address, execute=execute, timeout=timeout)
 
-    def _captured_exec(self, pod: AgentPod, container: str, attempt: int) -> Execute:
-        async def execute(argv: list[str], patience: timedelta) -> tuple[int, str]:
+    def _captured_exec(self, run: ContainerAttempt) -> Execute:
+        """Runs commands in the container with their output captured in memory."""
+
+        async def execute(argv: list[str], timeout: timedelta) -> tuple[int, str]:
             nothing = os.open(os.devnull, os.O_RDWR)
-            said = os.memfd_create("said")
+            output = os.memfd_create("output")
             try:
-                code = await self._execute(
-                    pod, container, attempt, argv, standard=[nothing, said, said], terminal=False, patience=patience
-                )
-                return code, os.pread(said, MAX_OUTPUT_BYTES, 0).decode(errors="replace").strip()
+                code = await self._execute(run, argv, standard=[nothing, output, output], timeout=timeout)
+                return code, os.pread(output, MAX_OUTPUT_BYTES, 0).decode(errors="replace").strip()
             except SupervisorError as error:
                 return 1, str(error)
             finally:
                 os.close(nothing)
-                os.close(said)
+                os.close(output)
 
         return execute

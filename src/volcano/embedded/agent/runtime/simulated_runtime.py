@@ -1,7 +1,7 @@
-"""Pods that only pretend: they last as long as an annotation says and end with the exit code it names.
+"""The runtime that simulates pods: annotations set how long a pod runs and its exit code.
 
-Thousands of nodes fit in one agent: no process, no task per pod, only timers. What a pod does after the agent
-starts again follows from its status, so nothing is kept anywhere else.
+Thousands of nodes fit in one agent: no process and no task per pod, only timers. After a restart of the agent the
+state follows from the pod statuses, so nothing is stored.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from volcano.machinery.clock import Clock
 DURATION: Final = "simulation.volcano.sh/duration"
 EXIT_CODE: Final = "simulation.volcano.sh/exit-code"
 STOP_TIME: Final = "simulation.volcano.sh/stop-time"
-"""How long a pod takes to end when asked to; not at all unless it says so."""
+"""How long a container takes to end after Stop; it ends at once without this annotation."""
 
 EXIT_CODE_SIGTERM: Final = 143
 _VALUES_PER_OCTET: Final = 250
 
 
 class SimulatedRuntime:
-    """Keeps, for each live container of each pod, only when it began."""
+    """Keeps only the start time of each running container."""
 
     name = "simulated"
     annotations: Mapping[str, str] = MappingProxyType({})
@@ -54,21 +54,21 @@ class SimulatedRuntime:
         self._live: dict[tuple[str, str], tuple[int, datetime]] = {}  # (uid, container) → (attempt, started)
         self._report: Report = lambda _uid, _event: None
         self._addresses = 0
-        self._waiting: asyncio.Future[None] | None = None
+        self._timer_task: asyncio.Future[None] | None = None
 
     async def open(self, report: Report) -> None:
         self._report = report
-        self._waiting = asyncio.ensure_future(self._timers.run())
+        self._timer_task = asyncio.ensure_future(self._timers.run())
 
     async def close(self) -> None:
         self._live.clear()
-        if self._waiting is not None:
-            self._waiting.cancel()
+        if self._timer_task is not None:
+            self._timer_task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await self._waiting
+                await self._timer_task
 
     def resume(self, pod: AgentPod) -> Assigned:
-        """A container that was reported running still is, since then."""
+        """A container that was reported as running still runs."""
         if pod.is_finished or not pod.status.pod_ip:
             return Assigned()
         found = []
@@ -77,14 +77,14 @@ class SimulatedRuntime:
             running = status.state.running if status else None
             if status is not None and running is not None and running.started_at is not None:
                 found.append(FoundContainer(spec.name, status.restart_count, running.started_at))
-                self._go_on(pod, spec.name, status.restart_count, running.started_at)
+                self._run_from(pod, spec.name, status.restart_count, running.started_at)
         return Assigned(tuple(found), pod.status.pod_ip)
 
     def end_unknown_pods(self, uids: Set[str]) -> None:
         for uid, container in [key for key in self._live if key[0] not in uids]:
             del self._live[uid, container]
 
-    def saw(self, pod: AgentPod, *, is_gone: bool) -> None:
+    def observe(self, pod: AgentPod, *, is_gone: bool) -> None:
         return None
 
     def carry_out(self, pod: AgentPod, command: PodCommand) -> None:
@@ -105,7 +105,7 @@ class SimulatedRuntime:
             del self._live[key]
 
     def _next_address(self) -> str:
-        """Addresses only need to look like some and to differ for long enough."""
+        """The next address of 10.0.0.0/8; addresses repeat after 15 million pods."""
         self._addresses = (self._addresses + 1) % (_VALUES_PER_OCTET * _VALUES_PER_OCTET * _VALUES_PER_OCTET)
         rest, last = divmod(self._addresses, _VALUES_PER_OCTET)
         second, third = divmod(rest, _VALUES_PER_OCTET)
@@ -114,14 +114,14 @@ class SimulatedRuntime:
     def _start(self, pod: AgentPod, container: str, attempt: int) -> None:
         now = self._clock.now()
         try:
-            self._go_on(pod, container, attempt, now)
+            self._run_from(pod, container, attempt, now)
         except ValueError as error:
             self._report(pod.uid, Unstarted(container, attempt, "CreateContainerConfigError", str(error)))
             return
         self._report(pod.uid, Started(container, attempt, now))
 
-    def _go_on(self, pod: AgentPod, container: str, attempt: int, started: datetime) -> None:
-        """Let a container run from `started` on, for as long as its pod says. Init containers end at once."""
+    def _run_from(self, pod: AgentPod, container: str, attempt: int, started: datetime) -> None:
+        """Run a container from `started` on for the duration in the annotation. Init containers end at once."""
         exit_code, lasts = 0, None
         if any(spec.name == container for spec in pod.spec.containers):
             lasts = parse_duration(pod.annotations[DURATION]) if DURATION in pod.annotations else None
@@ -144,6 +144,6 @@ class SimulatedRuntime:
     def _end(self, uid: str, container: str, attempt: int, exit_code: int) -> None:
         live = self._live.get((uid, container))
         if live is None or live[0] != attempt:
-            return  # it ended otherwise before
+            return  # it has already ended, or was restarted
         del self._live[uid, container]
         self._report(uid, Exited(container, attempt, ContainerEnded(exit_code, live[1], self._clock.now())))

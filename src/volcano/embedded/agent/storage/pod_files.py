@@ -1,8 +1,10 @@
-"""The volumes and the token of pods: made before they start, and kept true to what the API holds while they run."""
+"""The volumes and the service account token of pods: made before a pod starts, refreshed while it runs.
+
+Which files a volume has is volume_files' decision, writing them is volumes' work; this module knows when.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -18,62 +20,60 @@ from volcano.machinery.clock import Clock
 
 REFRESH_PERIOD: Final = timedelta(seconds=60)
 TOKEN_RENEWAL_FRACTION: Final = 0.8
-"""Of a token's life."""
+"""A token is replaced once this fraction of its lifetime has passed."""
 
 
-class SandboxedPod:
-    """What is kept of a pod between its commands."""
+class MountedPod:
+    """A pod with the files that were made for it."""
 
     def __init__(self, pod: AgentPod) -> None:
         self.pod = pod
-        self.references = References()
-        self.volumes: dict[str, str] = {}
-        self.has_token = False  # one that it does not ask for itself
-        self.renewal: datetime | None = None  # when its tokens are made anew
         self.address = ""
-        self.preparing: asyncio.Task[None] | None = None
-        self.has_turn = False
+        self.references = References()
+        self.volumes: dict[str, str] = {}  # volume name → path on this machine
+        self.has_added_token = False  # a token volume that the pod's spec does not name
+        self.renew_tokens_at: datetime | None = None
 
-    def seen(self, pod: AgentPod) -> AgentPod:
-        """The pod, as the API has it now, with what is added to it here."""
-        return with_token(pod) if self.has_token else pod
+    def with_added_volumes(self, pod: AgentPod) -> AgentPod:
+        """The pod as the API has it, plus the token volume that the agent adds."""
+        return with_token(pod) if self.has_added_token else pod
 
 
 class PodFiles:
-    """Files of all pods of one agent."""
+    """Makes and refreshes the files of all pods of one agent."""
 
     def __init__(self, volumes: Volumes, clock: Clock, *, host_address: str) -> None:
         self._volumes, self._clock, self._host_address = volumes, clock, host_address
 
-    async def prepare(self, kept: SandboxedPod, pod: AgentPod, *, can_mount: bool) -> None:
-        """Missing when something is not there yet."""
-        kept.has_token = can_mount and await self._volumes.gives_token(pod)
-        kept.pod = kept.seen(pod)
-        kept.references = await self._referred(kept)
-        await self._make(kept)
+    async def prepare(self, mounted: MountedPod, pod: AgentPod, *, can_mount: bool) -> None:
+        """Make the pod's volumes; Missing when an object that they need does not exist yet."""
+        mounted.has_added_token = can_mount and await self._volumes.gives_token(pod)
+        mounted.pod = mounted.with_added_volumes(pod)
+        mounted.references = await self._fetch_references(mounted)
+        await self._make_volumes(mounted)
 
-    async def keep_fresh(self, pods: Mapping[str, SandboxedPod]) -> None:
-        """What ConfigMaps and Secrets hold now reaches running pods sooner or later, as a kubelet does it."""
+    async def keep_fresh(self, pods: Mapping[str, MountedPod]) -> None:
+        """Until cancelled: update files of changed ConfigMaps and Secrets, and expiring tokens, as a kubelet does."""
         while True:
             await self._clock.sleep(REFRESH_PERIOD)
-            self._volumes.look_again()
-            for uid, kept in list(pods.items()):
-                is_there = pods.get(uid) is kept
-                if is_there and any(is_made_of_files(volume) for volume in kept.pod.spec.volumes):
+            self._volumes.clear_cache()
+            for uid, mounted in list(pods.items()):
+                is_present = pods.get(uid) is mounted
+                if is_present and any(is_made_of_files(volume) for volume in mounted.pod.spec.volumes):
                     with contextlib.suppress(Missing, ApiError, OSError):
-                        await self.refresh(kept)
+                        await self.refresh(mounted)
 
-    async def refresh(self, kept: SandboxedPod) -> None:
-        fresh = await self._referred(kept)
-        is_due = kept.renewal is not None and self._clock.now() >= kept.renewal
-        if fresh != kept.references or is_due:
-            kept.references = fresh
-            await self._make(kept)
+    async def refresh(self, mounted: MountedPod) -> None:
+        fresh = await self._fetch_references(mounted)
+        is_due = mounted.renew_tokens_at is not None and self._clock.now() >= mounted.renew_tokens_at
+        if fresh != mounted.references or is_due:
+            mounted.references = fresh
+            await self._make_volumes(mounted)
 
-    async def _referred(self, kept: SandboxedPod) -> References:
-        return await self._volumes.references(kept.pod, address=kept.address, host_address=self._host_address)
+    async def _fetch_references(self, mounted: MountedPod) -> References:
+        return await self._volumes.references(mounted.pod, address=mounted.address, host_address=self._host_address)
 
-    async def _make(self, kept: SandboxedPod) -> None:
-        kept.volumes = await self._volumes.make(kept.pod, kept.references)
-        life = token_life(kept.pod)
-        kept.renewal = self._clock.now() + life * TOKEN_RENEWAL_FRACTION if life is not None else None
+    async def _make_volumes(self, mounted: MountedPod) -> None:
+        mounted.volumes = await self._volumes.make(mounted.pod, mounted.references)
+        life = token_life(mounted.pod)
+        mounted.renew_tokens_at = self._clock.now() + life * TOKEN_RENEWAL_FRACTION if life is not None else None

@@ -30,7 +30,7 @@ class Volumes:
         self._client, self._pods, self._memory = client, pods, memory
         self._roots: dict[Key, dict[str, bytes]] = {}  # every pod has it, and it hardly ever changes
 
-    def look_again(self) -> None:
+    def clear_cache(self) -> None:
         """Forget what is remembered of the API."""
         self._roots.clear()
 

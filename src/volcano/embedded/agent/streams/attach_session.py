@@ -1,4 +1,4 @@
-"""One attach: between a client's channels and the socket of the process that holds the container."""
+"""One attach: copies between a client's channels and the socket of the container's holder process."""
 
 from __future__ import annotations
 
@@ -18,49 +18,49 @@ MAX_INPUT_PIECE_BYTES: Final = MAX_FRAME_BYTES // 2
 
 
 class AttachSession:
-    """`stdin` says whether the client wants to be heard, not only to hear."""
+    """`stdin`: whether the client's input goes to the container."""
 
     def __init__(self, client: Channels, *, stdin: bool) -> None:
         self._client, self._has_stdin = client, stdin
 
     async def run(self, folder: Path) -> bool:
-        """Until the container ends or the client hangs up; False when the container cannot be attached to."""
+        """Run until the container ends or the client disconnects; False when the container has no attach socket."""
         try:
-            reader, writer = await connected_to(folder)
+            reader, writer = await connect_to(folder)
         except OSError:
             return False
         if self._has_stdin:
-            writer.write(HEADER.pack(STDIN, 0))  # from now on the input may end with us
-        there = asyncio.ensure_future(self._to_container(writer))
-        back = asyncio.ensure_future(self._to_client(reader))
+            writer.write(HEADER.pack(STDIN, 0))  # marks this client as one whose leaving ends the input of stdinOnce
+        to_container = asyncio.ensure_future(self._to_container(writer))
+        to_client = asyncio.ensure_future(self._to_client(reader))
         try:
-            await asyncio.wait((there, back), return_when=asyncio.FIRST_COMPLETED)
-            if back.done():
+            await asyncio.wait((to_container, to_client), return_when=asyncio.FIRST_COMPLETED)
+            if to_client.done():
                 await self._client.send(ERROR, SUCCESS)
         finally:
-            for task in (there, back):
+            for task in (to_container, to_client):
                 task.cancel()
-            await asyncio.gather(there, back, return_exceptions=True)
+            await asyncio.gather(to_container, to_client, return_exceptions=True)
             writer.close()
         return True
 
-    async def listen(self, log: Path, clock: Clock, is_live: Callable[[], bool]) -> None:
-        """The same for a container that nobody can speak to: what it writes from now on, as its log has it."""
-        hanging_up = asyncio.ensure_future(_exhaust(self._client.received()))
+    async def follow_log(self, log: Path, clock: Clock, is_live: Callable[[], bool]) -> None:
+        """Stream the log from now on: for a container without stdin and terminal, which has no attach socket."""
+        disconnect = asyncio.ensure_future(_exhaust(self._client.received()))
 
-        async def tell() -> None:
+        async def send_log() -> None:
             query = LogQuery(follow=True, since=clock.now())
             async for piece in read_log(log, query, clock, is_live):
                 await self._client.send(STDOUT, piece)
             await self._client.send(ERROR, SUCCESS)
 
-        telling = asyncio.ensure_future(tell())
+        sending = asyncio.ensure_future(send_log())
         try:
-            await asyncio.wait((hanging_up, telling), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((disconnect, sending), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (hanging_up, telling):
+            for task in (disconnect, sending):
                 task.cancel()
-            await asyncio.gather(hanging_up, telling, return_exceptions=True)
+            await asyncio.gather(disconnect, sending, return_exceptions=True)
 
     async def _to_container(self, writer: asyncio.StreamWriter) -> None:
         async for channel, content in self._client.received():
@@ -82,8 +82,8 @@ class AttachSession:
                 await self._client.send(channel, await reader.readexactly(length))
 
 
-async def connected_to(folder: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """By the folder's descriptor: its path may be longer than a socket address."""
+async def connect_to(folder: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect through the folder's descriptor: the path may be longer than a socket address can be."""
     descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         return await asyncio.open_unix_connection(f"/proc/self/fd/{descriptor}/{SOCKET}")

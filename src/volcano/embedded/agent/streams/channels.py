@@ -1,4 +1,4 @@
-"""What exec and attach say to their client, whatever carries it: numbered channels, in Kubernetes' numbering."""
+"""The numbered channels of exec and attach, as Kubernetes numbers them, independent of the transport."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ SUCCESS: Final = msgspec.json.encode({"metadata": {}, "status": "Success"})
 
 
 class Channels(Protocol):
-    """One client. Writing to one that is gone is a ConnectionError."""
+    """One client. Writing to a client that has disconnected is a ConnectionError."""
 
     async def send(self, channel: int, content: bytes) -> None: ...
 
     def received(self) -> AsyncIterator[tuple[int, bytes]]:
-        """What the client says, until it hangs up; CLOSE names a channel that it says no more on."""
+        """The client's messages until it disconnects; a CLOSE message names a channel that the client has closed."""
         ...
 
 
 class WebSocketChannels:
-    """Each message begins with the number of its channel."""
+    """Channels over a WebSocket: each message begins with the number of its channel."""
 
     def __init__(self, socket: web.WebSocketResponse) -> None:
         self._socket = socket
@@ -46,16 +46,16 @@ class WebSocketChannels:
                 yield content[0], content[1:]
 
 
-class Size(msgspec.Struct, frozen=True):
-    """A terminal's, as clients tell it."""
+class TerminalSize(msgspec.Struct, frozen=True):
+    """The size of the client's terminal, in characters."""
 
     rows: int
     columns: int
 
 
-def parse_size(content: bytes) -> Size | None:
+def parse_size(content: bytes) -> TerminalSize | None:
     try:
-        told = msgspec.json.decode(content)
-        return Size(int(told["Height"]) & 0xFFFF, int(told["Width"]) & 0xFFFF)
+        message = msgspec.json.decode(content)
+        return TerminalSize(int(message["Height"]) & 0xFFFF, int(message["Width"]) & 0xFFFF)
     except (ValueError, TypeError, KeyError, msgspec.DecodeError):
         return None

@@ -1,4 +1,4 @@
-"""Opens the channels of an exec or attach in the protocol that the request asks for: WebSocket, or SPDY."""
+"""Opens the channels of an exec or attach in the protocol that the request asks for: WebSocket or SPDY."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TRUE_VALUES: Final = ("1", "true", "True")
 
 @contextlib.asynccontextmanager
 async def client_channels(request: web.Request) -> AsyncIterator[tuple[Channels, web.StreamResponse]]:
-    """The channels until left, and what the request's handler then returns."""
+    """The channels, open inside the context, and the response that the request's handler returns afterwards."""
     if not wants_spdy(request):
         socket = await open_socket(request)
         yield WebSocketChannels(socket), socket
@@ -35,7 +35,7 @@ async def client_channels(request: web.Request) -> AsyncIterator[tuple[Channels,
         return
     version = choose_version(request, VERSIONS)
     async with upgraded(request, version) as connection, SpdyChannels(*connection, _wanted(request)) as channels:
-        yield channels, web.Response()  # nobody is there to read it
+        yield channels, web.Response()  # not sent: the connection belongs to SPDY
 
 
 async def open_socket(request: web.Request) -> web.WebSocketResponse:
@@ -47,7 +47,7 @@ async def open_socket(request: web.Request) -> web.WebSocketResponse:
 
 
 def _wanted(request: web.Request) -> set[int]:
-    """The streams that such a request says its client opens."""
+    """The streams that the client opens, by the request's parameters."""
     asked = {name for name in ("input", "output", "error", "tty") if request.query.get(name, "") in TRUE_VALUES}
     has_terminal = "tty" in asked
     wanted = {ERROR, *({RESIZE} if has_terminal else ())}

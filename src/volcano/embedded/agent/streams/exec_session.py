@@ -1,4 +1,4 @@
-"""One exec: a client's channels become the standard streams of a command, then a status says how it went."""
+"""One exec: connects a client's channels with the standard streams of a command, and sends its exit status."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from volcano.embedded.agent.streams.channels import (
 READ_CHUNK_BYTES: Final = 32 * 1024
 
 Run = Callable[[list[int]], Awaitable[int]]
-"""Runs the command with these as its standard streams, and returns its exit code."""
+"""Runs the command with these standard streams and returns its exit code."""
 
 
 class ExecSession:
-    """The streams of one command, and the client they are for."""
+    """The streams of one command and the client that uses them."""
 
     def __init__(self, client: Channels, *, stdin: bool, stderr: bool, terminal: bool) -> None:
         self._client, self._has_stdin, self._has_stderr, self._terminal = client, stdin, stderr, terminal
@@ -40,9 +40,9 @@ class ExecSession:
         self._inlet: socket.socket | None = None
 
     async def run(self, command: Run) -> None:
-        theirs = self._make_streams()
+        command_ends = self._make_streams()
         try:
-            running = asyncio.ensure_future(self._run(command, theirs))
+            running = asyncio.ensure_future(self._run(command, command_ends))
             if self._terminal:
                 await self._take_terminal(running)
             incoming = asyncio.ensure_future(self._receive())
@@ -64,7 +64,7 @@ class ExecSession:
 
     def _make_streams(self) -> list[int]:
         if self._terminal:
-            # The terminal is made inside the container, where it has a name; its other end comes through a socket.
+            # The terminal is opened inside the container, where it has a path; its master end arrives through a socket.
             self._inlet, outlet = socket.socketpair()
             self._inlet.setblocking(False)
             return [outlet.detach()]
@@ -81,7 +81,7 @@ class ExecSession:
         return [stdin, stdout, stderr]
 
     async def _take_terminal(self, running: asyncio.Future[int]) -> None:
-        """Wait for the terminal; if the command fails before it has one, there is none."""
+        """Wait for the terminal's master end; a command that fails early never opens one."""
         assert self._inlet is not None, "made with the streams"
         arrived = asyncio.ensure_future(_readable(self._inlet.fileno()))
         await asyncio.wait((arrived, running), return_when=asyncio.FIRST_COMPLETED)
@@ -93,11 +93,11 @@ class ExecSession:
                 self._input, self._outputs = master, {master: STDOUT}
         self._inlet.close()
 
-    async def _run(self, command: Run, theirs: list[int]) -> int:
+    async def _run(self, command: Run, command_ends: list[int]) -> int:
         try:
-            return await command(theirs)
+            return await command(command_ends)
         finally:
-            for end in theirs:
+            for end in command_ends:
                 os.close(end)
 
     async def _pump(self, end: int, channel: int) -> None:
@@ -108,7 +108,7 @@ class ExecSession:
             await self._client.send(channel, chunk)
 
     async def _receive(self) -> None:
-        """Returns when the client hangs up."""
+        """Pass input on; returns when the client disconnects."""
         async for channel, content in self._client.received():
             if channel == STDIN:
                 await self._feed(content)
@@ -141,7 +141,7 @@ class ExecSession:
 
 
 def status_of(ended: asyncio.Future[int]) -> bytes:
-    """How it went, as the Status object the client expects."""
+    """The result as the Status object that clients expect."""
     error = ended.exception()
     if error is not None:
         failure = {"metadata": {}, "status": "Failure", "message": str(error), "reason": "InternalError", "code": 500}
@@ -161,7 +161,7 @@ def status_of(ended: asyncio.Future[int]) -> bytes:
 
 
 async def _read(end: int) -> bytes:
-    """Bytes, or none at the end; a terminal whose last user is gone ends too."""
+    """Bytes, or none at the end of the stream; a terminal without a process ends too."""
     while True:
         try:
             return os.read(end, READ_CHUNK_BYTES)

@@ -1,7 +1,7 @@
-"""The HTTPS endpoint of a node: containerLogs, exec, attach, portForward, as the API server asks kubelets for them.
+"""The HTTPS endpoint of a node: containerLogs, exec, attach and portForward, as the API server requests them.
 
-Only the API server may ask: its client certificate is checked, on WebSocket upgrades too. Paths are made from objects
-the agent knows, never from what the URL says.
+Only the API server is admitted: its client certificate is checked, on upgrades too. File paths are made from the
+objects that the agent has, never from the URL.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from aiohttp import web
 
 from volcano.api.kubelet import AgentContainer, AgentPod
 from volcano.api.times import parse_timestamp
-from volcano.embedded.agent.lifecycle.pod_lifecycle import ContainerRunning, ContainerWaiting, PodRecord
+from volcano.embedded.agent.containers.container_attempt import ContainerAttempt
+from volcano.embedded.agent.lifecycle.pod_record import ContainerRunning, ContainerWaiting, PodRecord
 from volcano.embedded.agent.streams.attach_session import AttachSession
 from volcano.embedded.agent.streams.client_channels import TRUE_VALUES, client_channels, open_socket
 from volcano.embedded.agent.streams.exec_session import ExecSession
@@ -33,14 +34,14 @@ TRUSTED_NAME: Final = "kube-apiserver-kubelet-client"
 
 
 class KubeletTls(msgspec.Struct, frozen=True):
-    """A PEM file with the node's certificate and key, and the CA that signs those who may ask."""
+    """A PEM file with the node's certificate and key, and the CA of the permitted clients."""
 
     certificate: Path
     client_ca: Path
 
 
 class KnownPod(Protocol):
-    """A pod of this node, as the agent keeps it."""
+    """A pod of this node with its record."""
 
     @property
     def pod(self) -> AgentPod: ...
@@ -50,17 +51,15 @@ class KnownPod(Protocol):
 
 
 class ContainerHost(Protocol):
-    """What the endpoint needs of the runtime."""
+    """The part of the runtime that the endpoint uses."""
 
-    def log_file(self, pod: AgentPod, container: str, attempt: int) -> Path: ...
+    def log_file(self, run: ContainerAttempt) -> Path: ...
 
-    def container_folder(self, pod: AgentPod, container: str, attempt: int) -> Path: ...
+    def container_folder(self, run: ContainerAttempt) -> Path: ...
 
     async def dial(self, pod: AgentPod, address: str, port: int) -> TcpStreams: ...
 
-    async def execute(
-        self, pod: AgentPod, container: str, attempt: int, argv: list[str], *, standard: list[int], terminal: bool
-    ) -> int: ...
+    async def execute(self, run: ContainerAttempt, argv: list[str], *, standard: list[int], terminal: bool) -> int: ...
 
 
 Find = Callable[[str, str], KnownPod | None]
@@ -104,7 +103,7 @@ class KubeletServer:
     @web.middleware
     async def _only_trusted(self, request: web.Request, handler: Any) -> web.StreamResponse:
         if self._tls is not None and not is_trusted(_peer(request)):
-            raise web.HTTPForbidden(text="only the API server may ask\n")
+            raise web.HTTPForbidden(text="only the API server is permitted\n")
         response: web.StreamResponse = await handler(request)
         return response
 
@@ -113,53 +112,44 @@ class KubeletServer:
 
     # -- logs -------------------------------------------------------------------------------------------------
     async def _logs(self, request: web.Request) -> web.StreamResponse:
-        known, container = self._asked(request)
+        known, container = self._requested(request)
         query = self._log_query(request)
         attempt = _log_attempt(known.record, container.name, previous=query.previous)
         if attempt is None:
             raise web.HTTPBadRequest(text=_no_log(known, container.name, previous=query.previous))
-        path = self._host.log_file(known.pod, container.name, attempt)
-        uid, name = known.pod.uid, container.name
-
-        def is_live() -> bool:
-            now = self._find(known.pod.namespace, known.pod.name)
-            if now is None or now.pod.uid != uid:
-                return False
-            present = now.record.container(name)
-            return present is not None and present.attempt == attempt and present.is_live
-
+        run = ContainerAttempt(known.pod, container.name, attempt)
         response = web.StreamResponse(headers={"content-type": "text/plain"})
-        with contextlib.suppress(ConnectionError):  # whoever followed it has gone away
+        with contextlib.suppress(ConnectionError):  # the client has disconnected
             await response.prepare(request)
-            async for piece in read_log(path, query, self._clock, is_live):
+            async for piece in read_log(self._host.log_file(run), query, self._clock, lambda: self._is_live(run)):
                 await response.write(piece)
             await response.write_eof()
         return response
 
     def _log_query(self, request: web.Request) -> LogQuery:
-        asked = request.query
+        parameters = request.query
         try:
             since = None
-            if "sinceTime" in asked:
-                since = parse_timestamp(asked["sinceTime"].strip())
-            elif "sinceSeconds" in asked:
-                since = self._clock.now() - timedelta(seconds=int(asked["sinceSeconds"]))
+            if "sinceTime" in parameters:
+                since = parse_timestamp(parameters["sinceTime"].strip())
+            elif "sinceSeconds" in parameters:
+                since = self._clock.now() - timedelta(seconds=int(parameters["sinceSeconds"]))
             return LogQuery(
-                follow=asked.get("follow", "") in TRUE_VALUES,
-                previous=asked.get("previous", "") in TRUE_VALUES,
-                timestamps=asked.get("timestamps", "") in TRUE_VALUES,
+                follow=parameters.get("follow", "") in TRUE_VALUES,
+                previous=parameters.get("previous", "") in TRUE_VALUES,
+                timestamps=parameters.get("timestamps", "") in TRUE_VALUES,
                 since=since,
-                tail=int(asked["tailLines"]) if "tailLines" in asked else None,
-                limit_bytes=int(asked["limitBytes"]) if "limitBytes" in asked else None,
-                stream=asked.get("stream", "All"),
+                tail=int(parameters["tailLines"]) if "tailLines" in parameters else None,
+                limit_bytes=int(parameters["limitBytes"]) if "limitBytes" in parameters else None,
+                stream=parameters.get("stream", "All"),
             )
         except (ValueError, OverflowError) as error:
             raise web.HTTPBadRequest(text=f"{error}\n") from error
 
     # -- streams ----------------------------------------------------------------------------------------------
     async def _exec(self, request: web.Request) -> web.StreamResponse:
-        known, container = self._asked(request)
-        attempt = _live_attempt(known, container.name)
+        known, container = self._requested(request)
+        run = _live_attempt(known, container.name)
         argv, terminal = request.query.getall("command", []), request.query.get("tty", "") in TRUE_VALUES
         if not argv:
             raise web.HTTPBadRequest(text="you must specify at least 1 command for the container\n")
@@ -172,31 +162,21 @@ class KubeletServer:
             )
 
             async def command(standard: list[int]) -> int:
-                return await self._host.execute(
-                    known.pod, container.name, attempt, list(argv), standard=standard, terminal=terminal
-                )
+                return await self._host.execute(run, list(argv), standard=standard, terminal=terminal)
 
             with contextlib.suppress(ConnectionError):
                 await session.run(command)
         return response
 
     async def _attach(self, request: web.Request) -> web.StreamResponse:
-        """What the container writes from now on and, if it has an input, what the client says to it."""
-        known, container = self._asked(request)
-        attempt = _live_attempt(known, container.name)
-        folder = self._host.container_folder(known.pod, container.name, attempt)
-        log = self._host.log_file(known.pod, container.name, attempt)
-
-        def is_live() -> bool:
-            now = self._find(known.pod.namespace, known.pod.name)
-            present = now.record.container(container.name) if now is not None else None
-            return present is not None and present.attempt == attempt and present.is_live
-
+        """Stream the container's output from now on and, if it has an input, the client's input to it."""
+        known, container = self._requested(request)
+        run = _live_attempt(known, container.name)
         async with client_channels(request) as (channels, response):
             session = AttachSession(channels, stdin=container.stdin and request.query.get("input", "") in TRUE_VALUES)
             with contextlib.suppress(ConnectionError):
-                if not await session.run(folder):
-                    await session.listen(log, self._clock, is_live)
+                if not await session.run(self._host.container_folder(run)):
+                    await session.follow_log(self._host.log_file(run), self._clock, lambda: self._is_live(run))
         return response
 
     async def _forward(self, request: web.Request) -> web.StreamResponse:
@@ -207,13 +187,13 @@ class KubeletServer:
         async def dial(port: int) -> TcpStreams:
             now = self._find(known.pod.namespace, known.pod.name)
             if now is None or now.pod.uid != known.pod.uid or not now.record.has_live:
-                raise OSError(f"pod {known.pod.name} does not run")  # its address may be another one's by now
+                raise OSError(f"pod {known.pod.name} does not run")  # another pod may have its address by now
             return await self._host.dial(now.pod, now.record.address, port)
 
         if wants_spdy(request):
             async with upgraded(request, choose_version(request, VERSIONS)) as connection:
                 await SpdyForward(connection, dial).run()
-            return web.Response()  # nobody is there to read it
+            return web.Response()  # not sent: the connection belongs to SPDY
         try:
             ports = [int(port) for each in request.query.getall("ports", []) for port in each.split(",")]
         except ValueError as error:
@@ -225,7 +205,15 @@ class KubeletServer:
         await socket.close()
         return socket
 
-    def _asked(self, request: web.Request) -> tuple[KnownPod, AgentContainer]:
+    def _is_live(self, run: ContainerAttempt) -> bool:
+        """Whether this start of the container is still the current one and runs."""
+        known = self._find(run.pod.namespace, run.pod.name)
+        if known is None or known.pod.uid != run.pod.uid:
+            return False
+        container = known.record.container(run.name)
+        return container is not None and container.attempt == run.number and container.is_live
+
+    def _requested(self, request: web.Request) -> tuple[KnownPod, AgentContainer]:
         namespace, name = request.match_info["namespace"], request.match_info["pod"]
         known = self._find(namespace, name)
         if known is None:
@@ -260,7 +248,7 @@ def _context(tls: KubeletTls | None) -> ssl.SSLContext | None:
 
 
 def _log_attempt(record: PodRecord, name: str, *, previous: bool) -> int | None:
-    """Which run of a container the log is wanted of: the one that runs or ran last, or the one before."""
+    """The number of the start whose log is requested: the current or last one, or the one before it."""
     container = record.container(name)
     if container is None:
         return None
@@ -280,8 +268,8 @@ def _no_log(known: KnownPod, name: str, *, previous: bool) -> str:
     return f'container "{name}" in pod "{pod.name}" is waiting to start: {reason}\n'
 
 
-def _live_attempt(known: KnownPod, name: str) -> int:
+def _live_attempt(known: KnownPod, name: str) -> ContainerAttempt:
     container = known.record.container(name)
     if container is None or not isinstance(container.state, ContainerRunning):
         raise web.HTTPBadRequest(text=f"container {name} of pod {known.pod.name} is not running\n")
-    return container.attempt
+    return ContainerAttempt(known.pod, name, container.attempt)

@@ -1,4 +1,4 @@
-"""Reads what container_log wrote: the last lines, since a time, with their times, and on as more comes."""
+"""Reads the log files that container_log writes: tail, since a time, with timestamps, following."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_TAIL_LINES: Final = 1_000_000
 
 
 class LogQuery(msgspec.Struct, frozen=True):
-    """What of a log is wanted."""
+    """Which part of a log is requested."""
 
     follow: bool = False
     previous: bool = False
@@ -41,7 +41,7 @@ class LogLine(msgspec.Struct, frozen=True):
 
 
 def parse_line(line: bytes) -> LogLine | None:
-    """A line of the file; None when it is not one, as after a crash in the middle of a write."""
+    """A line of the file; None when it is damaged, as after a crash in the middle of a write."""
     parts = line.split(b" ", 3)
     if len(parts) != 4 or parts[2] not in (b"F", b"P"):
         return None
@@ -49,7 +49,7 @@ def parse_line(line: bytes) -> LogLine | None:
 
 
 async def read_log(path: Path, query: LogQuery, clock: Clock, is_live: Callable[[], bool]) -> AsyncIterator[bytes]:
-    """The log in pieces. A followed one ends when its container has ended and all was read."""
+    """The log in pieces. Following ends when the container has ended and everything was read."""
     left = query.limit_bytes
     async for piece in _pieces(path, query, clock, is_live):
         if left is not None:
@@ -81,7 +81,7 @@ async def _pieces(path: Path, query: LogQuery, clock: Clock, is_live: Callable[[
 
 
 def _past(path: Path, newest: _Follower, query: LogQuery) -> list[bytes]:
-    """What is there now, oldest first, cut to the last lines that are wanted."""
+    """The lines that exist now, oldest first, limited to the requested tail."""
     tail = min(query.tail, MAX_TAIL_LINES) if query.tail is not None else None
     found: deque[bytes] = deque(maxlen=tail)
     for age in range(MAX_ROTATED_LOG_FILES, 0, -1):
@@ -103,7 +103,7 @@ def _shown(lines: Iterator[bytes], query: LogQuery) -> Iterator[bytes]:
 
 
 class _Follower:
-    """Reads whole lines of a file as it grows, across its rotations."""
+    """Reads complete lines of a growing file, across rotations."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -111,7 +111,7 @@ class _Follower:
         self._rest = b""
 
     def lines(self) -> Iterator[bytes]:
-        """All whole lines that can be read now."""
+        """All complete lines that can be read now."""
         while True:
             chunk = self._read()
             if not chunk:

@@ -1,4 +1,4 @@
-"""Port forwarding over a WebSocket: two channels a port, data and errors, each opened with the port's number."""
+"""Port forwarding over a WebSocket: two channels per port, data and errors, each opened with the port's number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_PORTS_PER_REQUEST: Final = 64
 
 
 async def forward_ports(socket: web.WebSocketResponse, dial: Dial, ports: list[int]) -> None:
-    """Until the client hangs up; each port is one connection to the pod."""
+    """Forward until the client disconnects; each port is one connection to the pod."""
     ports = ports[:MAX_PORTS_PER_REQUEST]
     writers: dict[int, asyncio.StreamWriter] = {}
     pumps = []

@@ -1,4 +1,4 @@
-"""Takes an HTTP connection over for another protocol: the answer is 101, and what follows is bytes both ways."""
+"""Switches an HTTP connection to SPDY: answers 101 and hands the raw connection over."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ READ_BUFFER_BYTES: Final = 64 * 1024
 
 
 def wants_spdy(request: web.Request) -> bool:
-    """Whether the client asks to go on in SPDY, as kube-apiserver does."""
+    """Whether the client requests an upgrade to SPDY, as kube-apiserver does."""
     tokens = [token.strip().lower() for token in request.headers.get("connection", "").split(",")]
     return "upgrade" in tokens and request.headers.get("upgrade", "").lower() == SPDY.lower()
 
 
 def choose_version(request: web.Request, known: tuple[str, ...]) -> str:
-    """The first of ours that the client knows too."""
+    """The first of our protocol versions that the client offers."""
     asked = [each.strip() for line in request.headers.getall(VERSION_HEADER, []) for each in line.split(",")]
     found = next((version for version in known if version in asked), None)
     if found is None:
@@ -30,7 +30,7 @@ def choose_version(request: web.Request, known: tuple[str, ...]) -> str:
 
 
 class _Taken(asyncio.StreamReaderProtocol):
-    """Instead of the web server's protocol, which is told only that the connection ended."""
+    """Replaces the web server's protocol, which is notified only when the connection ends."""
 
     def __init__(self, reader: asyncio.StreamReader, before: asyncio.BaseProtocol) -> None:
         super().__init__(reader)
@@ -45,10 +45,10 @@ class _Taken(asyncio.StreamReaderProtocol):
 async def upgraded(
     request: web.Request, version: str
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """The connection in SPDY, until left; it is closed then."""
+    """The upgraded connection, open inside the context and closed after it."""
     transport = request.transport
     if transport is None:
-        raise web.HTTPBadRequest(text="the connection is gone\n")
+        raise web.HTTPBadRequest(text="the connection is closed\n")
     reader = asyncio.StreamReader(limit=READ_BUFFER_BYTES)
     protocol = _Taken(reader, transport.get_protocol())
     transport.set_protocol(protocol)

@@ -1,4 +1,4 @@
-"""Channels of exec and attach over SPDY: a stream each, opened by the client and named by its kind."""
+"""The channels of exec and attach over SPDY: one stream per channel, opened by the client."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_RESIZE_MESSAGE_BYTES: Final = 1024
 
 
 class SpdyChannels:
-    """One client; `wanted` are the channels it must open before anything is said."""
+    """One client; `wanted` are the channels that it must open before the session starts."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, wanted: Set[int]) -> None:
         self._spdy = SpdyConnection(reader, writer, self._opened)
@@ -40,7 +40,7 @@ class SpdyChannels:
             async with asyncio.timeout(OPEN_STREAMS_TIMEOUT_SECONDS):
                 await self._complete.wait()
             if running.done():
-                raise ConnectionResetError("the client left before it had opened its streams")
+                raise ConnectionResetError("the client disconnected before it had opened its streams")
         except BaseException:
             await self._end()
             raise
@@ -48,7 +48,7 @@ class SpdyChannels:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """The client is left the time to read what was said last; it closes when it has."""
+        """Give the client time to read the last output; it closes the connection when it has."""
         for stream in self._streams.values():
             stream.leave()
         await asyncio.wait(self._tasks[:1], timeout=FINAL_READ_TIMEOUT_SECONDS)
@@ -62,13 +62,13 @@ class SpdyChannels:
     async def received(self) -> AsyncIterator[tuple[int, bytes]]:
         running = self._tasks[0]
         while not running.done():
-            hearing = asyncio.ensure_future(self._messages.get())
+            receiving = asyncio.ensure_future(self._messages.get())
             try:
-                await asyncio.wait((hearing, running), return_when=asyncio.FIRST_COMPLETED)
-                if hearing.done():
-                    yield hearing.result()
+                await asyncio.wait((receiving, running), return_when=asyncio.FIRST_COMPLETED)
+                if receiving.done():
+                    yield receiving.result()
             finally:
-                hearing.cancel()
+                receiving.cancel()
 
     def _opened(self, stream: SpdyStream) -> None:
         channel = KINDS.get(stream.headers.get("streamtype", ""))
@@ -88,7 +88,7 @@ class SpdyChannels:
         await self._messages.put((CLOSE, bytes((STDIN,))))
 
     async def _receive_sizes(self) -> None:
-        """One after the other, a line each."""
+        """Terminal sizes, one per line."""
         stream, rest = self._streams.get(RESIZE), b""
         while stream is not None and (piece := await stream.read()):
             *lines, rest = (rest + piece).split(b"\n")

@@ -1,7 +1,7 @@
-"""One SPDY/3.1 connection, the server's side: streams that the peer opens, each read and written apart.
+"""The server side of one SPDY/3.1 connection: streams that the peer opens, read and written independently.
 
-The peer's windows are not kept: those who speak SPDY to kubelets neither open them nor heed ours, and the transport
-slows down whoever is too fast. What a stream holds unread is bounded here all the same.
+The peer's flow-control windows are ignored: SPDY clients of kubelets neither send updates nor honour ours, and TCP
+slows a fast sender down. Unread data per stream is bounded here all the same.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from volcano.embedded.agent.streams.spdy.frames import (
 IO_CHUNK_BYTES: Final = 64 * 1024
 MAX_STREAMS: Final = 512
 MAX_UNREAD_BYTES: Final = 256 * 1024
-"""Bytes a stream holds for a slow reader before the whole connection waits for it."""
+"""Unread bytes of one stream at which the whole connection stops reading."""
 STUCK_READER_TIMEOUT_SECONDS: Final = 60.0
-"""How long it waits; then that stream is reset and the others go on."""
+"""How long it stops reading; then that stream is reset and the others continue."""
 PING_TIMEOUT_SECONDS: Final = 60.0
-"""A peer that says nothing for so long is asked whether it is there, and has as long to answer."""
+"""A peer that sends nothing for this long gets a ping, and is disconnected after the same time without an answer."""
 CLOSE_TIMEOUT_SECONDS: Final = 30.0
 _WINDOW_UPDATE_BYTES: Final = 16 * 1024
 
 
 class SpdyStream:
-    """One stream. Reading ends with nothing; writing to one that is closed is a ConnectionResetError."""
+    """One stream. Reading returns b"" at the end; writing to a closed stream is a ConnectionResetError."""
 
     def __init__(self, connection: SpdyConnection, number: int, headers: Mapping[str, str]) -> None:
         self._connection, self.number, self.headers = connection, number, headers
@@ -54,12 +54,12 @@ class SpdyStream:
         self._arrived, self._has_room, self._closed = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._has_room.set()
         self._is_dropping = False
-        self.is_ended = False  # nothing more comes
-        self.is_finished = False  # nothing more goes
+        self.is_ended = False  # the peer sends no more
+        self.is_finished = False  # this side sends no more
         self.was_reset = False
 
     async def read(self) -> bytes:
-        """What has come; nothing at the end, or after a reset."""
+        """Received bytes; b"" at the end or after a reset."""
         while not self._pieces:
             if self.is_ended:
                 return b""
@@ -82,11 +82,11 @@ class SpdyStream:
             await self._connection.send(content_frame(self.number, content[start : start + IO_CHUNK_BYTES]))
 
     async def until_reset(self) -> None:
-        """Returns when the stream was closed from one side for both."""
+        """Return when the stream was reset."""
         await self._closed.wait()
 
     def leave(self) -> None:
-        """Nothing more is written or read; the peer is given a while to close its side by itself."""
+        """Stop writing and reading; the peer has CLOSE_TIMEOUT_SECONDS to close its side before a reset."""
         self.finish()
         self._is_dropping = True
         self._empty()
@@ -94,14 +94,14 @@ class SpdyStream:
             asyncio.get_running_loop().call_later(CLOSE_TIMEOUT_SECONDS, self.reset)
 
     def finish(self) -> None:
-        """Nothing more is written; what comes can still be read."""
+        """Close the writing side; the stream can still be read."""
         if not self.is_finished:
             self.is_finished = True
             self._connection.post(content_frame(self.number, b"", is_last=True))
             self._connection.forget_if_over(self)
 
     def reset(self, status: int = CANCEL) -> None:
-        """Closed at once, both ways."""
+        """Close the stream at once in both directions."""
         if not (self.is_ended and self.is_finished):
             self._connection.post(reset_frame(self.number, status))
         self.close()
@@ -124,7 +124,7 @@ class SpdyStream:
             self.reset()
 
     def close(self) -> None:
-        """Without a word to the peer: it has reset the stream, or is gone."""
+        """Close without a frame to the peer, which has reset the stream or disconnected."""
         self.was_reset = self.was_reset or not (self.is_ended and self.is_finished)
         self.is_ended = self.is_finished = True
         self._empty()
@@ -138,7 +138,7 @@ class SpdyStream:
 
 
 class SpdyConnection:
-    """`accept` is called with each new stream, which has been replied to."""
+    """`accept` is called with each new stream, after the reply to it was sent."""
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, accept: Callable[[SpdyStream], None]
@@ -150,7 +150,7 @@ class SpdyConnection:
         self._is_leaving = False
 
     async def run(self) -> None:
-        """Until the peer is gone; every stream is closed then."""
+        """Run until the peer disconnects; then every stream is closed."""
         try:
             while received := await self._receive():
                 for frame in self._frames_in.feed(received):
@@ -158,7 +158,7 @@ class SpdyConnection:
         except SpdyError:
             self.post(go_away_frame(self._newest, PROTOCOL_ERROR))
         except (OSError, TimeoutError):
-            pass  # gone without a word
+            pass  # the peer disconnected
         finally:
             for stream in tuple(self._streams.values()):
                 stream.close()
@@ -166,12 +166,12 @@ class SpdyConnection:
             self._writer.close()
 
     async def send(self, frame: bytes) -> None:
-        """A frame, once the transport has room for more."""
+        """Send a frame and wait until the transport has room for more."""
         self.post(frame)
         await self._writer.drain()
 
     def post(self, frame: bytes) -> None:
-        """A small frame, at once."""
+        """Send a small frame without waiting."""
         if not self._writer.is_closing():
             self._writer.write(frame)
 
@@ -204,7 +204,7 @@ class SpdyConnection:
                 if stream is not None:
                     stream.close()
             case Ping(number) if number % 2:
-                self.post(ping_frame(number))  # theirs are odd; an even one answers ours
+                self.post(ping_frame(number))  # the peer's pings are odd; an even one is the answer to ours
             case GoAway():
                 self._is_leaving = True
             case _:

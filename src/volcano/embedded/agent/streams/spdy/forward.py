@@ -1,4 +1,4 @@
-"""Port forwarding over SPDY: two streams for each connection of the client, one for bytes, one for what goes wrong."""
+"""Port forwarding over SPDY: two streams for each connection of the client, one for data, one for errors."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from volcano.embedded.agent.streams.spdy.frames import PROTOCOL_ERROR
 VERSIONS: Final = ("portforward.k8s.io",)
 COPY_CHUNK_BYTES: Final = 64 * 1024
 PAIRING_TIMEOUT_SECONDS: Final = 30.0
-"""How long one of the two streams waits for the other."""
+"""How long one of the two streams waits for the other before it is reset."""
 
 TcpStreams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Dial = Callable[[int], Awaitable[TcpStreams]]
-"""Connects to a port of the pod; OSError when nobody listens there."""
+"""Connects to a port of the pod; OSError when no process listens there."""
 
 
 class SpdyForward:
-    """The forwarding of one client, until it hangs up."""
+    """The port forwarding of one client, until it disconnects."""
 
     def __init__(self, connection: TcpStreams, dial: Dial) -> None:
         self._spdy = SpdyConnection(*connection, self._opened)
@@ -74,17 +74,17 @@ class SpdyForward:
 
 
 async def exchange(stream: SpdyStream, connection: TcpStreams) -> None:
-    """Both ways until the pod has said its last, or the client has gone."""
+    """Copy in both directions until the pod closes the connection or the client resets the stream."""
     reader, writer = connection
-    there = asyncio.ensure_future(_to_pod(stream, writer))
-    back = asyncio.ensure_future(_to_client(reader, stream))
-    gone = asyncio.ensure_future(stream.until_reset())
+    to_pod = asyncio.ensure_future(_to_pod(stream, writer))
+    to_client = asyncio.ensure_future(_to_client(reader, stream))
+    reset = asyncio.ensure_future(stream.until_reset())
     try:
-        await asyncio.wait((back, gone), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((to_client, reset), return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in (there, back, gone):
+        for task in (to_pod, to_client, reset):
             task.cancel()
-        await asyncio.gather(there, back, gone, return_exceptions=True)
+        await asyncio.gather(to_pod, to_client, reset, return_exceptions=True)
         if stream.was_reset:
             writer.transport.abort()
         writer.close()

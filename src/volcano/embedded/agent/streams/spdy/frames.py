@@ -1,6 +1,6 @@
-"""SPDY/3.1 frames and bytes, both ways: what Kubernetes' port-forward (and older exec) streams are made of. No I/O.
+"""Encodes and decodes SPDY/3.1 frames, the format of Kubernetes' port-forward and older exec streams. No I/O.
 
-Header blocks of a direction share one zlib context, so a reader and a writer belong to one connection each.
+Header blocks of a direction share one zlib context, so each connection needs its own reader and writer.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _TAIL: Final = (
     "charset=iso-8859-1,utf-,*,enq=0."
 )
 DICTIONARY: Final = b"".join(struct.pack("!I", len(word)) + word.encode() for word in _WORDS) + _TAIL.encode()
-"""What both sides' compressors know from the start; the protocol's own."""
+"""The initial dictionary of both compressors, fixed by the protocol."""
 
 
 class SpdyError(ValueError):
-    """The peer does not speak SPDY/3.1, or says more than is allowed."""
+    """The peer sent something that is not SPDY/3.1, or more than a limit allows."""
 
 
 class SynStream(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ class SynStream(msgspec.Struct, frozen=True):
 
 
 class SynReply(msgspec.Struct, frozen=True):
-    """The peer accepts a stream, or (a HEADERS frame) says more of it."""
+    """The peer accepts a stream, or sends more headers of it (a HEADERS frame)."""
 
     stream: int
     headers: Mapping[str, str]
@@ -64,7 +64,7 @@ class SynReply(msgspec.Struct, frozen=True):
 
 
 class Content(msgspec.Struct, frozen=True):
-    """A part of a stream; a large data frame comes in several."""
+    """A part of a stream's data; a large data frame is split into several."""
 
     stream: int
     content: bytes
@@ -98,17 +98,17 @@ Frame: TypeAlias = SynStream | SynReply | Content | Reset | Ping | GoAway | Wind
 
 
 class FrameReader:
-    """Bytes in, frames out. Content is passed on as it comes; control frames when they are whole."""
+    """Decodes bytes into frames. Data is passed on as it arrives, control frames once they are complete."""
 
     def __init__(self) -> None:
         self._inflate = zlib.decompressobj(zdict=DICTIONARY)
         self._buffer = bytearray()
-        self._stream = 0  # whose data frame is coming in
+        self._stream = 0  # the stream whose data frame is being received
         self._left = 0
         self._is_last = False
 
     def feed(self, received: bytes) -> list[Frame]:
-        """SpdyError when these are no frames; the connection is of no use then."""
+        """The frames that are complete now; SpdyError for invalid ones, after which the connection cannot be used."""
         self._buffer += received
         frames: list[Frame] = []
         while self._left and self._buffer:
@@ -170,7 +170,7 @@ class FrameReader:
                     return WindowUpdate(stream & _ID, more & _ID)
         except struct.error as error:
             raise SpdyError(f"a control frame of type {kind} that is too short") from error
-        return None  # the protocol says that unknown kinds are left out
+        return None  # the protocol requires unknown kinds to be ignored
 
     def _headers(self, block: bytes) -> dict[str, str]:
         try:
@@ -194,7 +194,7 @@ def _text(block: bytes, at: int) -> tuple[str, int]:
     (length,) = struct.unpack_from("!I", block, at)
     end = at + 4 + length
     if end > len(block):
-        raise SpdyError("a header that is cut short")
+        raise SpdyError("a truncated header")
     return block[at + 4 : end].decode("utf-8", "replace"), end
 
 
@@ -207,7 +207,7 @@ def _settings(body: bytes) -> SettingsFrame:
 
 
 class FrameWriter:
-    """Frames of this side as bytes; header blocks must be sent in the order they are made."""
+    """Encodes frames with headers; they must be sent in the order they were encoded."""
 
     def __init__(self) -> None:
         self._deflate = zlib.compressobj(zdict=DICTIONARY)
