@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, timedelta
 
-from volcano.app.controller_settings import ControllerSettings
-from volcano.app.controllers_command import make_controllers
 from volcano.app.system import MASTERS, SystemSettings
+from volcano.controllers.service.manager import make_controllers
+from volcano.controllers.service.settings import ControllerSettings
 from volcano.machinery.client import Client
 from volcano.machinery.runner import Runner
 from volcano.machinery.transport import InProcess, Request, Response, User

@@ -20,7 +20,6 @@ from volcano.api.quantity import parse_quantity
 from volcano.api.scheme import resource_type
 from volcano.api.simulation import SimulatedPod
 from volcano.app.job_expansion import expand_job
-from volcano.app.scheduler_command import SchedulerService, SchedulerSettings
 from volcano.embedded.apiserver.server import ApiServer
 from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.machinery.client import Client
@@ -28,6 +27,7 @@ from volcano.machinery.clock import VirtualClock, run_virtually
 from volcano.machinery.ids import SeededIds
 from volcano.machinery.transport import InProcess, Request, Response, User
 from volcano.scheduler.service.replay import replay_scenario
+from volcano.scheduler.service.service import SchedulerService, SchedulerSettings
 
 PODS, NODES = resource_type(core.Pod), resource_type(core.Node)
 GROUPS, QUEUES = resource_type(scheduling.PodGroup), resource_type(scheduling.Queue)

@@ -19,10 +19,10 @@ import msgspec
 
 from volcano.api.durations import parse_duration
 from volcano.api.meta import Key
-from volcano.app.collecting import look_at_all_now_and_then, short_pauses
 from volcano.app.settings import data_directory
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock, SystemClock
+from volcano.machinery.garbage_collection import collect_fully_every, survivors_frozen
 from volcano.machinery.http_transport import HttpTransport
 from volcano.machinery.ids import RandomIds
 from volcano.machinery.kubeconfig import ConfigError, Endpoint, load_endpoint
@@ -30,7 +30,7 @@ from volcano.machinery.leader import Election, ElectionSettings, LostLeadership
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-LONGEST_TURN: Final = timedelta(milliseconds=1)
+THREAD_SWITCH_INTERVAL: Final = timedelta(milliseconds=1)
 """Of one thread while another waits: a request takes several, and must not wait long beside a scheduling cycle."""
 
 
@@ -82,8 +82,8 @@ def run_component(main: Callable[[], Awaitable[None]], *, verbosity: int = 0) ->
 
 
 def run_until_signalled(main: Callable[[], Awaitable[None]]) -> None:
-    sys.setswitchinterval(LONGEST_TURN.total_seconds())
-    with short_pauses(), asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    sys.setswitchinterval(THREAD_SWITCH_INTERVAL.total_seconds())
+    with survivors_frozen(), asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_until_signalled(main))
 
 
@@ -101,7 +101,7 @@ async def _until_signalled(main: Callable[[], Awaitable[None]]) -> None:
     task = asyncio.ensure_future(main())
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, task.cancel)
-    collecting = asyncio.ensure_future(look_at_all_now_and_then(SystemClock()))
+    collecting = asyncio.ensure_future(collect_fully_every(SystemClock()))
     try:
         with contextlib.suppress(asyncio.CancelledError):
             await task

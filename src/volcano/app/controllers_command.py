@@ -1,141 +1,87 @@
-"""`volcano controller-manager`: which controllers exist, which are on, and the process that runs them.
-
-What they are told (flags, feature gates) is in controller_settings.
-"""
+"""`volcano controller-manager`: the flags, and the process that runs the controllers."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
+import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from datetime import timedelta
+from typing import Any, Final, TypeVar
 
 import click
 
 from volcano import __version__
+from volcano.api.durations import DurationError, parse_duration
+from volcano.api.meta import Key
 from volcano.app.component import (
     common_options,
     connected,
     election_options,
     lead_or_just_work,
+    parse_feature_gates,
     run_component,
     tls_context,
 )
-from volcano.app.controller_settings import ControllerSettings, controller_options, settings_from, workers_from
-from volcano.app.endpoints import health_route, metrics_route, serving
 from volcano.controllers.service.job_metrics import ControllerMetrics
-from volcano.controllers.service.probing import ask
-from volcano.machinery.client import Client
-from volcano.machinery.clock import Clock, SystemClock
-from volcano.machinery.controller import Controller
-from volcano.machinery.runner import WORKERS, Runner
-
-DEFAULT_CONTROLLERS: Final = "*,-sharding-controller"
-NAMES: Final = (
-    "job-controller",
-    "queue-controller",
-    "pg-controller",
-    "gc-controller",
-    "jobflow-controller",
-    "jobtemplate-controller",
-    "cronjob-controller",
-    "hyperNode-controller",
-    "colocation-config-controller",
-    "sharding-controller",
+from volcano.controllers.service.manager import (
+    DEFAULT_CONTROLLERS,
+    UnknownController,
+    make_controllers,
+    parse_controllers,
+    run_controllers,
 )
-GATED: Final = {"job-controller": "VolcanoJobSupport", "cronjob-controller": "CronVolcanoJobSupport"}
-"""Controllers that a feature gate turns off as a whole."""
+from volcano.controllers.service.routes import controller_routes
+from volcano.controllers.service.settings import ControllerSettings, UnknownGate, effective_gates
+from volcano.controllers.sharding.settings import DEFAULTS
+from volcano.machinery.clock import SystemClock
+from volcano.machinery.controller import Controller
+from volcano.machinery.http_endpoints import health_route, serving
+from volcano.machinery.local_zone import local_zone
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+WORKER_FLAGS: Final[Mapping[str, str]] = {
+    "job": "worker_threads",
+    "queue": "worker_threads_for_queue",
+    "podgroup": "worker_threads_for_podgroup",
+    "garbage": "worker_threads_for_gc",
+    "cronjob": "worker_threads_for_cronjob",
+}
+"""The flag that says how many objects a controller works on at a time."""
 
 
-def is_enabled(name: str, chosen: Iterable[str]) -> bool:
-    """`name` or `+name` turns on, `-name` off, the first mention wins; otherwise `*`, or an empty list, is on."""
-    chosen = list(chosen)
-    for item in chosen:
-        if item in (name, f"+{name}"):
-            return True
-        if item == f"-{name}":
-            return False
-    return not chosen or "*" in chosen
-
-
-def parse_controllers(text: str) -> list[str]:
-    chosen = [item.strip() for item in text.split(",") if item.strip()]
-    mentioned = [item.lstrip("+-") for item in chosen if item != "*"]
-    for name in mentioned:
-        if name not in NAMES:
-            raise click.BadParameter(f"there is no controller {name!r}; known: {', '.join(NAMES)}")
-        if mentioned.count(name) > 1:
-            raise click.BadParameter(f"controllers option {name!r} is named twice")
-    return chosen
-
-
-def make_controllers(
-    chosen: Iterable[str] = tuple(DEFAULT_CONTROLLERS.split(",")), *, settings: ControllerSettings | None = None
-) -> list[Controller]:
-    """The controllers of a Volcano installation that are on."""
-    chosen, settings = list(chosen), settings or ControllerSettings()
-    gated_off = {name for name, gate in GATED.items() if not settings.has(gate)}
-    makers = _makers(settings)
-    return [make() for name, make in makers.items() if is_enabled(name, chosen) and name not in gated_off]
-
-
-def _makers(settings: ControllerSettings) -> dict[str, Callable[[], Controller]]:
-    from volcano.controllers.colocation import ColocationController
-    from volcano.controllers.cronjob import CronJobController
-    from volcano.controllers.garbage import GarbageController
-    from volcano.controllers.hypernode import HyperNodeController
-    from volcano.controllers.job import JobController
-    from volcano.controllers.jobflow import JobFlowController, JobTemplateController
-    from volcano.controllers.podgroup import PodGroupController
-    from volcano.controllers.queue import QueueController
-
-    commands = settings.has("QueueCommandSync")
-    return {
-        "job-controller": lambda: JobController(
-            max_requeue=settings.max_requeue, commands=commands, priority_classes=settings.has("PriorityClass")
-        ),
-        "queue-controller": lambda: QueueController(max_requeue=settings.max_requeue, commands=commands),
-        "pg-controller": lambda: PodGroupController(
-            scheduler_names=settings.scheduler_names,
-            inherit_owner_annotations=settings.inherit_owner_annotations,
-            workload_support=settings.has("WorkLoadSupport"),
-        ),
-        "gc-controller": GarbageController,
-        "jobflow-controller": JobFlowController,
-        "jobtemplate-controller": JobTemplateController,
-        "cronjob-controller": lambda: CronJobController(local_zone=settings.local_zone),
-        "hyperNode-controller": lambda: HyperNodeController(config_map=settings.controller_configmap),
-        "colocation-config-controller": ColocationController,
-        "sharding-controller": lambda: _sharding(settings),
-    }
-
-
-def _sharding(settings: ControllerSettings) -> Controller:
-    from volcano.controllers.sharding import ShardingController
-    from volcano.controllers.sharding.settings import from_flags
-
-    shares = from_flags(
-        settings.scheduler_configs, period=settings.shard_sync_period, follows_nodes=settings.follows_nodes
-    )
-    return ShardingController(settings=shares, config_map=settings.sharding_configmap)
-
-
-async def run_controllers(
-    client: Client,
-    clock: Clock,
-    controllers: list[Controller],
-    *,
-    workers: Mapping[str, int] | None = None,
-    metrics: ControllerMetrics | None = None,
-) -> None:
-    runner = Runner(
-        client, clock, controllers, component="vc-controller-manager", workers=workers or WORKERS, probe=ask
-    )
-    async with asyncio.TaskGroup() as group:
-        group.create_task(runner.run())
-        await runner.synced()
-        if metrics is not None:
-            metrics.follow(runner.mirror)
+def controller_options(command: F) -> F:
+    """The flags that `settings_from` and `workers_from` read."""
+    options = [
+        click.option("--scheduler-name", "scheduler_names", multiple=True, default=("volcano",), show_default=True,
+                     help="Schedulers whose plain pods get PodGroups; may be repeated."),
+        click.option("--max-requeue-num", type=int, default=15, show_default=True,
+                     help="How often in a row a job's or a queue's request may fail; below 0 there is no limit."),
+        click.option("--inherit-owner-annotations", type=bool, default=True, is_flag=False, flag_value=True,
+                     show_default=True, help="PodGroups of plain pods take over their owner's annotations."),
+        click.option("--worker-threads", type=click.IntRange(1), default=3, show_default=True,
+                     help="Jobs worked on at a time."),
+        click.option("--worker-threads-for-queue", type=click.IntRange(1), default=5, show_default=True,
+                     help="Queues worked on at a time."),
+        click.option("--worker-threads-for-podgroup", type=click.IntRange(1), default=5, show_default=True,
+                     help="Plain pods worked on at a time."),
+        click.option("--worker-threads-for-gc", type=click.IntRange(1), default=1, show_default=True,
+                     help="Finished jobs worked on at a time."),
+        click.option("--worker-threads-for-cronjob", type=click.IntRange(1), default=3, show_default=True,
+                     help="CronJobs worked on at a time."),
+        click.option("--scheduler-configs", multiple=True, default=DEFAULTS, show_default=True,
+                     help="Sharding: name:type:minUtil:maxUtil:preferWarmup:minNodes:maxNodes of a scheduler."),
+        click.option("--shard-sync-period", default="60s", show_default=True, help="Sharding: time between two looks."),
+        click.option("--enable-node-event-trigger", type=bool, default=True, is_flag=False, flag_value=True,
+                     show_default=True, help="Sharding: look again when nodes change."),
+        click.option("--sharding-configmap", default="volcano-sharding-configmap", show_default=True,
+                     help="Sharding: the ConfigMap that overrides these flags."),
+        click.option("--sharding-configmap-namespace", default="volcano-system", show_default=True,
+                     help="Sharding: the namespace of that ConfigMap."),
+    ]  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 @click.command()
@@ -154,7 +100,11 @@ def controller_manager_command(**flags: Any) -> None:
       volcano controller-manager --kubeconfig ~/.kube/config --leader-elect=false
     """
     try:
-        controllers = make_controllers(parse_controllers(flags["controllers"]), settings=settings_from(flags))
+        chosen = parse_controllers(flags["controllers"])
+    except UnknownController as error:
+        raise click.BadParameter(str(error), param_hint="--controllers") from error
+    try:
+        controllers = make_controllers(chosen, settings=settings_from(flags))
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--scheduler-configs") from error
     run_component(lambda: _main(flags, controllers), verbosity=flags["verbosity"])
@@ -168,11 +118,55 @@ async def _main(flags: dict[str, Any], controllers: list[Controller]) -> None:
             routes = {("GET", "/healthz"): health_route()}
             await stack.enter_async_context(serving(flags["healthz_address"], routes, context))
         if flags["enable_metrics"]:
-            routes = {("GET", "/metrics"): metrics_route(metrics.registry)}
-            await stack.enter_async_context(serving(flags["listen_address"], routes))
+            await stack.enter_async_context(serving(flags["listen_address"], controller_routes(metrics)))
         client = await stack.enter_async_context(
             connected(flags["kubeconfig"], flags["master"], clock=clock, agent="vc-controller-manager")
         )
         workers = workers_from(flags)
         work = lambda: run_controllers(client, clock, controllers, workers=workers, metrics=metrics)  # noqa: E731
         await lead_or_just_work(client, clock, election_options(flags), work)
+
+
+def settings_from(flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> ControllerSettings:
+    """From the flags, and from what an installation puts into the environment."""
+    namespace = environment.get("KUBE_POD_NAMESPACE") or "volcano-system"
+    release = environment.get("HELM_RELEASE_NAME") or "volcano"
+    return ControllerSettings(
+        scheduler_names=tuple(flags["scheduler_names"]),
+        inherit_owner_annotations=flags["inherit_owner_annotations"],
+        max_requeue=flags["max_requeue_num"],
+        gates=parse_gates(flags["feature_gates"]),
+        local_zone=local_zone(environment),
+        controller_configmap=Key(namespace, f"{release}-controller-configmap"),
+        sharding_configmap=Key(flags["sharding_configmap_namespace"], flags["sharding_configmap"]),
+        scheduler_configs=tuple(_split(flags["scheduler_configs"])),
+        shard_sync_period=_duration(flags["shard_sync_period"], "--shard-sync-period"),
+        follows_nodes=flags["enable_node_event_trigger"],
+    )
+
+
+def workers_from(flags: Mapping[str, Any]) -> dict[str, int]:
+    """How many objects each controller that has a flag for it works on at a time."""
+    return {controller: flags[flag] for controller, flag in WORKER_FLAGS.items()}
+
+
+def parse_gates(text: str) -> dict[str, bool]:
+    """Every feature gate, as the flag or its default sets it."""
+    try:
+        return effective_gates(parse_feature_gates(text))
+    except UnknownGate as error:
+        raise click.BadParameter(str(error), param_hint="--feature-gates") from error
+
+
+def _split(texts: Iterable[str]) -> Iterable[str]:
+    return (item for text in texts for item in text.split(",") if item)
+
+
+def _duration(text: str, flag: str) -> timedelta:
+    try:
+        found = parse_duration(text)
+    except DurationError as error:
+        raise click.BadParameter(str(error), param_hint=flag) from error
+    if found <= timedelta(0):
+        raise click.BadParameter("must be more than nothing", param_hint=flag)
+    return found

@@ -1,4 +1,4 @@
-"""`volcano scheduler`: flags, HTTP routes and signals around the service of app.scheduler_service."""
+"""`volcano scheduler`: flags, the address of its routes, and signals around scheduler.service."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import asyncio
 import contextlib
 import signal
 import tempfile
-from pathlib import Path
 from typing import Any
 
-import aiohttp.web
 import click
-import msgspec
 
 from volcano.api.durations import parse_duration
 from volcano.app.component import (
@@ -23,16 +20,15 @@ from volcano.app.component import (
     run_component,
     tls_context,
 )
-from volcano.app.endpoints import Route, health_route, metrics_route, serving
 from volcano.app.job_expansion import expand_job
 from volcano.machinery.clock import SystemClock
+from volcano.machinery.http_endpoints import health_route, serving
 from volcano.scheduler.framework.config import InvalidConfig, parse_config
 from volcano.scheduler.framework.lint import lint
 from volcano.scheduler.service.configuration import ConfigMapKey, read_file
 from volcano.scheduler.service.registry import PluginError, load_registry
+from volcano.scheduler.service.routes import scheduler_routes
 from volcano.scheduler.service.service import SchedulerService, SchedulerSettings
-
-__all__ = ["SchedulerService", "SchedulerSettings", "scheduler_command"]
 
 ON: dict[str, Any] = {"type": bool, "is_flag": False, "flag_value": True}
 
@@ -151,33 +147,8 @@ async def _main(flags: dict[str, Any], settings: SchedulerSettings) -> None:
             health = {("GET", "/healthz"): health_route()}
             await stack.enter_async_context(serving(flags["healthz_address"], health, context))
         if flags["enable_metrics"]:
-            await stack.enter_async_context(serving(flags["listen_address"], routes(service, dump_dir)))
+            await stack.enter_async_context(serving(flags["listen_address"], scheduler_routes(service, dump_dir)))
         try:
             await lead_or_just_work(client, clock, election_options(flags), service.run)
         except InvalidConfig as error:
             raise click.ClickException(str(error)) from error
-
-
-def routes(service: SchedulerService, dump_dir: str = "") -> dict[tuple[str, str], Route]:
-    """What the scheduler answers over HTTP."""
-
-    async def state(_request: aiohttp.web.Request) -> aiohttp.web.Response:
-        return aiohttp.web.json_response(service.state())
-
-    async def record(_request: aiohttp.web.Request) -> aiohttp.web.Response:
-        place = dump_dir or tempfile.gettempdir()
-        service.recordings.ask(place)
-        return aiohttp.web.json_response({"directory": str(Path(place))}, status=202)
-
-    async def simulated(request: aiohttp.web.Request) -> aiohttp.web.Response:
-        try:
-            return aiohttp.web.json_response(msgspec.to_builtins(await service.simulate(await request.json())))
-        except ValueError as error:
-            return aiohttp.web.json_response({"error": str(error)}, status=400)
-
-    return {
-        ("POST", "/simulate"): simulated,
-        ("GET", "/metrics"): metrics_route(service.metrics.registry),
-        ("GET", "/state"): state,
-        ("POST", "/record"): record,
-    }

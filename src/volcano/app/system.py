@@ -6,42 +6,57 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from datetime import tzinfo
 from typing import Final
 
 import msgspec
 
-from volcano.api.core import ConfigMap
+from volcano.api.core import ConfigMap, Service
 from volcano.api.errors import AlreadyExists
-from volcano.api.meta import Key
+from volcano.api.meta import JSON, Key
 from volcano.api.scheme import resource_type
-from volcano.app.cluster_controllers import make_cluster_controllers
-from volcano.app.controller_settings import ControllerSettings
-from volcano.app.controllers_command import DEFAULT_CONTROLLERS, make_controllers
-from volcano.app.controllers_proxy import NAME as CONTROLLERS_SERVICE
-from volcano.app.controllers_proxy import NAMESPACE as CONTROLLERS_NAMESPACE
-from volcano.app.controllers_proxy import controllers_handler, ensure_controllers_service
 from volcano.app.job_expansion import expand_job
-from volcano.app.scheduler_proxy import NAME as SCHEDULER_SERVICE
-from volcano.app.scheduler_proxy import NAMESPACE as SCHEDULER_NAMESPACE
-from volcano.app.scheduler_proxy import ensure_service, scheduler_handler
 from volcano.app.settings import SCHEDULER_CONFIGMAP
 from volcano.controllers.service.job_metrics import ControllerMetrics
+from volcano.controllers.service.manager import DEFAULT_CONTROLLERS, make_controllers
 from volcano.controllers.service.probing import ask
+from volcano.controllers.service.routes import controller_routes
+from volcano.controllers.service.settings import ControllerSettings
 from volcano.embedded.agent.agent import Agent
 from volcano.embedded.apiserver.server import ApiServer
+from volcano.embedded.cluster.controllers import make_cluster_controllers
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
+from volcano.machinery.http_endpoints import Routes, dispatch
 from volcano.machinery.local_zone import local_zone
 from volcano.machinery.runner import Runner
 from volcano.machinery.transport import InProcess, Request, Response, User
+from volcano.scheduler.service.routes import scheduler_routes
 from volcano.scheduler.service.service import SchedulerService, SchedulerSettings
 from volcano.scheduler.service.shipped_configuration import DEFAULT_CONFIGURATION
 
 CONFIGMAPS: Final = resource_type(ConfigMap)
 MASTERS: Final = ("system:masters", "system:authenticated")
 
+
+class LocalService(msgspec.Struct, frozen=True):
+    """A Service that is answered inside this process. On a real cluster the same path leads to the component's port."""
+
+    name: str
+    app: str
+    port: int
+    namespace: str = "volcano-system"
+
+    def body(self) -> JSON:
+        metadata = {"name": self.name, "namespace": self.namespace, "labels": {"app": self.app}}
+        ports = [{"name": "metrics", "port": self.port, "protocol": "TCP"}]
+        return {"metadata": metadata, "spec": {"clusterIP": "None", "ports": ports}}
+
+
+SCHEDULER_SERVICE: Final = LocalService("volcano-scheduler", "volcano-scheduler", 8080)
+CONTROLLERS_SERVICE: Final = LocalService("volcano-controllers-service", "volcano-controllers", 8081)
 
 AgentMaker = Callable[[Client], Agent]
 
@@ -100,7 +115,7 @@ class System:
         return Client(InProcess(self._handle, User(f"system:{component}", MASTERS)), agent=component)
 
     async def _handle(self, request: Request) -> Response:
-        """Those who come over the network are not to wait for all that is done in here."""
+        """Yield first, so that work in this process never starves clients on the network."""
         await self.clock.give_way()
         return await self.server.handle(request)
 
@@ -115,11 +130,8 @@ class System:
         """Until cancelled; the server's start is the caller's."""
         bootstrap = self.client("volcano-bootstrap")
         await ensure_configuration(bootstrap)
-        await ensure_service(bootstrap)
-        await ensure_controllers_service(bootstrap)
-        local = self.server.backend.local_services
-        local[SCHEDULER_NAMESPACE, SCHEDULER_SERVICE] = scheduler_handler(self.scheduler)
-        local[CONTROLLERS_NAMESPACE, CONTROLLERS_SERVICE] = controllers_handler(self.metrics.registry)
+        await self._answer_as(bootstrap, SCHEDULER_SERVICE, scheduler_routes(self.scheduler))
+        await self._answer_as(bootstrap, CONTROLLERS_SERVICE, controller_routes(self.metrics))
         async with asyncio.TaskGroup() as group:
             group.create_task(self.controllers.run())
             group.create_task(self.cluster.run())
@@ -133,6 +145,12 @@ class System:
             for agent in self.agents:
                 await agent.ready()
             self._ready.set()
+
+    async def _answer_as(self, client: Client, service: LocalService, routes: Routes) -> None:
+        """Let the API server's service proxy call the routes without a port, under the name of a Service."""
+        with contextlib.suppress(AlreadyExists):
+            await client.create(resource_type(Service), service.body())
+        self.server.backend.local_services[service.namespace, service.name] = dispatch(routes)
 
     def _controller_settings(self) -> ControllerSettings:
         zone = self._settings.local_zone or local_zone()
@@ -150,7 +168,7 @@ class System:
 
 
 async def ensure_configuration(client: Client) -> None:
-    """The scheduler's ConfigMap, unless someone has made one already."""
+    """Create the scheduler's ConfigMap unless it exists."""
     key = Key.parse(SCHEDULER_CONFIGMAP.partition(":")[0])
     metadata = {"name": key.name, "namespace": key.namespace}
     body = {"metadata": metadata, "data": {"volcano-scheduler.conf": DEFAULT_CONFIGURATION}}

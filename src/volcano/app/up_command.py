@@ -21,7 +21,7 @@ from volcano.app.component import log_to_stderr, run_until_signalled
 from volcano.app.nodes import NodeOptions, node_options, process_settings, simulated_settings
 from volcano.app.settings import DEFAULT_PORT, SCHEDULER_CONFIGMAP, data_directory
 from volcano.app.system import AgentMaker, System, SystemSettings
-from volcano.app.teller import Teller
+from volcano.cli.live.state_log import StateLog
 from volcano.embedded.agent.agent import Agent
 from volcano.embedded.agent.containers.process_settings import ProcessSettings
 from volcano.embedded.agent.node.settings import NodeSettings
@@ -44,7 +44,7 @@ class DataDirectoryInUse(click.ClickException):
 
 
 class UnusableDataDirectory(click.ClickException):
-    """Nothing can be kept there."""
+    """The data directory cannot be written."""
 
 
 @contextlib.contextmanager
@@ -195,7 +195,7 @@ def up_command(context: click.Context, /, **flags: Any) -> None:
     if flags["scheduler_conf"] and not Path(flags["scheduler_conf"]).is_file():
         raise click.BadParameter(f"there is no file {flags['scheduler_conf']}", param_hint="--scheduler-conf")
     _check_plugins(flags["plugins_dir"])
-    log_to_stderr(flags["verbosity"] or -1)  # what matters is told line by line; details are asked for
+    log_to_stderr(flags["verbosity"] or -1)  # changes of state are printed anyway; -v asks for more
     nodes = NodeOptions(**{name: flags[name] for name in NodeOptions.__struct_fields__})
     explicit = context.get_parameter_source("nodes") == ParameterSource.COMMANDLINE
     run_until_signalled(lambda: _up(nodes, flags, explicit=explicit))
@@ -228,17 +228,17 @@ async def _up(nodes: NodeOptions, flags: dict[str, Any], *, explicit: bool) -> N
         explicit_nodes=explicit,
         keep_pods=flags["keep_pods"],
     ) as system:
-        _say_ready(folder, clock.monotonic() - began, default=flags["data_dir"] is None)
-        telling = asyncio.ensure_future(Teller(system.client("volcano-up"), clock).run())
+        _print_ready(folder, clock.monotonic() - began, default=flags["data_dir"] is None)
+        state_log = asyncio.ensure_future(StateLog(system.client("volcano-up"), clock, click.echo).run())
         try:
             await asyncio.Event().wait()
         finally:
-            telling.cancel()
+            state_log.cancel()
             click.echo("stopping: pods are being ended (Ctrl-C again stops at once)")
-            _stop_at_once_when_asked_again()
+            _exit_on_second_signal()
 
 
-def _say_ready(folder: Path, seconds: float, *, default: bool) -> None:
+def _print_ready(folder: Path, seconds: float, *, default: bool) -> None:
     place = "" if default else f" --data-dir {folder}"
     click.echo(f"volcano is up ({seconds:.1f} s). Its kubeconfig: {folder / 'kubeconfig'}")
     click.echo(f'  eval "$(volcano env{place})"       then kubectl and vcctl speak to it')
@@ -246,7 +246,7 @@ def _say_ready(folder: Path, seconds: float, *, default: bool) -> None:
     click.echo("  Ctrl-C stops it")
 
 
-def _stop_at_once_when_asked_again() -> None:
+def _exit_on_second_signal() -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, os._exit, 130)

@@ -27,11 +27,11 @@ from volcano.api.durations import DurationError, parse_duration
 from volcano.api.errors import ApiError
 from volcano.api.scheduling import Queue
 from volcano.app.component import connected, parse_feature_gates, run_component
-from volcano.app.endpoints import health_route, serving
 from volcano.app.settings import data_directory
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock, SystemClock
 from volcano.machinery.events import EventRecorder
+from volcano.machinery.http_endpoints import health_route, serving
 from volcano.machinery.informer import Informer
 from volcano.machinery.world import Mirror
 

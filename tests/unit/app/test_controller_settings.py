@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner
 
@@ -14,14 +13,15 @@ from volcano.api.bus import Command
 from volcano.api.core import PriorityClass
 from volcano.api.meta import Key
 from volcano.app import controllers_command as controller_manager
-from volcano.app.controller_settings import GATES, ControllerSettings, parse_gates, settings_from, workers_from
-from volcano.app.controllers_command import (
+from volcano.app.controllers_command import controller_manager_command, parse_gates, settings_from, workers_from
+from volcano.controllers.service.manager import (
     DEFAULT_CONTROLLERS,
-    controller_manager_command,
+    UnknownController,
     is_enabled,
     make_controllers,
     parse_controllers,
 )
+from volcano.controllers.service.settings import GATES, ControllerSettings
 from volcano.machinery.local_zone import local_zone
 
 
@@ -70,7 +70,7 @@ def test_a_mention_decides_and_otherwise_the_star(chosen, on):
     ("text", "why"), [("*,jobs", "there is no controller"), ("+job-controller,-job-controller", "twice")]
 )
 def test_a_list_that_cannot_be_meant_is_refused(text, why):
-    with pytest.raises(click.BadParameter, match=why):
+    with pytest.raises(UnknownController, match=why):
         parse_controllers(text)
 
 

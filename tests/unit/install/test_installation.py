@@ -10,8 +10,8 @@ import yaml
 from click.testing import CliRunner
 
 from volcano.api.scheme import resource_type
-from volcano.app.controllers_command import make_controllers
 from volcano.app.manifests_command import manifests_command
+from volcano.controllers.service.manager import make_controllers
 from volcano.install import rbac
 from volcano.install.chart import chart_files
 from volcano.install.installation import installation

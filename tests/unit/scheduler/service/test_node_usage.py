@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-import aiohttp.web
+import msgspec
 import pytest
 
-from volcano.app.endpoints import serving
 from volcano.machinery.client import Client
 from volcano.machinery.clock import EPOCH, VirtualClock, run_virtually
+from volcano.machinery.http_endpoints import json_response, serving
 from volcano.machinery.transport import InProcess, Request, Response, User
 from volcano.scheduler.model import Usage
 from volcano.scheduler.service.configuration import Configuration
@@ -34,10 +34,10 @@ class Asked:
     def __init__(self, answer: Any) -> None:
         self.answer, self.requests = answer, []
 
-    async def hear(self, request: aiohttp.web.Request) -> aiohttp.web.Response:
-        body = await request.json() if request.can_read_body else {}
-        self.requests.append((request.path, dict(request.query), body, request.headers.get("Authorization", "")))
-        return aiohttp.web.json_response(self.answer)
+    async def handle(self, request: Request) -> Response:
+        body = msgspec.json.decode(request.body) if request.body else {}
+        self.requests.append((request.path, dict(request.query), body, request.headers.get("authorization", "")))
+        return json_response(self.answer)
 
 
 def usage(handler: Any = None, tell: Any = None, text: str = "") -> NodeUsage:
@@ -53,7 +53,7 @@ def usage(handler: Any = None, tell: Any = None, text: str = "") -> NodeUsage:
 
 async def test_prometheus_is_asked_for_ten_minute_averages():
     source = Asked({"data": {"result": [{"metric": {"instance": "n1:9100"}, "value": [1, "42.5"]}]}})
-    async with serving("127.0.0.1:0", {("GET", "/api/v1/query"): source.hear}) as port:
+    async with serving("127.0.0.1:0", {("GET", "/api/v1/query"): source.handle}) as port:
         measured = await usage().measure({"type": "prometheus", "address": f"http://127.0.0.1:{port}/"})
 
     assert measured == ({"n1": 42.5}, {"n1": 42.5})
@@ -66,7 +66,7 @@ async def test_prometheus_is_asked_for_ten_minute_averages():
 async def test_elasticsearch_is_asked_by_host_and_says_fractions():
     bucket = {"key": "n1", "cpu": {"value": 0.25}, "memory": {"value": None}}
     source = Asked({"aggregations": {"nodes": {"buckets": [bucket]}}})
-    async with serving("127.0.0.1:0", {("POST", "/beats/_search"): source.hear}) as port:
+    async with serving("127.0.0.1:0", {("POST", "/beats/_search"): source.handle}) as port:
         measured = await usage().measure(
             {
                 "type": "elasticsearch",

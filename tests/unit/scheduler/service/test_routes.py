@@ -8,12 +8,13 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from volcano.app.endpoints import serving
 from volcano.app.job_expansion import expand_job
-from volcano.app.scheduler_command import SchedulerService, routes
 from volcano.machinery.client import Client
 from volcano.machinery.clock import SystemClock
+from volcano.machinery.http_endpoints import serving
 from volcano.machinery.transport import InProcess, Request, Response, User
+from volcano.scheduler.service.routes import scheduler_routes
+from volcano.scheduler.service.service import SchedulerService
 
 
 async def _nobody(_request: Request) -> Response:
@@ -27,7 +28,7 @@ async def service() -> SchedulerService:
 
 @pytest.fixture
 async def address(service: SchedulerService, tmp_path: Path) -> AsyncIterator[str]:
-    async with serving("127.0.0.1:0", routes(service, str(tmp_path))) as port:
+    async with serving("127.0.0.1:0", scheduler_routes(service, str(tmp_path))) as port:
         yield f"http://127.0.0.1:{port}"
 
 

@@ -1,6 +1,6 @@
 """What `volcano run` shows: a live view on a terminal, one line per event elsewhere.
 
-Knows how things look; what happens is told to it by app.run.
+Only the appearance is here; cli.live.job_follower calls it when something changes.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ POD_PHASES = ("Pending", "Running", *FINISHED_POD_PHASES)
 PREFIX_SHADES = ("cyan", "magenta", "blue", "yellow", "green", "bright_cyan", "bright_magenta", "bright_blue")
 
 
-class View(Protocol):
-    """What can be told to whoever watches."""
+class RunView(Protocol):
+    """What a view of running jobs can be given."""
 
-    def say(self, text: str) -> None: ...
+    def line(self, text: str) -> None: ...
 
     def log_line(self, pod: str, line: str) -> None: ...
 
@@ -43,26 +43,26 @@ class PlainView:
         self._phases: dict[Key, tuple[str, str]] = {}
         self._pods: dict[Key, str] = {}
 
-    def say(self, text: str) -> None:
+    def line(self, text: str) -> None:
         print(text, file=self._out, flush=True)
 
     def log_line(self, pod: str, line: str) -> None:
-        self.say(f"{pod} | {line}")
+        self.line(f"{pod} | {line}")
 
     def job_changed(self, job: Job, pods: list[Pod]) -> None:
         phase, why = job.status.state.phase or "Pending", waiting_for(job)
         before = self._phases.get(job.key)
         self._phases[job.key] = (phase, why)
         if before is None or before[0] != phase:
-            self.say(f"job/{job.name} {phase}{f': {why}' if why else ''}")
+            self.line(f"job/{job.name} {phase}{f': {why}' if why else ''}")
         elif why and before[1] != why:
-            self.say(f"job/{job.name} waits: {why}")
+            self.line(f"job/{job.name} waits: {why}")
 
     def pod_changed(self, pod: Pod) -> None:
         state = pod_state(pod)
         if self._pods.get(pod.key) != state:
             self._pods[pod.key] = state
-            self.say(f"pod/{pod.name} {state}")
+            self.line(f"pod/{pod.name} {state}")
 
     def close(self) -> None:
         return None
@@ -80,7 +80,7 @@ class LiveView:
         self._live = Live(console=self._console, refresh_per_second=8, transient=False, get_renderable=self._render)
         self._live.start()
 
-    def say(self, text: str) -> None:
+    def line(self, text: str) -> None:
         self._console.print(text, markup=False, style="dim")
 
     def log_line(self, pod: str, line: str) -> None:
@@ -155,7 +155,7 @@ def pod_state(pod: Pod) -> str:
     return phase
 
 
-def make_view() -> View:
+def make_view() -> RunView:
     """Live on a terminal, plain elsewhere."""
     if sys.stdout.isatty():
         return LiveView()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 
-from volcano.app.collecting import short_pauses
+from volcano.machinery.garbage_collection import survivors_frozen
 
 
 class Node:
@@ -16,7 +16,7 @@ class Node:
 def test_survivors_of_a_full_collection_are_left_out_of_the_next():
     kept = [Node() for _ in range(100)]
 
-    with short_pauses():
+    with survivors_frozen():
         before = gc.get_freeze_count()
         gc.collect()
         assert gc.get_freeze_count() >= before + len(kept)
@@ -25,7 +25,7 @@ def test_survivors_of_a_full_collection_are_left_out_of_the_next():
 
 
 def test_new_cycles_are_still_found():
-    with short_pauses():
+    with survivors_frozen():
         gc.collect()
         lost = weakref.ref(Node())
         gc.collect()

@@ -1,0 +1,119 @@
+"""Follow submitted jobs until all have ended: their phases, their pods and the pods' logs."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any, Final
+
+from volcano.api.batch import JOB_NAME_KEY, Job
+from volcano.api.core import FINISHED_POD_PHASES, Pod
+from volcano.api.errors import ApiError, NotFound
+from volcano.api.meta import Key
+from volcano.api.scheme import resource_type
+from volcano.cli.live.run_view import RunView
+from volcano.cli.live.submit import FINISHED
+from volcano.machinery.client import Client
+from volcano.machinery.clock import Clock
+from volcano.machinery.informer import Informer
+from volcano.machinery.transport import Request
+from volcano.machinery.world import Change, Mirror
+
+PODS: Final = resource_type(Pod)
+MAX_LOG_LINE_BYTES: Final = 16 * 1024
+LOG_DRAIN_TIMEOUT: Final = timedelta(seconds=2)
+"""How long to wait, after all jobs have ended, for log lines still on their way."""
+
+
+class JobFollower:
+    """Follows jobs and their pods to the end, and passes what changes to a view."""
+
+    def __init__(self, client: Client, clock: Clock, view: RunView, jobs: list[Key], *, logs: bool = True) -> None:
+        self._client, self._clock, self._view, self._logs = client, clock, view, logs
+        self._jobs = dict.fromkeys(jobs, "")
+        self._mirror = Mirror(clock.now)
+        self._readers: dict[str, asyncio.Task[None]] = {}
+        self._all_ended = asyncio.Event()
+        self._begun = clock.monotonic()
+        self._took: dict[Key, float] = {}
+
+    async def follow(self) -> dict[Key, str]:
+        """The phase each job ended in."""
+        informers: list[Informer[Any]] = [
+            Informer(self._client, self._mirror, self._clock, reader, namespace=namespace)
+            for namespace in sorted({key.namespace for key in self._jobs})
+            for reader in (Job, Pod)
+        ]
+        self._mirror.listen(Job, self._job_changed)
+        self._mirror.listen(Pod, self._pod_changed)
+        following = [asyncio.ensure_future(informer.run()) for informer in informers]
+        try:
+            await self._all_ended.wait()
+            await self._finish_logs()
+        finally:
+            for task in (*following, *self._readers.values()):
+                task.cancel()
+            await asyncio.gather(*following, *self._readers.values(), return_exceptions=True)
+        return self._jobs
+
+    def endings(self) -> list[str]:
+        """How each job ended, in a line."""
+        lines = []
+        for key, phase in self._jobs.items():
+            job = self._mirror.get(Job, key)
+            wanted = sum(task.replicas for task in job.spec.tasks) if job is not None else 0
+            counted = f": {job.status.succeeded} of {wanted} pods succeeded" if job is not None else ""
+            lines.append(f"{key.name} {phase} after {self._took.get(key, 0.0):.1f} s{counted}")
+        return lines
+
+    def _job_changed(self, change: Change[Job]) -> None:
+        job = change.object
+        if job.key not in self._jobs:
+            return
+        if change.new is None:
+            self._jobs[job.key] = self._jobs[job.key] or "Terminated"
+            self._view.line(f"job/{job.name} was deleted")
+        else:
+            self._view.job_changed(job, self._pods_of(job.key))
+            if job.status.state.phase in FINISHED:
+                self._jobs[job.key] = job.status.state.phase
+        if self._jobs[job.key]:
+            self._took.setdefault(job.key, self._clock.monotonic() - self._begun)
+        if all(self._jobs.values()):
+            self._all_ended.set()
+
+    def _pod_changed(self, change: Change[Pod]) -> None:
+        pod = change.object
+        owner = Key(pod.namespace, pod.annotations.get(JOB_NAME_KEY, ""))
+        if owner not in self._jobs:
+            return
+        if change.new is not None:
+            self._view.pod_changed(pod)
+            if self._logs and pod.uid not in self._readers and pod.status.phase in ("Running", *FINISHED_POD_PHASES):
+                self._readers[pod.uid] = asyncio.ensure_future(self._read_logs(pod))
+        job = self._mirror.get(Job, owner)
+        if job is not None:
+            self._view.job_changed(job, self._pods_of(owner))
+
+    def _pods_of(self, job: Key) -> list[Pod]:
+        return self._mirror.where(Pod, "job", str(job))
+
+    async def _read_logs(self, pod: Pod) -> None:
+        request = Request("GET", PODS.path(pod.namespace, pod.name, "log"), (("follow", "true"),))
+        pending = b""
+        try:
+            async with self._client.stream(request) as chunks:
+                async for chunk in chunks:
+                    *lines, pending = (pending + chunk).split(b"\n")
+                    for line in lines:
+                        self._view.log_line(pod.name, line.decode(errors="replace")[:MAX_LOG_LINE_BYTES])
+                    pending = pending[-MAX_LOG_LINE_BYTES:]
+        except (ApiError, OSError) as error:
+            if not isinstance(error, NotFound):
+                self._view.line(f"the logs of {pod.name} cannot be read: {error}")
+        if pending:
+            self._view.log_line(pod.name, pending.decode(errors="replace"))
+
+    async def _finish_logs(self) -> None:
+        if self._readers:
+            await asyncio.wait(self._readers.values(), timeout=LOG_DRAIN_TIMEOUT.total_seconds())

@@ -1,0 +1,42 @@
+"""What the scheduler answers over HTTP: simulations, metrics, its state, and a recording of the next cycle.
+
+`volcano scheduler` serves these routes at --listen-address; in the embedded system the API server's service proxy
+calls them without a port (services/volcano-scheduler/proxy/simulate).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from volcano.machinery.http_endpoints import Routes, health_route, json_response, metrics_route
+from volcano.machinery.transport import Request, Response
+from volcano.scheduler.service.service import SchedulerService
+
+
+def scheduler_routes(service: SchedulerService, dump_dir: str = "") -> Routes:
+    """`dump_dir` is where a recording goes; the machine's temporary directory when empty."""
+
+    async def state(_request: Request) -> Response:
+        return json_response(service.state())
+
+    async def record(_request: Request) -> Response:
+        place = dump_dir or tempfile.gettempdir()
+        service.recordings.ask(place)
+        return json_response({"directory": str(Path(place))}, 202)
+
+    async def simulate(request: Request) -> Response:
+        try:
+            return json_response(await service.simulate(msgspec.json.decode(request.body)))
+        except ValueError as error:
+            return json_response({"error": str(error)}, 400)
+
+    return {
+        ("POST", "/simulate"): simulate,
+        ("GET", "/metrics"): metrics_route(service.metrics.registry),
+        ("GET", "/state"): state,
+        ("POST", "/record"): record,
+        ("GET", "/healthz"): health_route(),
+    }
