@@ -50,6 +50,10 @@ class Phase(StrEnum):
 
 
 PHASES: Final = tuple(phase for phase in Phase if phase)
+FINISHED_PHASES: Final = (Phase.COMPLETED, Phase.FAILED, Phase.TERMINATED)
+"""A Job stays in these for good: its time to live runs, and no command changes it."""
+STOPPED_PHASES: Final = (*FINISHED_PHASES, Phase.ABORTED)
+"""A Job makes no progress in these by itself; an aborted one goes on when it is resumed."""
 
 
 class BusEvent(StrEnum):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from volcano.api.batch import STOPPED_PHASES
 from volcano.api.explanation import Explanation, QueueStanding, TaskNodes
 from volcano.api.meta import JSON
 from volcano.api.scheduling import WHY_ANNOTATION
@@ -17,7 +18,6 @@ from volcano.api.simulation import Simulation
 from volcano.api.why import Why, decode_why
 
 NOTHING, LATER, NEVER = "nothing blocks it", "will run later", "will never run as it is"
-FINISHED = ("Completed", "Failed", "Terminated", "Aborted")
 
 
 class JobExplanation(msgspec.Struct, frozen=True, rename="camel"):
@@ -51,7 +51,7 @@ def explain(facts: JobFacts) -> JobExplanation:
     job = facts.job
     phase = ((job.get("status") or {}).get("state") or {}).get("phase") or "Pending"
     name = f"{job['metadata'].get('namespace', '')}/{job['metadata']['name']}"
-    if phase in FINISHED:
+    if phase in STOPPED_PHASES:
         return JobExplanation(name, phase, NOTHING, reason=f"the job is {phase}")
     found = _of_scheduler(facts)
     why = _first_reason(facts, found)

@@ -6,12 +6,12 @@ from datetime import datetime
 
 from volcano.api.ages import age
 from volcano.api.meta import JSON
+from volcano.api.pods.state import summarize
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import Connection, connect
 from volcano.cli.failures import Failed
 from volcano.cli.formats import labels_of, padded, parse_time, utc_now
 from volcano.cli.output import follow, show
-from volcano.cli.pod_status import ready_count, restarts, status_text
 from volcano.cli.resources import PODS
 
 JOB_LABEL = "volcano.sh/job-name"
@@ -76,19 +76,22 @@ def _chosen(connection: Connection, namespace: str, *, job: str, queue: str) -> 
 
 def _table(pods: list[JSON], now: datetime, *, everywhere: bool) -> str:
     headers = ["Name", "Ready", "Status", "Restart", "Age"]
-    rows = [
-        [
-            pod["metadata"]["name"],
-            ready_count(pod),
-            status_text(pod),
-            restarts(pod, now),
-            age(parse_time(pod["metadata"].get("creationTimestamp")), now),
-        ]
-        for pod in pods
-    ]
+    rows = [_row(pod, now) for pod in pods]
     if everywhere:
         headers.insert(0, "Namespace")
         for row, pod in zip(rows, pods):
             row.insert(0, pod["metadata"].get("namespace", ""))
     widths = [max(len(header) + 2, max(len(cell) for cell in column) + 8) for header, *column in zip(headers, *rows)]
     return "\n".join(padded(row, widths) for row in (headers, *rows))
+
+
+def _row(pod: JSON, now: datetime) -> list[str]:
+    summary = summarize(pod, counts_failures=False)
+    created = parse_time(pod["metadata"].get("creationTimestamp"))
+    return [
+        pod["metadata"]["name"],
+        summary.ready_text,
+        summary.state,
+        summary.restarts.text(now),
+        age(created, now),
+    ]

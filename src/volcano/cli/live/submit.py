@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from volcano.api.batch import Job
+from volcano.api.batch import STOPPED_PHASES, Job
 from volcano.api.decode import decode
 from volcano.api.errors import AlreadyExists, NotFound
 from volcano.api.manifests import ManifestError, load_documents
@@ -18,7 +18,6 @@ from volcano.machinery.clock import Clock
 from volcano.machinery.transport import Request
 
 JOBS = resource_type(Job)
-FINISHED = ("Completed", "Failed", "Aborted", "Terminated")
 
 
 class SubmitError(ValueError):
@@ -89,7 +88,7 @@ async def _submit_job(client: Client, clock: Clock, body: JSON, key: Key, *, rep
     except AlreadyExists as error:
         job = await client.get(Job, key)
         phase = job.status.state.phase
-        if phase not in FINISHED:
+        if phase not in STOPPED_PHASES:
             raise SubmitError(f"job {key} exists and is {phase or 'new'}; delete it first") from error
         if not replace:
             raise SubmitError(f"job {key} exists and is {phase}; use --replace to run it again") from error

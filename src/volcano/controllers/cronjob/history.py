@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
 
-from volcano.api.batch import CronJobStatus, Job, Phase
+from volcano.api.batch import FINISHED_PHASES, CronJobStatus, Job, Phase
+from volcano.api.cron_history import beyond_history
 from volcano.api.meta import ObjectReference
 from volcano.api.scheme import resource_type
 from volcano.api.sources import CronJobSource
 from volcano.machinery.plan import Delete, Record, Step, ref
 
-FINISHED: Final = (Phase.COMPLETED, Phase.FAILED, Phase.TERMINATED)
 SCHEDULED_AT: Final = "volcano.sh/cronjob-scheduled-timestamp"
-BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -36,7 +34,7 @@ class Books:
 
 
 def is_finished(job: Job) -> bool:
-    return job.status.state.phase in FINISHED
+    return job.status.state.phase in FINISHED_PHASES
 
 
 def is_owned(job: Job, cron: CronJobSource) -> bool:
@@ -95,22 +93,13 @@ def _see_successes(books: Books, jobs: Iterable[Job]) -> None:
 
 def pruned(cron: CronJobSource, jobs: Iterable[Job]) -> Iterable[Step]:
     """Finished Jobs beyond the limits go, the oldest first. Terminated and Aborted ones always stay."""
-    present = [job for job in jobs if not job.is_deleting]
-    limits = {
+    limits: dict[str, int | None] = {
         Phase.COMPLETED: cron.spec.successful_jobs_history_limit,
         Phase.FAILED: cron.spec.failed_jobs_history_limit,
     }
-    for phase, limit in limits.items():
-        if limit is None:
-            continue
-        finished = sorted((job for job in present if job.status.state.phase == phase), key=_age)
-        for job in finished[: max(0, len(finished) - limit)]:
-            yield Delete(ref(job), propagation="Background")
-            yield _note(cron, "SuccessfulDelete", f"Job {job.name} is deleted")
-
-
-def _age(job: Job) -> tuple[datetime, str]:
-    return (job.metadata.creation_timestamp or BEGINNING, job.name)
+    for job in beyond_history(jobs, lambda job: job.status.state.phase, limits):
+        yield Delete(ref(job), propagation="Background")
+        yield _note(cron, "SuccessfulDelete", f"Job {job.name} is deleted")
 
 
 def _note(cron: CronJobSource, reason: str, message: str, *, warning: bool = False) -> Record:

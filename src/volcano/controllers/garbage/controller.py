@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from datetime import datetime, timedelta
-from typing import ClassVar, Final
+from typing import ClassVar
 
-from volcano.api.batch import Job, Phase
+from volcano.api.batch import FINISHED_PHASES, Job
 from volcano.api.meta import Key, Resource
 from volcano.machinery.controller import Controller, Waker, self_key
 from volcano.machinery.plan import NOTHING, Delete, Later, Plan, ref
 from volcano.machinery.world import World
 
-FINISHED: Final = (Phase.COMPLETED, Phase.FAILED, Phase.TERMINATED)
 """Not Aborted: such a Job may be resumed."""
 
 
@@ -42,6 +41,6 @@ class GarbageController(Controller):
 def expires(job: Job) -> datetime | None:
     """When a Job is to go; None if it is not to, or not yet known."""
     ttl, finished = job.spec.ttl_seconds_after_finished, job.status.state.last_transition_time
-    if ttl is None or finished is None or job.is_deleting or job.status.state.phase not in FINISHED:
+    if ttl is None or finished is None or job.is_deleting or job.status.state.phase not in FINISHED_PHASES:
         return None
     return finished + timedelta(seconds=ttl)

@@ -185,8 +185,6 @@ STATES: Final[Mapping[Phase, State]] = {
 }
 """An action that a phase does not list changes nothing: the phase goes on with its own work."""
 
-FINISHED: Final = (Phase.COMPLETED, Phase.FAILED, Phase.TERMINATED)
-
 
 def phase_from(text: str) -> Phase:
     """A new job has no phase yet and counts as Pending; so does a word nobody knows."""

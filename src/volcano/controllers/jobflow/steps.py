@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from volcano.api.batch import Job, Phase
+from volcano.api.batch import FINISHED_PHASES, Job, Phase
 from volcano.api.flow import FlowCondition, FlowJobStatus
 from volcano.api.meta import Key
 from volcano.api.sources import FlowSource, JobFlowSource
@@ -18,8 +18,6 @@ from volcano.machinery.world import World
 
 VANISHED: Final = "Vanished"
 """The state of a step whose Job was deleted before it had finished."""
-
-FINISHED: Final = (Phase.COMPLETED, Phase.FAILED, Phase.TERMINATED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,7 @@ class Step:
         if not self.has_started:
             return ""
         last = self.last_phase or (self.record.state if self.record is not None else "")
-        return last if last in FINISHED else VANISHED
+        return last if last in FINISHED_PHASES else VANISHED
 
     @property
     def is_completed(self) -> bool:

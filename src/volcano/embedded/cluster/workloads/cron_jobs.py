@@ -13,6 +13,7 @@ import msgspec
 
 from volcano.api.batch import CronJobStatus
 from volcano.api.core import BatchJob
+from volcano.api.cron_history import age_order, beyond_history
 from volcano.api.cron_times import BadSchedule, Due, Timetable, most_recent, timetable
 from volcano.api.meta import JSON, Key, ObjectReference, Resource
 from volcano.api.scheme import resource_type
@@ -35,7 +36,6 @@ from volcano.machinery.world import Change, World
 
 SCHEDULED_AT: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 A_LITTLE: Final = timedelta(milliseconds=100)  # after the time itself, so that clocks that differ a bit do no harm
-BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class BatchCronJobController(Controller):
@@ -142,7 +142,7 @@ def _status(cron: BatchCronJobSource, jobs: list[BatchJob]) -> CronJobStatus:
     succeeded = [since for kind, since in ended if kind == "Complete"]
     return msgspec.structs.replace(
         cron.status,
-        active=[_reference(job) for job in sorted(jobs, key=_age) if _is_active(job)],
+        active=[_reference(job) for job in sorted(jobs, key=age_order) if _is_active(job)],
         last_schedule_time=_latest(cron.status.last_schedule_time, scheduled),
         last_successful_time=_latest(cron.status.last_successful_time, succeeded),
     )
@@ -167,17 +167,9 @@ def _ended(cron: BatchCronJobSource, jobs: list[BatchJob]) -> Iterable[Step]:
 
 def _pruned(cron: BatchCronJobSource, jobs: list[BatchJob]) -> Iterable[Step]:
     limits = {"Complete": cron.spec.successful_jobs_history_limit, "Failed": cron.spec.failed_jobs_history_limit}
-    for kind, limit in limits.items():
-        if limit is None:
-            continue
-        ended = sorted((job for job in jobs if (_outcome(job) or ("",))[0] == kind), key=_age)
-        for job in ended[: max(0, len(ended) - limit)]:
-            yield Delete(ref(job), propagation="Background")
-            yield _note(cron, "SuccessfulDelete", f"Deleted job {job.name}")
-
-
-def _age(job: BatchJob) -> tuple[datetime, str]:
-    return (job.metadata.creation_timestamp or BEGINNING, job.name)
+    for job in beyond_history(jobs, lambda job: (_outcome(job) or ("",))[0], limits):
+        yield Delete(ref(job), propagation="Background")
+        yield _note(cron, "SuccessfulDelete", f"Deleted job {job.name}")
 
 
 def _note(cron: BatchCronJobSource, reason: str, message: str, *, warning: bool = False) -> Record:
