@@ -6,13 +6,12 @@ import asyncio
 from datetime import timedelta
 from typing import Any, Final
 
-from volcano.api.batch import JOB_NAME_KEY, Job
+from volcano.api.batch import JOB_NAME_KEY, STOPPED_PHASES, Job
 from volcano.api.core import FINISHED_POD_PHASES, Pod
 from volcano.api.errors import ApiError, NotFound
 from volcano.api.meta import Key
 from volcano.api.scheme import resource_type
 from volcano.cli.live.run_view import RunView
-from volcano.cli.live.submit import FINISHED
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.informer import Informer
@@ -75,7 +74,7 @@ class JobFollower:
             self._view.line(f"job/{job.name} was deleted")
         else:
             self._view.job_changed(job, self._pods_of(job.key))
-            if job.status.state.phase in FINISHED:
+            if job.status.state.phase in STOPPED_PHASES:
                 self._jobs[job.key] = job.status.state.phase
         if self._jobs[job.key]:
             self._took.setdefault(job.key, self._clock.monotonic() - self._begun)
