@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.running_server import Client
-from tests.system.stories import a_queue
+from tests.stories.builders import a_queue
 from volcano.install.installation import installation
 from volcano.install.values import VALUES, Values
 

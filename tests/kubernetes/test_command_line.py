@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.running_server import Client
-from tests.system.stories import a_job, a_task
+from tests.stories.builders import a_job, a_task
 
 from .commands import kubectl
 from .components import Components, wait_for

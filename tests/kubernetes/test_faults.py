@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.running_server import Client
-from tests.system.stories import a_job, a_task
+from tests.stories.builders import a_job, a_task
 from volcano.api.core import Pod
 from volcano.machinery.client import Client as TypedClient
 from volcano.machinery.clock import SystemClock

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.running_server import Client
-from tests.system.stories import a_job, a_task
+from tests.stories.builders import a_job, a_task
 from volcano.api.batch import Job
 from volcano.install import rbac
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.running_server import Client
-from tests.system.stories import a_job, a_queue, a_task
+from tests.stories.builders import a_job, a_queue, a_task
 from volcano.api.core import Pod
 from volcano.api.scheduling import Queue
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from tests.stories.builders import a_job, a_task
 from volcano.api.batch import Job
 from volcano.api.core import (
     BatchJob,
@@ -23,8 +24,6 @@ from volcano.api.meta import Key, Resource
 from volcano.api.scheduling import PodGroup
 from volcano.api.scheme import resource_type
 from volcano.testing.system import VirtualSystem, on_virtual_time
-
-from .stories import a_job, a_task
 
 SECOND = timedelta(seconds=1)
 

@@ -18,8 +18,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.stories.builders import a_command, a_job, a_task, policy
 from tests.system.killable_controllers import WITHOUT_CONTROLLERS, ControllerManager
-from tests.system.stories import a_command, a_job, a_task, policy
 from volcano.api.batch import JOB_VERSION_KEY, Job
 from volcano.api.core import ConfigMap, PersistentVolumeClaim, Pod, Secret, Service
 from volcano.api.flow import JobFlow

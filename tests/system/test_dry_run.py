@@ -6,14 +6,13 @@ from datetime import timedelta
 import msgspec
 import pytest
 
+from tests.stories.builders import a_job, a_queue, a_task
 from volcano.api.core import ConfigMap, Pod
 from volcano.api.meta import Key
 from volcano.api.scheme import resource_type
 from volcano.embedded.agent.node.settings import NodeSettings, NodeShape
 from volcano.machinery.transport import Request
 from volcano.testing.system import on_virtual_time
-
-from .stories import a_job, a_queue, a_task
 
 A_WHILE = timedelta(seconds=8)
 PATH = "/api/v1/namespaces/volcano-system/services/volcano-scheduler/proxy/simulate"

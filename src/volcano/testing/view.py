@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +20,7 @@ from volcano.machinery.clock import Clock
 from volcano.machinery.world import Mirror
 
 R = TypeVar("R", bound=Resource)
+T = TypeVar("T")
 MOMENT = timedelta(milliseconds=50)
 WATCHED: tuple[type[Resource], ...] = (Job, Pod, PodGroup, Queue)
 
@@ -68,6 +69,21 @@ class View:
             if self.clock.now() > end:
                 raise AssertionError(f"not within {within}: {why or condition}\n{self.summary()}")
             await self.clock.sleep(self._moment)
+
+    async def until_answer(
+        self,
+        ask: Callable[[], Awaitable[T]],
+        holds: Callable[[T], Any],
+        *,
+        within: timedelta = timedelta(minutes=1),
+    ) -> T:
+        """Ask again and again until the answer satisfies `holds`: for what the mirror does not have."""
+        end = self.clock.now() + within
+        while not holds(answer := await ask()):
+            if self.clock.now() > end:
+                raise AssertionError(f"not within {within}, the last answer is {answer}\n{self.summary()}")
+            await self.clock.sleep(self._moment)
+        return answer
 
     async def settle(self, pause: timedelta = timedelta(seconds=5)) -> None:
         """Let things happen for a while."""

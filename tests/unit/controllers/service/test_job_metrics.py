@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from tests.system.stories import a_job as a_story_job
-from tests.system.stories import a_task
+from tests.stories.builders import a_job as a_story_job
+from tests.stories.builders import a_task
 from volcano.api.batch import Job
 from volcano.api.core import Pod
 from volcano.api.flow import JobFlow

@@ -1,10 +1,11 @@
-"""Builders for stories told on a virtual system."""
+"""Builders for stories: jobs, tasks, queues, commands, and the phases that a job went through."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 from volcano.api.batch import Job
+from volcano.api.scheduling import Queue
 from volcano.machinery.world import Change
 
 DURATION = "simulation.volcano.sh/duration"
@@ -52,6 +53,26 @@ def a_command(job: Job, action: str):
         "metadata": {"generateName": f"{job.name}-"},
         "target": reference,
         "action": action,
+    }
+
+
+def a_queue_command(queue: Queue, action: str):
+    reference = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": queue.name, "uid": queue.uid}
+    return {
+        "apiVersion": "bus.volcano.sh/v1alpha1",
+        "kind": "Command",
+        "metadata": {"generateName": "c-"},
+        "target": reference,
+        "action": action,
+    }
+
+
+def a_pod(name, **spec):
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"containers": [{"name": "c", "image": "i"}], **spec},
     }
 
 
