@@ -2,6 +2,7 @@
 
 import msgspec
 
+from tests.stories.builders import a_job, a_task
 from volcano.api.scheduling import PodGroup
 from volcano.api.scheme import resource_type
 from volcano.api.simulation import Simulation
@@ -10,8 +11,6 @@ from volcano.cli.explain import rendered
 from volcano.cli.explanation import LATER, NEVER, JobFacts, explain
 from volcano.machinery.transport import Request
 from volcano.testing.system import on_virtual_time
-
-from .stories import a_job, a_task
 
 
 async def explained(system, name):
