@@ -25,7 +25,9 @@ from volcano.controllers.service.probing import ask
 from volcano.controllers.service.routes import controller_routes
 from volcano.controllers.service.settings import ControllerSettings
 from volcano.embedded.agent.agent import Agent
+from volcano.embedded.apiserver.kinds.services import SERVICES
 from volcano.embedded.apiserver.server import ApiServer
+from volcano.embedded.apiserver.store.contract import ObjectKey
 from volcano.embedded.cluster.controllers import make_cluster_controllers
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
@@ -150,7 +152,7 @@ class System:
         """Let the API server's service proxy call the routes without a port, under the name of a Service."""
         with contextlib.suppress(AlreadyExists):
             await client.create(resource_type(Service), service.body())
-        self.server.backend.local_services[service.namespace, service.name] = dispatch(routes)
+        self.server.backend.local_handlers[ObjectKey(SERVICES, service.namespace, service.name)] = dispatch(routes)
 
     def _controller_settings(self) -> ControllerSettings:
         zone = self._settings.local_zone or local_zone()

@@ -7,16 +7,15 @@ import asyncio
 import msgspec
 import pytest
 
-from volcano.api.scheme import find_resource_type
 from volcano.api.selectors import parse_label_selector
-from volcano.embedded.apiserver.registry.resources import Served
+from volcano.embedded.apiserver.registry.resources import Registry
 from volcano.embedded.apiserver.registry.selection import Selection
 from volcano.embedded.apiserver.registry.watch_hub import Watch, WatchHub
 from volcano.embedded.apiserver.store.contract import Compacted, FutureRevision, ObjectKey, Write
 from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.machinery.clock import run_virtually
 
-PODS = Served(find_resource_type("", "Pod"), "pods", ("spec.nodeName",))
+PODS = Registry().find("", "v1", "pods")
 
 
 class Plain:

@@ -22,6 +22,7 @@ from volcano.api.selectors import SelectorError, selector_from
 from volcano.embedded.apiserver.admitting.hook import DELETE, Attributes
 from volcano.embedded.apiserver.admitting.match_conditions import conditions_hold
 from volcano.embedded.apiserver.admitting.webhook_rules import rules_match
+from volcano.embedded.apiserver.kinds.services import SERVICES, ready_endpoint
 from volcano.embedded.apiserver.store.contract import ObjectKey, Store
 from volcano.embedded.apiserver.wire.outbound import Outbound
 from volcano.machinery.ids import Ids
@@ -182,17 +183,13 @@ class Webhooks:
         """The first ready endpoint of the service a webhook names."""
         namespace, name = str(service.get("namespace")), str(service.get("name"))
         port, path = int(service.get("port") or 443), str(service.get("path") or "/")
-        stored = self._store.find(ObjectKey("endpoints", namespace, name))
-        found = self._store.find(ObjectKey("services", namespace, name))
-        if stored is None or found is None:
+        found = self._store.find(ObjectKey(SERVICES, namespace, name))
+        if found is None:
             raise ServiceUnavailable(f'service "{name}" not found')
         ports = (msgspec.json.decode(found.raw).get("spec") or {}).get("ports") or []
-        wanted = next((p.get("name") or "" for p in ports if p.get("port") == port), None)
-        for subset in msgspec.json.decode(stored.raw).get("subsets") or []:
-            for offered in subset.get("ports") or []:
-                if subset.get("addresses") and (offered.get("name") or "") == (wanted or ""):
-                    return f"https://{subset['addresses'][0]['ip']}:{offered['port']}/{path.lstrip('/')}"
-        raise ServiceUnavailable(f'no endpoints available for service "{name}"')
+        port_name = next((p.get("name") or "" for p in ports if p.get("port") == port), "")
+        host, endpoint_port = ready_endpoint(self._store, namespace, name, port_name)
+        return f"https://{host}:{endpoint_port}/{path.lstrip('/')}"
 
     def _context(self, bundle: str) -> ssl.SSLContext:
         context = self._contexts.get(bundle)

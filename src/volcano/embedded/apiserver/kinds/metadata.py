@@ -11,34 +11,16 @@ from volcano.api.field_errors import invalid, required, too_long, type_invalid
 from volcano.api.meta import JSON
 from volcano.api.names import (
     annotations_are_too_large,
-    dns_label_problems,
     label_value_problems,
-    path_segment_problems,
     qualified_name_problems,
-    subdomain_problems,
 )
 
 ANNOTATIONS_LIMIT: Final = 256 * 1024
 
 NameRule = Callable[[str], list[str]]
 
-NAME_RULES: Final[Mapping[str, NameRule]] = {
-    "poddisruptionbudgets.policy": path_segment_problems,
-    "namespaces": dns_label_problems,
-    "services": dns_label_problems,
-    "roles.rbac.authorization.k8s.io": path_segment_problems,
-    "rolebindings.rbac.authorization.k8s.io": path_segment_problems,
-    "clusterroles.rbac.authorization.k8s.io": path_segment_problems,
-    "clusterrolebindings.rbac.authorization.k8s.io": path_segment_problems,
-}
-"""Where names are not the usual DNS subdomains."""
 
-
-def name_faults(qualified: str, name: str) -> list[str]:
-    return NAME_RULES.get(qualified, subdomain_problems)(name)
-
-
-def metadata_errors(qualified: str, metadata: JSON) -> list[FieldError]:
+def metadata_errors(metadata: JSON, name_problems: NameRule, *, is_core: bool) -> list[FieldError]:
     """All that is wrong with an object's metadata, types first: what has a wrong type is not looked into."""
     errors = _type_errors(metadata)
     if errors:
@@ -46,19 +28,17 @@ def metadata_errors(qualified: str, metadata: JSON) -> list[FieldError]:
     name = metadata.get("name") or ""
     generate = metadata.get("generateName") or ""
     if generate:
-        errors += [
-            invalid("metadata.generateName", generate, f) for f in name_faults(qualified, generate.rstrip("-.") or "a")
-        ]
+        errors += [invalid("metadata.generateName", generate, f) for f in name_problems(generate.rstrip("-.") or "a")]
     if not name:
         if not generate:
             errors.append(required("metadata.name", "name or generateName is required"))
     else:
-        errors += [invalid("metadata.name", name, fault) for fault in name_faults(qualified, name)]
+        errors += [invalid("metadata.name", name, fault) for fault in name_problems(name)]
     errors += label_errors("metadata.labels", metadata.get("labels") or {})
     errors += annotation_errors("metadata.annotations", metadata.get("annotations") or {})
     errors += _owner_errors(metadata.get("ownerReferences") or [])
     for finalizer in metadata.get("finalizers") or []:
-        errors += finalizer_errors("metadata.finalizers", finalizer, is_core="." not in qualified)
+        errors += finalizer_errors("metadata.finalizers", finalizer, is_core=is_core)
     return errors
 
 

@@ -10,8 +10,8 @@ from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType
 from volcano.embedded.apiserver.access.authentication import Authenticator
 from volcano.embedded.apiserver.access.authorization import Ask, Authorizer
-from volcano.embedded.apiserver.calls import decode_request_kind
 from volcano.embedded.apiserver.exchange import Exchange
+from volcano.embedded.apiserver.wire.bodies import decode_request_kind
 from volcano.embedded.apiserver.wire.representation import reply
 from volcano.machinery.transport import Response, User
 

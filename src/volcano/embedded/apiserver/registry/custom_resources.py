@@ -1,18 +1,20 @@
-"""CustomResourceDefinitions → served resources: rows of the registry, and the CRD's own status.
+"""CustomResourceDefinitions → rows of the registry, kept up to date as definitions come, change and go.
 
-The schema itself (compiling, defaults, pruning, validation) is apiserver.schemas.structural.
+The definitions themselves are kinds.definitions; their schemas are schemas.crd.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType
-from volcano.embedded.apiserver.registry.resources import CRDS, Registry, Served
+from volcano.embedded.apiserver.kinds.custom_resources import CustomResource
+from volcano.embedded.apiserver.kinds.definitions import DEFINITIONS, is_established
+from volcano.embedded.apiserver.registry.resources import Registry, Served
 from volcano.embedded.apiserver.schemas.crd.structural import compile_schema
 from volcano.embedded.apiserver.store.contract import DELETED, Change, Store
 
@@ -50,10 +52,13 @@ def _row(spec: JSON, version: JSON, storage: str, *, ends: bool) -> Served:
         warning = version.get("deprecationWarning") or f"{row.api_version} {row.kind} is deprecated"
     return Served(
         type=row,
-        storage=row.qualified,
-        selectable=tuple(f["jsonPath"].lstrip(".") for f in version.get("selectableFields") or ()),
+        strategy=CustomResource(
+            row,
+            compile_schema(openapi),
+            storage_version=storage,
+            selectable_fields=[f["jsonPath"].lstrip(".") for f in version.get("selectableFields") or ()],
+        ),
         is_custom=True,
-        schema=compile_schema(openapi),
         openapi=openapi,
         columns=tuple(columns) if columns is not None else None,
         scale=subresources.get("scale"),
@@ -64,57 +69,18 @@ def _row(spec: JSON, version: JSON, storage: str, *, ends: bool) -> Served:
     )
 
 
-def set_status(crd: JSON, registry: Registry, now: str) -> None:
-    """Accept the names, or say which are taken; established once they are accepted."""
-    names = crd["spec"]["names"]
-    names.setdefault("singular", str(names.get("kind", "")).lower())
-    names.setdefault("listKind", f"{names.get('kind', '')}List")
-    taken = registry.names_taken(crd)
-    status = crd.setdefault("status", {})
-    conditions = {c.get("type"): c for c in status.get("conditions") or [] if isinstance(c, dict)}
-    if taken:
-        what = ", ".join(f'"{name}" is already in use' for name in taken.values())
-        _condition(conditions, "NamesAccepted", "False", "Conflict", what, now)
-        established = conditions.get("Established", {}).get("status") == "True"
-        if not established:
-            _condition(conditions, "Established", "False", "NotAccepted", "not all names are accepted", now)
-    else:
-        status["acceptedNames"] = dict(names)
-        _condition(conditions, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now)
-        _condition(
-            conditions, "Established", "True", "InitialNamesAccepted", "the initial names have been accepted", now
-        )
-    status.setdefault("acceptedNames", {"plural": "", "kind": ""})
-    status["conditions"] = list(conditions.values())
-    stored = [v["name"] for v in crd["spec"]["versions"] if v.get("storage")]
-    status["storedVersions"] = sorted({*(status.get("storedVersions") or ()), *stored})
-
-
-def _condition(conditions: dict[Any, JSON], kind: str, status: str, reason: str, message: str, now: str) -> None:
-    before = conditions.get(kind)
-    since = before["lastTransitionTime"] if before and before.get("status") == status else now
-    conditions[kind] = {
-        "type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": since,
-    }  # fmt: skip
-
-
-def is_established(crd: JSON) -> bool:
-    conditions = (crd.get("status") or {}).get("conditions") or []
-    return any(c.get("type") == "Established" and c.get("status") == "True" for c in conditions)
-
-
 class DefinitionFollower:
     """Keeps the registry true to the stored CRDs."""
 
     def __init__(self, store: Store, registry: Registry) -> None:
         self._registry = registry
-        for stored in store.scan(CRDS):
+        for stored in store.scan(DEFINITIONS):
             self._take(msgspec.json.decode(stored.raw))
         store.subscribe(self._follow)
 
     def _follow(self, changes: Sequence[Change]) -> None:
         for change in changes:
-            if change.stored.key.resource != CRDS:
+            if change.stored.key.resource != DEFINITIONS:
                 continue
             if change.kind == DELETED:
                 self._registry.remove(change.stored.key.name)

@@ -1,69 +1,29 @@
 """Which resources are served: the rows of api.scheme.BUILT_IN, and one for each version of an established CRD.
 
-A `Served` row says where objects are kept, what can be selected on, and (for custom resources) the compiled schema.
+What the server knows of each kind is its strategy (kinds).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, Final, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import msgspec
 
-from volcano.api.errors import FieldError
 from volcano.api.meta import JSON
 from volcano.api.scheme import BUILT_IN, ResourceType
+from volcano.embedded.apiserver.kinds.strategy import Strategy
+from volcano.embedded.apiserver.kinds.table import strategy_for
 from volcano.embedded.apiserver.store.contract import Index, Stored
-
-CRDS: Final = "customresourcedefinitions.apiextensions.k8s.io"
-
-_EVENT_FIELDS: Final = (
-    "involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
-    "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath",
-    "reason", "reportingComponent", "source", "type",
-)  # fmt: skip
-
-SELECTABLE: Final[dict[tuple[str, str], tuple[str, ...]]] = {
-    ("", "pods"): (
-        "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
-        "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName",
-    ),
-    ("", "events"): _EVENT_FIELDS,
-    ("events.k8s.io", "events"): _EVENT_FIELDS,
-    ("", "nodes"): ("spec.unschedulable",),
-    ("", "secrets"): ("type",),
-    ("", "namespaces"): ("status.phase",),
-    ("", "services"): ("spec.clusterIP", "spec.type"),
-    ("", "replicationcontrollers"): ("status.replicas",),
-    ("apps", "replicasets"): ("status.replicas",),
-    ("batch", "jobs"): ("status.successful",),
-    ("resource.k8s.io", "resourceslices"): ("spec.nodeName", "spec.driver"),
-}  # fmt: skip
-
-_BOOLEANS: Final = frozenset({"spec.hostNetwork", "spec.unschedulable"})
-_NUMBERS: Final = frozenset({"status.replicas", "status.successful"})
-
-
-class Schema(Protocol):
-    """What resources need of a compiled structural schema (apiserver.schemas.structural)."""
-
-    def default(self, obj: JSON) -> Any: ...
-
-    def prune(self, obj: JSON) -> Any: ...
-
-    def validate(self, obj: JSON, old: JSON | None = None) -> Iterable[FieldError]: ...
 
 
 class Served(msgspec.Struct, frozen=True):
     """One resource at one version."""
 
     type: ResourceType
-    storage: str
-    selectable: tuple[str, ...] = ()
+    strategy: Strategy
     is_custom: bool = False
-    schema: Any = None  # a structural schema; None for built-in kinds
     openapi: JSON | None = None
     columns: tuple[JSON, ...] | None = None
     scale: JSON | None = None
@@ -73,8 +33,9 @@ class Served(msgspec.Struct, frozen=True):
     is_terminating: bool = False
 
     @property
-    def has_generation(self) -> bool:
-        return self.type.qualified not in UNGENERATED
+    def storage(self) -> str:
+        """The name under which the store keeps the objects."""
+        return self.strategy.storage
 
     def index_of(self, stored: Stored) -> Index:
         if stored.index is None:
@@ -82,43 +43,10 @@ class Served(msgspec.Struct, frozen=True):
         return stored.index
 
     def index(self, obj: JSON) -> Index:
-        """What selectors can see of an object."""
-        metadata = obj.get("metadata") or {}
-        fields = {path: _field(obj, path) for path in self.selectable}
-        return Index(metadata.get("labels") or {}, fields)
-
-
-UNGENERATED: Final = frozenset(
-    {
-        "namespaces", "nodes", "configmaps", "secrets", "events", "events.events.k8s.io", "endpoints",
-        "serviceaccounts",
-        "limitranges", "resourcequotas", "persistentvolumes", "persistentvolumeclaims", "podtemplates", "services",
-        "leases.coordination.k8s.io", "roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io",
-        "clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
-        "controllerrevisions.apps", "storageclasses.storage.k8s.io", "csinodes.storage.k8s.io",
-        "volumeattachments.storage.k8s.io", "csistoragecapacities.storage.k8s.io",
-    }
-)  # fmt: skip
-
-
-@lru_cache(maxsize=1024)
-def _steps(path: str) -> tuple[str, ...]:
-    return tuple(path.split("."))
-
-
-def _field(obj: JSON, path: str) -> str:
-    value: Any = obj
-    for part in _steps(path):
-        value = value.get(part) if isinstance(value, dict) else None
-    if path == "source" and isinstance(value, dict):
-        return str(value.get("component") or obj.get("reportingComponent") or "")
-    if path == "status.podIPs" and isinstance(value, list):
-        return str(value[0].get("ip", "")) if value and isinstance(value[0], dict) else ""
-    if value is None:
-        return "false" if path in _BOOLEANS else ("0" if path in _NUMBERS else "")
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
+        """What selectors can see of a stored object."""
+        strategy = self.strategy
+        fields = {path: strategy.field_text(obj, path) for path in strategy.selectable_fields}
+        return Index((obj.get("metadata") or {}).get("labels") or {}, fields)
 
 
 class Registry:
@@ -138,13 +66,6 @@ class Registry:
         return next(
             (s for s in self._served.values() if (s.type.group, s.type.version, s.type.kind) == (group, version, kind)),
             None,
-        )
-
-    def stored_as(self, storage: str) -> Served | None:
-        """The row by which stored objects of a resource are read."""
-        rows = [s for s in self._served.values() if s.storage == storage]
-        return next(
-            (s for s in rows if s.type.version == s.storage_version or not s.is_custom), rows[0] if rows else None
         )
 
     def all(self) -> Sequence[Served]:
@@ -194,14 +115,7 @@ class Registry:
 
 
 def _built_in(row: ResourceType) -> Served:
-    storage = "events" if row.plural == "events" else row.qualified
-    return Served(
-        row,
-        storage,
-        SELECTABLE.get((row.group, row.plural), ()),
-        storage_version=row.version,
-        list_kind=f"{row.kind}List",
-    )
+    return Served(row, strategy_for(row), storage_version=row.version, list_kind=f"{row.kind}List")
 
 
 _VERSION: Final = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")

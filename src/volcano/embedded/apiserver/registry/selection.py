@@ -63,7 +63,7 @@ def selection_from(request: Request, served: Served, *, namespace: str, name: st
     except SelectorError as error:
         raise BadRequest(str(error)) from error
     for requirement in fields:
-        if requirement.path not in _ALWAYS and requirement.path not in served.selectable:
+        if requirement.path not in _ALWAYS and requirement.path not in served.strategy.selectable_fields:
             raise BadRequest(f"field label not supported: {requirement.path}")
     named = next((f.value for f in fields if f.path == "metadata.name" and f.equal), "")
     return Selection(served, namespace, name or named, labels, fields)

@@ -17,10 +17,10 @@ import msgspec
 from volcano.api.errors import BadRequest, NotFound, ServiceUnavailable, error_from
 from volcano.api.meta import JSON
 from volcano.embedded.apiserver.access.authentication import Subject
+from volcano.embedded.apiserver.kinds.kubelets import kubelet_of_pod, only_container
 from volcano.embedded.apiserver.server import ApiServer
 from volcano.embedded.apiserver.serving.kubelet_streams import KubeletStream, open_stream
 from volcano.embedded.apiserver.store.contract import ObjectKey
-from volcano.embedded.apiserver.wire.kubelets import kubelet_address, only_container
 from volcano.machinery.transport import Request
 
 CONNECTABLE: Final = ("exec", "attach", "portforward")
@@ -109,7 +109,7 @@ class Connector:
         if stored is None:
             raise NotFound.of("pods", target.name)
         pod: JSON = msgspec.json.decode(stored.raw)
-        host, port, scheme = kubelet_address(self._server.backend.store, pod)
+        host, port, scheme = kubelet_of_pod(self._server.backend.store, pod)
         parts = [target.subresource, target.namespace, target.name]
         query = list(request.query)
         if target.subresource != "portforward":

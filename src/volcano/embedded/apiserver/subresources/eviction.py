@@ -10,10 +10,11 @@ from volcano.api.core import FINISHED_POD_PHASES
 from volcano.api.errors import BadRequest, InternalError, MethodNotAllowed, TooManyRequests
 from volcano.api.meta import JSON
 from volcano.api.selectors import selector_from
-from volcano.embedded.apiserver.calls import Call, decode_request_kind
+from volcano.embedded.apiserver.calls import Call
 from volcano.embedded.apiserver.store.contract import Stored
 from volcano.embedded.apiserver.verbs.delete import delete_object, delete_options_from
 from volcano.embedded.apiserver.verbs.writing import update_object
+from volcano.embedded.apiserver.wire.bodies import decode_request_kind
 from volcano.embedded.apiserver.wire.representation import reply, success
 from volcano.embedded.apiserver.wire.requests import Target, dry_run
 from volcano.machinery.transport import Response

@@ -7,11 +7,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from volcano.api.errors import BadRequest, MethodNotAllowed, NotFound, ServiceUnavailable, error_from
+from volcano.api.errors import BadRequest, MethodNotAllowed, error_from
 from volcano.api.meta import JSON
 from volcano.embedded.apiserver.calls import Call
-from volcano.embedded.apiserver.store.contract import ObjectKey
-from volcano.embedded.apiserver.wire.kubelets import kubelet_address, only_container
+from volcano.embedded.apiserver.kinds.kubelets import kubelet_of_pod, only_container
 from volcano.embedded.apiserver.wire.outbound import unverified
 from volcano.embedded.apiserver.wire.requests import number
 from volcano.machinery.transport import Response
@@ -49,7 +48,7 @@ async def log(call: Call) -> Response:
             raise BadRequest(f"{parameter}: Invalid value: {asked}: must be greater than or equal to 0")
     if not (pod.get("spec") or {}).get("nodeName"):
         return Response(200, {"content-type": "text/plain"})
-    host, port, scheme = kubelet_address(call.backend.store, pod)
+    host, port, scheme = kubelet_of_pod(call.backend.store, pod)
     path = "/".join(quote(part, safe="") for part in (call.target.namespace, name, container))
     query = [(k, v) for k, v in call.request.query if k in _LOG_PARAMETERS]
     answer = await call.backend.outbound.fetch(
@@ -69,20 +68,19 @@ async def log(call: Call) -> Response:
 async def proxy(call: Call) -> Response:
     """Pass the request on to a service's endpoint, a pod, or a node's kubelet."""
     scheme, name, port = _split(call.target.name)
-    local = call.backend.local_services.get((call.target.namespace, name))
-    if local is not None and call.served.type.plural == "services":
+    namespace = call.target.namespace if call.served.type.namespaced else ""
+    local = call.backend.local_handlers.get(call.key_of(name))
+    if local is not None:
         return await local(msgspec.structs.replace(call.request, path=f"/{call.target.rest}", user=call.user))
-    finders = {"services": _service_address, "pods": _pod_address, "nodes": _node_address}
-    host, found_port, found_scheme = finders[call.served.type.plural](call, name, port)
-    scheme = scheme or found_scheme
+    found = call.strategy.proxy_address(call.backend.store, namespace, name, port)
+    scheme = scheme or found.scheme
     rest = quote(call.target.rest, safe="/:@!$&'()*+,;=~-._")
     context: Any = None
     if scheme == "https":
-        is_node = call.served.type.plural == "nodes"
-        context = call.backend.outbound.kubelet_context if is_node else unverified()
+        context = call.backend.outbound.kubelet_context if found.is_kubelet else unverified()
     return await call.backend.outbound.fetch(
         call.request.method,
-        f"{scheme}://{host}:{found_port}/{rest}",
+        f"{scheme}://{found.host}:{found.port}/{rest}",
         query=call.request.query,
         headers=call.request.headers,
         body=call.request.body,
@@ -100,53 +98,3 @@ def _split(text: str) -> tuple[str, str, str]:
     if len(parts) == 1:
         return "", text, ""
     raise BadRequest(f"invalid request {text!r}")
-
-
-def _object(call: Call, resource: str, name: str) -> JSON:
-    namespace = call.target.namespace if call.served.type.namespaced else ""
-    stored = call.backend.store.find(ObjectKey(resource, namespace, name))
-    if stored is None:
-        raise NotFound.of(resource, name)
-    found: JSON = msgspec.json.decode(stored.raw)
-    return found
-
-
-def _pod_address(call: Call, name: str, port: str) -> tuple[str, int, str]:
-    pod = _object(call, "pods", name)
-    address = (pod.get("status") or {}).get("podIP")
-    if not address:
-        raise BadRequest("address not allowed")
-    if not port:
-        ports = [p for c in pod["spec"].get("containers") or [] for p in c.get("ports") or []]
-        port = str(ports[0].get("containerPort")) if ports else "80"
-    if not port.isdigit():
-        named = [p for c in pod["spec"].get("containers") or [] for p in c.get("ports") or [] if p.get("name") == port]
-        if not named:
-            raise BadRequest(f"no port {port!r} in pod {name!r}")
-        port = str(named[0].get("containerPort"))
-    return address, int(port), "http"
-
-
-def _node_address(call: Call, name: str, port: str) -> tuple[str, int, str]:
-    _object(call, "nodes", name)
-    host, found, scheme = kubelet_address(call.backend.store, {"metadata": {"name": name}, "spec": {"nodeName": name}})
-    return host, int(port) if port.isdigit() else found, scheme
-
-
-def _service_address(call: Call, name: str, port: str) -> tuple[str, int, str]:
-    """The first ready address of the service's endpoints."""
-    service = _object(call, "services", name)
-    ports = (service.get("spec") or {}).get("ports") or []
-    wanted = next((p for p in ports if port in ("", p.get("name"), str(p.get("port")))), None)
-    if wanted is None:
-        raise ServiceUnavailable(f'no service port "{port}" found for service "{name}"')
-    stored = call.backend.store.find(ObjectKey("endpoints", call.target.namespace, name))
-    endpoints: JSON = msgspec.json.decode(stored.raw) if stored else {}
-    for subset in endpoints.get("subsets") or []:
-        match = next(
-            (p for p in subset.get("ports") or [] if (p.get("name") or "") == (wanted.get("name") or "")), None
-        )
-        if match and subset.get("addresses"):
-            scheme = "https" if (wanted.get("appProtocol") or "").endswith("https") else "http"
-            return subset["addresses"][0]["ip"], int(match["port"]), scheme
-    raise ServiceUnavailable(f'no endpoints available for service "{name}"')

@@ -10,7 +10,6 @@ from volcano.api.errors import BadRequest, FieldError, Invalid
 from volcano.api.meta import JSON
 from volcano.api.selectors import labels_selector, selector_from
 from volcano.embedded.apiserver.calls import Call
-from volcano.embedded.apiserver.registry.conversion import from_storage
 from volcano.embedded.apiserver.verbs.patch import patched
 from volcano.embedded.apiserver.verbs.update import given_object
 from volcano.embedded.apiserver.verbs.writing import update_object
@@ -21,9 +20,8 @@ from volcano.machinery.transport import Response
 
 async def scale(call: Call) -> Response:
     if call.target.verb == "get":
-        return reply(_scale_of(call, from_storage(call.served, msgspec.json.decode(call.found().raw))))
+        return reply(_scale_of(call, call.strategy.from_stored(msgspec.json.decode(call.found().raw))))
     options = write_options(call.request)
-    insists = False
 
     def change(obj: JSON) -> JSON:
         current = _scale_of(call, obj)
@@ -40,7 +38,7 @@ async def scale(call: Call) -> Response:
         _put(obj, _paths(call)[0], replicas)
         return obj
 
-    _, obj = await update_object(call, change, options, subresource="scale", insists=insists)
+    _, obj = await update_object(call, change, options, subresource="scale")
     return reply(_scale_of(call, obj), 200, call.warnings)
 
 

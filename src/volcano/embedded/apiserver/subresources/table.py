@@ -12,7 +12,7 @@ from volcano.api.errors import BadRequest, Conflict, FieldError, Invalid, Method
 from volcano.api.meta import JSON
 from volcano.api.times import timestamp
 from volcano.embedded.apiserver.access.authentication import ISSUER, Claims
-from volcano.embedded.apiserver.calls import Call, decode_request_kind
+from volcano.embedded.apiserver.calls import Call
 from volcano.embedded.apiserver.subresources.eviction import evict
 from volcano.embedded.apiserver.subresources.proxies import log, proxy
 from volcano.embedded.apiserver.subresources.scale import scale
@@ -20,6 +20,7 @@ from volcano.embedded.apiserver.verbs.get import get
 from volcano.embedded.apiserver.verbs.patch import patch
 from volcano.embedded.apiserver.verbs.update import update
 from volcano.embedded.apiserver.verbs.writing import update_object
+from volcano.embedded.apiserver.wire.bodies import decode_request_kind
 from volcano.embedded.apiserver.wire.representation import reply, success
 from volcano.embedded.apiserver.wire.requests import write_options
 from volcano.machinery.transport import Response

@@ -11,8 +11,7 @@ from typing import Final
 import msgspec
 
 from volcano.api.meta import JSON
-from volcano.embedded.apiserver.kinds.strategies import CLEANUP
-from volcano.embedded.apiserver.registry.resources import CRDS
+from volcano.embedded.apiserver.kinds.definitions import CLEANUP_FINALIZER, DEFINITIONS
 from volcano.embedded.apiserver.store.contract import DELETED, Change, Store
 from volcano.embedded.apiserver.upkeep.bootstrap import ADMIN
 from volcano.machinery.clock import Clock
@@ -36,7 +35,7 @@ class DefinitionCleaner:
 
     def start(self) -> None:
         """Go on with deletions that a restart interrupted."""
-        for stored in self._store.scan(CRDS):
+        for stored in self._store.scan(DEFINITIONS):
             self._consider(stored.key.name, stored.raw)
 
     async def close(self) -> None:
@@ -47,14 +46,14 @@ class DefinitionCleaner:
 
     def _follow(self, changes: Sequence[Change]) -> None:
         for change in changes:
-            if change.stored.key.resource == CRDS and change.kind != DELETED:
+            if change.stored.key.resource == DEFINITIONS and change.kind != DELETED:
                 self._consider(change.stored.key.name, change.stored.raw)
 
     def _consider(self, name: str, raw: bytes) -> None:
-        if name in self._tasks or CLEANUP.encode() not in raw or b'"deletionTimestamp"' not in raw:
+        if name in self._tasks or CLEANUP_FINALIZER.encode() not in raw or b'"deletionTimestamp"' not in raw:
             return
         crd = msgspec.json.decode(raw)
-        if crd["metadata"].get("deletionTimestamp") and CLEANUP in (crd["metadata"].get("finalizers") or ()):
+        if crd["metadata"].get("deletionTimestamp") and CLEANUP_FINALIZER in (crd["metadata"].get("finalizers") or ()):
             task = asyncio.ensure_future(self._clean(crd))
             self._tasks[name] = task
             task.add_done_callback(lambda _: self._tasks.pop(name, None))
@@ -76,7 +75,9 @@ class DefinitionCleaner:
         found = await self._handle(Request("GET", f"{_PATH}/{name}", user=ADMIN))
         if found.status != 200:
             return
-        finalizers = [f for f in msgspec.json.decode(found.body)["metadata"].get("finalizers") or [] if f != CLEANUP]
+        finalizers = [
+            f for f in msgspec.json.decode(found.body)["metadata"].get("finalizers") or [] if f != CLEANUP_FINALIZER
+        ]
         answer = await self._handle(
             Request(
                 "PATCH",

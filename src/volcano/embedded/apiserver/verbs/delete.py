@@ -1,4 +1,4 @@
-"""delete and deletecollection: preconditions, finalizers, propagation, and a pod's time to end."""
+"""delete and deletecollection: preconditions, finalizers, propagation, and the time that an object has to end."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import Any, Final
 
 import msgspec
 
-from volcano.api.core import FINISHED_POD_PHASES
 from volcano.api.errors import BadRequest, Conflict, FieldError, Invalid
 from volcano.api.meta import JSON
 from volcano.api.times import timestamp
 from volcano.embedded.apiserver.admitting.hook import DELETE, Attributes
-from volcano.embedded.apiserver.calls import Call, decode_request_kind
-from volcano.embedded.apiserver.registry.conversion import from_storage
+from volcano.embedded.apiserver.calls import Call
 from volcano.embedded.apiserver.registry.selection import selection_from
 from volcano.embedded.apiserver.store.contract import Stale, Stored
-from volcano.embedded.apiserver.verbs.writing import ATTEMPTS, MODIFIED_MESSAGE, commit, remove
+from volcano.embedded.apiserver.verbs.commit import commit, remove
+from volcano.embedded.apiserver.verbs.identity import MODIFIED_MESSAGE
+from volcano.embedded.apiserver.verbs.writing import MAX_ATTEMPTS
+from volcano.embedded.apiserver.wire.bodies import decode_request_kind
 from volcano.embedded.apiserver.wire.representation import reply, success
 from volcano.embedded.apiserver.wire.requests import dry_run, invalid_option, number
 from volcano.machinery.transport import Request, Response
@@ -79,26 +80,18 @@ def _invalid(path: str, message: str) -> Invalid:
 async def delete(call: Call) -> Response:
     options = delete_options(call)
     stored, obj, is_gone = await delete_object(call, options)
-    row = call.served.type
-    if is_gone and row.qualified not in ("pods", "namespaces") and not call.served.is_custom:
+    if is_gone and not call.strategy.delete_returns_object:
+        row = call.served.type
         details = {"name": stored.key.name, "kind": row.plural, "uid": obj["metadata"].get("uid", "")}
         return reply(success(details | ({"group": row.group} if row.group else {})), 200, call.warnings)
-    if is_gone and call.served.is_custom:
-        details = {
-            "name": stored.key.name,
-            "kind": row.plural,
-            "uid": obj["metadata"].get("uid", ""),
-            "group": row.group,
-        }
-        return reply(success(details), 200, call.warnings)
     return reply(call.shown().of(stored.raw), 200, call.warnings)
 
 
 async def delete_object(call: Call, options: DeleteOptions) -> tuple[Stored, JSON, bool]:
-    """Mark the object as being deleted, or take it away at once if nothing holds it; true when it is gone."""
-    for _ in range(ATTEMPTS):
+    """Mark the object as being deleted, or remove it at once if nothing holds it; true when it is gone."""
+    for _ in range(MAX_ATTEMPTS):
         stored = call.found()
-        obj: JSON = from_storage(call.served, msgspec.json.decode(stored.raw))
+        obj: JSON = call.strategy.from_stored(msgspec.json.decode(stored.raw))
         _check_preconditions(call, obj, options)
         await _admit(call, obj, options)
         try:
@@ -110,51 +103,21 @@ async def delete_object(call: Call, options: DeleteOptions) -> tuple[Stored, JSO
 
 
 async def _delete_once(call: Call, stored: Stored, obj: JSON, options: DeleteOptions) -> tuple[Stored, JSON, bool]:
-    grace = grace_seconds(call, obj, options)
+    strategy = call.strategy
+    grace = strategy.grace_seconds(obj, options.grace_seconds)
     marked = copy.deepcopy(obj)
     _set_finalizers(marked, options.policy)
-    held = bool(marked["metadata"].get("finalizers")) or _is_namespace(call, marked)
-    if not held and not grace:
-        if call.served.type.qualified == "pods":
-            marked["metadata"]["deletionTimestamp"] = (
-                marked["metadata"].get("deletionTimestamp") or call.backend.timestamp()
-            )
-            marked["metadata"]["deletionGracePeriodSeconds"] = 0
+    if not marked["metadata"].get("finalizers") and not strategy.is_held(marked) and not grace:
+        strategy.mark_deleted(marked, call.backend.timestamp())
         gone, _ = await remove(call, stored, marked, dry_run=options.dry_run)
         return gone, marked, True
     _mark(call, marked, grace)
     if marked == obj:
         return stored, obj, False
-    if not obj["metadata"].get("deletionTimestamp") and call.served.has_generation:
+    if not obj["metadata"].get("deletionTimestamp") and strategy.has_generation:
         marked["metadata"]["generation"] = (obj["metadata"].get("generation") or 0) + 1
     kept, _ = await commit(call, stored.key, marked, expected=stored.revision, dry_run=options.dry_run)
     return kept, marked, False
-
-
-def grace_seconds(call: Call, obj: JSON, options: DeleteOptions) -> int:
-    """How long a pod may take to end. Only pods on a node need time; a deletion under way can only be shortened."""
-    if call.served.type.qualified != "pods":
-        return 0
-    spec, status = obj.get("spec") or {}, obj.get("status") or {}
-    if not spec.get("nodeName") or status.get("phase") in FINISHED_POD_PHASES:
-        return 0
-    grace = options.grace_seconds
-    if grace is None:
-        grace = spec.get("terminationGracePeriodSeconds", 30)
-    metadata = obj["metadata"]
-    if metadata.get("deletionTimestamp"):
-        grace = (
-            min(grace, metadata.get("deletionGracePeriodSeconds") or 0)
-            if options.grace_seconds is not None
-            else (metadata.get("deletionGracePeriodSeconds") or 0)
-        )
-        if grace == 0 and options.grace_seconds is None:
-            return 1 if metadata.get("deletionGracePeriodSeconds") else 0
-    return int(grace)
-
-
-def _is_namespace(call: Call, obj: JSON) -> bool:
-    return call.served.type.qualified == "namespaces" and bool((obj.get("spec") or {}).get("finalizers"))
 
 
 def _set_finalizers(obj: JSON, policy: str) -> None:
@@ -179,8 +142,7 @@ def _mark(call: Call, obj: JSON, grace: int) -> None:
         moment = call.backend.clock.now() + timedelta(seconds=grace)
         metadata["deletionTimestamp"] = timestamp(moment)
         metadata["deletionGracePeriodSeconds"] = grace
-    if call.served.type.qualified == "namespaces":
-        obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
+    call.strategy.mark_deleting(obj)
 
 
 def _check_preconditions(call: Call, obj: JSON, options: DeleteOptions) -> None:

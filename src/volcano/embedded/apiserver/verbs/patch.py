@@ -16,19 +16,13 @@ from volcano.api.errors import (
 )
 from volcano.api.meta import JSON
 from volcano.api.openapi_table import schema_name
-from volcano.embedded.apiserver.calls import Call, decode_json, decode_yaml
-from volcano.embedded.apiserver.kinds.ownership import applied
-from volcano.embedded.apiserver.kinds.shaping import check_fields
+from volcano.embedded.apiserver.calls import Call
 from volcano.embedded.apiserver.schemas.apply.strategic import strategic_merge
 from volcano.embedded.apiserver.store.contract import Stale
-from volcano.embedded.apiserver.verbs.writing import (
-    ATTEMPTS,
-    MODIFIED_MESSAGE,
-    Transform,
-    check_kind,
-    create_object,
-    update_object,
-)
+from volcano.embedded.apiserver.verbs.field_ownership import applied
+from volcano.embedded.apiserver.verbs.identity import MODIFIED_MESSAGE, check_kind
+from volcano.embedded.apiserver.verbs.writing import MAX_ATTEMPTS, Transform, create_object, update_object
+from volcano.embedded.apiserver.wire.bodies import decode_json, decode_yaml
 from volcano.embedded.apiserver.wire.representation import reply
 from volcano.embedded.apiserver.wire.requests import WriteOptions, write_options
 from volcano.machinery.patch import PatchError, json_patch, merge_patch
@@ -39,7 +33,7 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 APPLY: Final = "application/apply-patch+yaml"
 APPLY_CBOR: Final = "application/apply-patch+cbor"
-MOST_OPERATIONS: Final = 10_000
+MAX_PATCH_OPERATIONS: Final = 10_000
 
 
 async def patch(call: Call) -> Response:
@@ -68,11 +62,11 @@ async def _apply(call: Call, options: WriteOptions) -> Response:
     if row.namespaced:
         metadata.setdefault("namespace", call.target.namespace)
     now, subresource = call.backend.clock.now(), call.target.subresource
-    call.warnings += check_fields(call.served, given, mode=options.field_validation)
+    call.warnings += call.strategy.check_fields(given, mode=options.field_validation)
 
     def transform(live: JSON | None) -> JSON:
         return applied(
-            call.served,
+            call.strategy,
             live,
             given,
             manager=options.field_manager,
@@ -81,7 +75,7 @@ async def _apply(call: Call, options: WriteOptions) -> Response:
             subresource=subresource,
         )
 
-    for _ in range(ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         if call.backend.store.find(call.key) is None:
             if subresource:
                 raise call.not_found()
@@ -93,7 +87,12 @@ async def _apply(call: Call, options: WriteOptions) -> Response:
                 continue
             return reply(call.shown().of(stored.raw), 201, call.warnings)
         stored, _obj = await update_object(
-            call, transform, options, subresource=subresource, insists="resourceVersion" in metadata, is_applied=True
+            call,
+            transform,
+            options,
+            subresource=subresource,
+            is_conditional="resourceVersion" in metadata,
+            is_applied=True,
         )
         return reply(call.shown().of(stored.raw), 200, call.warnings)
     raise Conflict.of(row.plural, name, MODIFIED_MESSAGE, row.group)
@@ -106,7 +105,7 @@ def patched(call: Call, obj: JSON, options: WriteOptions) -> JSON:
 
 
 def _transform(call: Call, media: str, options: WriteOptions) -> Transform:
-    accepted = [JSON_PATCH, MERGE_PATCH] + ([] if call.served.is_custom else [STRATEGIC]) + [APPLY]
+    accepted = [JSON_PATCH, MERGE_PATCH] + ([STRATEGIC] if call.strategy.strategic_schema else []) + [APPLY]
     if media not in accepted:
         raise UnsupportedMediaType(
             "the body of the request was in an unknown format - accepted media types include: " + ", ".join(accepted)
@@ -124,9 +123,9 @@ def _transform(call: Call, media: str, options: WriteOptions) -> Transform:
 def _json(call: Call, operations: Any) -> Transform:
     if not isinstance(operations, list):
         raise BadRequest("json patch: the body must be a list of operations")
-    if len(operations) > MOST_OPERATIONS:
+    if len(operations) > MAX_PATCH_OPERATIONS:
         raise ApiError(
-            f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {len(operations)}",
+            f"The allowed maximum operations in a JSON patch is {MAX_PATCH_OPERATIONS}, got {len(operations)}",
             code=413,
             reason="RequestEntityTooLarge",
         )
@@ -151,11 +150,9 @@ def _merge(call: Call, change: Any) -> Transform:
 def _strategic(call: Call, change: Any) -> Transform:
     if not isinstance(change, dict):
         raise BadRequest("strategic merge patch: the body must be an object")
-    row = call.served.type
     is_scale = call.target.subresource == "scale"
-    name = schema_name("autoscaling", "v1", "Scale") if is_scale else schema_name(row.group, row.version, row.kind)
-    if name is None:
-        raise UnsupportedMediaType(f"strategic merge patch is not supported for {row.kind}")
+    name = schema_name("autoscaling", "v1", "Scale") if is_scale else call.strategy.strategic_schema
+    assert name is not None, "other media types are refused"
     return lambda obj: strategic_merge(obj, change, name)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from volcano.api.errors import BadRequest, FieldError, Invalid, MethodNotAllowed
 from volcano.api.meta import JSON
-from volcano.embedded.apiserver.calls import Call, decode_body
-from volcano.embedded.apiserver.kinds.shaping import duplicates_in
-from volcano.embedded.apiserver.verbs.writing import check_kind, update_object
+from volcano.embedded.apiserver.calls import Call
+from volcano.embedded.apiserver.verbs.identity import check_kind
+from volcano.embedded.apiserver.verbs.writing import update_object
+from volcano.embedded.apiserver.wire.bodies import decode_body, duplicates_in
 from volcano.embedded.apiserver.wire.representation import reply
 from volcano.embedded.apiserver.wire.requests import write_options
 from volcano.machinery.transport import Response
@@ -20,8 +21,8 @@ async def update(call: Call) -> Response:
     name = given["metadata"].get("name") or call.target.name
     if name != call.target.name:
         raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({call.target.name})")
-    insists = bool(given["metadata"].get("resourceVersion"))
-    if not insists and call.served.is_custom and not call.target.subresource:
+    is_conditional = bool(given["metadata"].get("resourceVersion"))
+    if not is_conditional and call.strategy.requires_resource_version and not call.target.subresource:
         row = call.served.type
         raise Invalid.of(
             row.plural,
@@ -38,7 +39,7 @@ async def update(call: Call) -> Response:
         replace,
         options,
         subresource=call.target.subresource,
-        insists=insists,
+        is_conditional=is_conditional,
         duplicates=duplicates_in(call.request.body, given, mode=options.field_validation),
     )
     return reply(call.shown().of(stored.raw), 200, call.warnings)

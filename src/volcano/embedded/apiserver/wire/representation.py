@@ -13,7 +13,6 @@ import msgspec
 
 from volcano.api.errors import ApiError, NotAcceptable
 from volcano.api.meta import JSON
-from volcano.embedded.apiserver.registry.conversion import from_storage, shows_stored_bytes
 from volcano.embedded.apiserver.registry.resources import Served
 from volcano.embedded.apiserver.schemas.tables.tables import table_for
 from volcano.embedded.apiserver.store.contract import Stored
@@ -64,12 +63,8 @@ class Shown:
         self._view = view
         self._include_object = include_object
         self._now = now
-        self._passes = shows_stored_bytes(served) and not view.shape
+        self._passes = served.strategy.has_stored_form and not view.shape
         self._sends_columns = True
-
-    @property
-    def passes_bytes(self) -> bool:
-        return self._passes
 
     @property
     def key(self) -> object:
@@ -83,7 +78,7 @@ class Shown:
         return msgspec.json.encode(self.object_of(raw))
 
     def object_of(self, raw: bytes) -> JSON:
-        obj = from_storage(self._served, msgspec.json.decode(raw))
+        obj = self._decoded(raw)
         if not self._view.shape:
             return obj
         if self._view.shape == "Table":
@@ -94,6 +89,9 @@ class Shown:
             self._sends_columns = False
             return table
         return self._partial(obj)
+
+    def _decoded(self, raw: bytes) -> JSON:
+        return self._served.strategy.from_stored(msgspec.json.decode(raw))
 
     def bookmark(self, metadata: JSON) -> bytes:
         metadata = {**metadata, "creationTimestamp": None}
@@ -116,7 +114,7 @@ class Shown:
     def list_of(self, items: Sequence[Stored], metadata: JSON) -> bytes:
         """A whole list as bytes."""
         if self._view.shape == "Table":
-            objects = [from_storage(self._served, msgspec.json.decode(item.raw)) for item in items]
+            objects = [self._decoded(item.raw) for item in items]
             table = self._table(objects)
             table["metadata"] = metadata
             return msgspec.json.encode(table)

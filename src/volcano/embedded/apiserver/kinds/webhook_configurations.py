@@ -1,4 +1,4 @@
-"""Validation of Mutating and ValidatingWebhookConfigurations, in Kubernetes' words."""
+"""Mutating and ValidatingWebhookConfigurations: their validation. They are called by admitting.webhooks."""
 
 from __future__ import annotations
 
@@ -10,12 +10,18 @@ from volcano.api import field_errors as says
 from volcano.api.errors import FieldError
 from volcano.api.meta import JSON
 from volcano.api.names import subdomain_problems
+from volcano.embedded.apiserver.kinds.strategy import Strategy
 
 _OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
 
 
-def webhook_configuration_errors(obj: JSON, old: JSON | None) -> list[FieldError]:
+class WebhookConfigurations(Strategy):
+    def validate(self, obj: JSON) -> list[FieldError]:
+        return _configuration_errors(obj)
+
+
+def _configuration_errors(obj: JSON) -> list[FieldError]:
     errors: list[FieldError] = []
     names: set[str] = set()
     for number, webhook in enumerate(obj.get("webhooks") or []):

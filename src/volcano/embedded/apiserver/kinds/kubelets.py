@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
-from volcano.api.errors import BadRequest, NotFound
+from volcano.api.errors import BadRequest
 from volcano.api.meta import JSON
+from volcano.embedded.apiserver.kinds.strategy import existing_object
 from volcano.embedded.apiserver.store.contract import ObjectKey, Store
 
 KUBELET_PORT: Final = 10250
@@ -15,15 +14,17 @@ INSECURE_ANNOTATION: Final = "volcano.sh/kubelet-scheme"
 _PREFERRED: Final = ("InternalIP", "Hostname", "InternalDNS", "ExternalIP", "ExternalDNS")
 
 
-def kubelet_address(store: Store, pod: JSON) -> tuple[str, int, str]:
+def kubelet_of_pod(store: Store, pod: JSON) -> tuple[str, int, str]:
     """Host, port and scheme of the kubelet that runs a pod."""
-    name, node_name = pod["metadata"]["name"], (pod.get("spec") or {}).get("nodeName")
+    node_name = (pod.get("spec") or {}).get("nodeName")
     if not node_name:
-        raise BadRequest(f"pod {name} does not have a host assigned")
-    stored = store.find(ObjectKey("nodes", "", node_name))
-    if stored is None:
-        raise NotFound.of("nodes", node_name)
-    node: JSON = msgspec.json.decode(stored.raw)
+        raise BadRequest(f"pod {pod['metadata']['name']} does not have a host assigned")
+    return kubelet_address(store, node_name)
+
+
+def kubelet_address(store: Store, node_name: str) -> tuple[str, int, str]:
+    """Host, port and scheme of a node's kubelet."""
+    node = existing_object(store, ObjectKey("nodes", "", node_name))
     status = node.get("status") or {}
     addresses = {a.get("type"): a.get("address") for a in status.get("addresses") or [] if isinstance(a, dict)}
     host = str(next((addresses[kind] for kind in _PREFERRED if addresses.get(kind)), node_name))

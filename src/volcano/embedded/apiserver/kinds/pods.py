@@ -1,0 +1,213 @@
+"""Pods: their shape is worked out once for all pods that share it; few fields may change; a delete gives them time."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+
+from volcano.api import field_errors as says
+from volcano.api.core import FINISHED_POD_PHASES
+from volcano.api.errors import BadRequest, FieldError
+from volcano.api.meta import JSON
+from volcano.api.pods.quality import quality_of_service
+from volcano.api.pods.requests import read_resources
+from volcano.api.pods.validation import validate_pod_annotations
+from volcano.api.times import timestamp
+from volcano.embedded.apiserver.kinds.pod_shapes import pod_shape, prepared_spec, shape_errors
+from volcano.embedded.apiserver.kinds.strategy import ProxyAddress, Strategy, existing_object
+from volcano.embedded.apiserver.schemas.apply.merge import track_update
+from volcano.embedded.apiserver.store.contract import ObjectKey, Store
+
+PODS: Final = "pods"
+DEFAULT_GRACE_SECONDS: Final = 30
+_POD_UPDATE: Final = (
+    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+_KEPT_ON_UPDATE: Final = ("nodeName", "priority", "serviceAccount", "preemptionPolicy")
+_EPOCH: Final = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
+
+
+class Pods(Strategy):
+    """A spec that other pods had before is not pruned, defaulted and validated again (pod_shapes)."""
+
+    delete_returns_object = True
+    selectable_fields: Mapping[str, str] = {
+        "spec.nodeName": "",
+        "spec.restartPolicy": "",
+        "spec.schedulerName": "",
+        "spec.serviceAccountName": "",
+        "spec.hostNetwork": "false",
+        "status.phase": "",
+        "status.podIP": "",
+        "status.podIPs": "",
+        "status.nominatedNodeName": "",
+    }
+
+    def field_text(self, obj: JSON, path: str) -> str:
+        if path != "status.podIPs":
+            return super().field_text(obj, path)
+        addresses = (obj.get("status") or {}).get("podIPs") or []
+        return str(addresses[0].get("ip", "")) if addresses and isinstance(addresses[0], dict) else ""
+
+    def shape_new(self, obj: JSON, *, mode: str, duplicates: Sequence[str] = ()) -> tuple[JSON, list[str]]:
+        spec = obj.get("spec")
+        prepared = prepared_spec(spec) if type(spec) is dict else None
+        if prepared is None:
+            obj, warnings = super().shape_new(obj, mode=mode, duplicates=duplicates)
+            self.apply_defaults(obj)
+            return obj, warnings
+        rest = {field: value for field, value in obj.items() if field != "spec"}
+        warnings = self.check_fields(rest, mode=mode, duplicates=duplicates, unknown=prepared.unknown)
+        self.check_types(rest)
+        return {**rest, "spec": prepared.spec}, warnings
+
+    def default_new(self, obj: JSON) -> None:
+        """The defaults came with the shape."""
+
+    def prepare_create(self, obj: JSON) -> None:
+        obj["status"] = {"phase": "Pending", "qosClass": quality_of_service(read_resources(obj.get("spec")))}
+
+    def prepare_update(self, obj: JSON, old: JSON) -> None:
+        if isinstance(obj.get("spec"), dict):
+            for field in _KEPT_ON_UPDATE:
+                before = (old.get("spec") or {}).get(field)
+                if before is not None:
+                    obj["spec"].setdefault(field, before)
+
+    def track_create(self, obj: JSON, *, manager: str, now: datetime) -> JSON:
+        return _tracked_pod(obj, manager, now)
+
+    def validate(self, obj: JSON) -> Sequence[FieldError]:
+        spec = obj.get("spec")
+        annotations = (obj.get("metadata") or {}).get("annotations") or {}
+        errors = list(shape_errors(pod_shape(spec)))
+        if any("kubernetes.io/" in key for key in annotations):
+            errors += validate_pod_annotations(annotations, spec, "metadata.annotations")
+        return errors
+
+    def validate_update(self, obj: JSON, old: JSON) -> Sequence[FieldError]:
+        spec = obj.get("spec")
+        if spec == old.get("spec"):
+            return []
+        if not isinstance(spec, dict):
+            return [says.required("spec.containers")]
+        return _pod_update(spec, old.get("spec") or {})
+
+    def grace_seconds(self, obj: JSON, asked: int | None) -> int:
+        """Only pods on a node need time to end, and a deletion under way can only be shortened."""
+        spec, status, metadata = obj.get("spec") or {}, obj.get("status") or {}, obj["metadata"]
+        if not spec.get("nodeName") or status.get("phase") in FINISHED_POD_PHASES:
+            return 0
+        remaining: int = metadata.get("deletionGracePeriodSeconds") or 0
+        if metadata.get("deletionTimestamp"):
+            return remaining if asked is None else min(asked, remaining)
+        return int(spec.get("terminationGracePeriodSeconds", DEFAULT_GRACE_SECONDS) if asked is None else asked)
+
+    def mark_deleted(self, obj: JSON, now: str) -> None:
+        metadata = obj["metadata"]
+        metadata["deletionTimestamp"] = metadata.get("deletionTimestamp") or now
+        metadata["deletionGracePeriodSeconds"] = 0
+
+    def proxy_address(self, store: Store, namespace: str, name: str, port: str) -> ProxyAddress:
+        """The pod's address; without a port, its first container port or 80."""
+        pod = existing_object(store, ObjectKey(PODS, namespace, name))
+        address = (pod.get("status") or {}).get("podIP")
+        if not address:
+            raise BadRequest("address not allowed")
+        ports = [p for c in pod["spec"].get("containers") or [] for p in c.get("ports") or []]
+        if not port:
+            port = str(ports[0].get("containerPort")) if ports else "80"
+        if not port.isdigit():
+            named = [p for p in ports if p.get("name") == port]
+            if not named:
+                raise BadRequest(f"no port {port!r} in pod {name!r}")
+            port = str(named[0].get("containerPort"))
+        return ProxyAddress(address, int(port), "http")
+
+
+def _pod_update(spec: JSON, old: JSON) -> list[FieldError]:
+    """Few fields of a pod may change once it exists."""
+    errors: list[FieldError] = []
+    for field in ("containers", "initContainers"):
+        if len(spec.get(field) or []) != len(old.get(field) or []):
+            errors.append(says.forbidden(f"spec.{field}", "pod updates may not add or remove containers"))
+            return errors
+    gates, had = _names(spec.get("schedulingGates")), _names(old.get("schedulingGates"))
+    if not gates <= had:
+        added = ", ".join(sorted(gates - had))
+        errors.append(
+            says.forbidden("spec.schedulingGates", f"only deletion is allowed, but found new scheduling gate '{added}'")
+        )
+    kept = [t for t in old.get("tolerations") or [] if t not in (spec.get("tolerations") or [])]
+    if kept and not all(_only_seconds_differ(t, spec.get("tolerations") or []) for t in kept):
+        errors.append(
+            says.forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
+        )
+    if _frozen_part(spec, old, gated=bool(had)) != _frozen_part(old, old, gated=bool(had)):
+        errors.append(says.forbidden("spec", _POD_UPDATE))
+    return errors
+
+
+def _names(items: Any) -> set[str]:
+    return {str(item.get("name")) for item in items or [] if isinstance(item, dict)}
+
+
+def _only_seconds_differ(toleration: JSON, others: list[Any]) -> bool:
+    wanted = {k: v for k, v in toleration.items() if k != "tolerationSeconds"}
+    return any(
+        {k: v for k, v in o.items() if k != "tolerationSeconds"} == wanted for o in others if isinstance(o, dict)
+    )
+
+
+def _frozen_part(spec: JSON, old: JSON, *, gated: bool) -> JSON:
+    """What must not change: everything but the fields named in the message."""
+    frozen = copy.deepcopy(spec)
+    for field in ("tolerations", "activeDeadlineSeconds", "schedulingGates", "ephemeralContainers"):
+        frozen.pop(field, None)
+    grace = old.get("terminationGracePeriodSeconds")
+    if isinstance(grace, int) and grace < 0 and spec.get("terminationGracePeriodSeconds") == 1:
+        frozen["terminationGracePeriodSeconds"] = grace
+    if gated:
+        for field in ("nodeSelector", "affinity"):
+            frozen.pop(field, None)
+    for field in ("containers", "initContainers"):
+        for container in frozen.get(field) or []:
+            if isinstance(container, dict):
+                container.pop("image", None)
+    return frozen
+
+
+def _tracked_pod(pod: JSON, manager: str, now: datetime) -> JSON:
+    """Which fields a new pod has is the same for all pods of its shape; only the time differs."""
+    metadata = pod["metadata"]
+    frame = {
+        "metadata": {
+            "labels": dict.fromkeys(metadata.get("labels") or {}, ""),
+            "annotations": dict.fromkeys(metadata.get("annotations") or {}, ""),
+            "ownerReferences": metadata.get("ownerReferences") or [],
+            "finalizers": metadata.get("finalizers") or [],
+            "generateName": "a" if metadata.get("generateName") else "",
+        },
+        "status": pod.get("status") or {},
+    }
+    entries = _entries_of_pod(pod_shape(pod.get("spec")), msgspec.json.encode(frame), manager)
+    moment = timestamp(now)
+    kept = {field: value for field, value in metadata.items() if field != "managedFields"}
+    if entries:
+        kept["managedFields"] = [{**entry, "time": moment} for entry in entries]
+    return {**pod, "metadata": kept}
+
+
+@lru_cache(maxsize=1024)
+def _entries_of_pod(shape: bytes, frame: bytes, manager: str) -> tuple[JSON, ...]:
+    pod = {"apiVersion": "v1", "kind": "Pod", **msgspec.json.decode(frame), "spec": msgspec.json.decode(shape)}
+    pod["metadata"] = {field: value for field, value in pod["metadata"].items() if value}
+    tracked = track_update(None, pod, manager=manager, schema="io.k8s.api.core.v1.Pod", now=_EPOCH)
+    return tuple(tracked["metadata"].get("managedFields") or ())

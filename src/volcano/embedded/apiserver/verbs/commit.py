@@ -1,0 +1,43 @@
+"""The last step of a write: the object in its stored form, put into the store or taken out of it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from volcano.api.errors import ServiceUnavailable
+from volcano.api.meta import JSON
+from volcano.embedded.apiserver.calls import Call
+from volcano.embedded.apiserver.store.contract import ObjectKey, Stale, Stored, StoreFailed, Write
+
+
+async def commit(call: Call, key: ObjectKey, obj: JSON, *, expected: int, dry_run: bool = False) -> tuple[Stored, JSON]:
+    """Make the object durable, if the store still has it at `expected`. A dry run only shows what would be stored."""
+    stored_form = call.strategy.to_stored(obj)
+    if dry_run:
+        current = call.backend.store.find(key)
+        if (current.revision if current else 0) != expected:
+            raise Stale
+        if expected:
+            stored_form["metadata"]["resourceVersion"] = str(expected)
+        return Stored(key, expected, msgspec.json.encode(stored_form)), obj
+    return await _write(call, key, stored_form, expected=expected, deletes=False), obj
+
+
+async def remove(call: Call, stored: Stored, obj: JSON, *, dry_run: bool = False) -> tuple[Stored, JSON]:
+    """Take the object out of the store; the log keeps its last state."""
+    if dry_run:
+        return stored, obj
+    stored_form = call.strategy.to_stored(obj)
+    return await _write(call, stored.key, stored_form, expected=stored.revision, deletes=True), obj
+
+
+async def _write(call: Call, key: ObjectKey, stored_form: JSON, *, expected: int, deletes: bool) -> Stored:
+    def encode(revision: int) -> bytes:
+        stored_form["metadata"]["resourceVersion"] = str(revision)
+        return msgspec.json.encode(stored_form)
+
+    write = Write(key, expected, encode, deletes=deletes, index=call.served.index(stored_form))
+    try:
+        return await call.backend.store.write(write)
+    except StoreFailed as error:
+        raise ServiceUnavailable(f"the write could not be stored: {error}", details={"retryAfterSeconds": 1}) from error
