@@ -18,6 +18,7 @@ from volcano.api.scheduling import WHY_ANNOTATION, PodGroup
 from volcano.api.times import timestamp
 from volcano.api.why import decode_why
 from volcano.machinery.plan import Bind, Delete, Patch, Plan, Record, Step, ref
+from volcano.scheduler.commit.event_limits import EventLimiter
 from volcano.scheduler.commit.groups import GATHERING_TIME, QUIET_TIME, group_body, is_being_made, pause_before
 from volcano.scheduler.commit.queues import queue_patches
 from volcano.scheduler.commit.steps import LONGEST_MESSAGE, condition, current, gate_steps, volume_steps
@@ -25,7 +26,6 @@ from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.framework.decisions import Decisions, GroupStatus, PodNotice
 from volcano.scheduler.framework.record import VolumeChoice
 
-REPEAT_TIME: Final = timedelta(minutes=5)
 BUSY: Final = 50
 """Binds lately (35 a second, for long) from which on what merely follows waits longer and takes no room from them."""
 
@@ -77,7 +77,7 @@ class Committer:
         self._groups: dict[str, datetime] = {}
         self._agreed: dict[str, tuple[PodGroup, GroupStatus]] = {}  # what was compared last and found equal
         self._pods: dict[str, Told] = {}
-        self._notes: dict[tuple[str, str], Told] = {}
+        self._events = EventLimiter()
         self._queues: dict[str, datetime] = {}
         self._postponed = False
         self._load = 0.0  # binds, counting half after every second
@@ -252,22 +252,18 @@ class Committer:
                 continue
             if note.type == "Warning" and note.job not in decisions.why:
                 continue  # it only waits for what was just decided
-            place = (note.job, note.reason)
-            last = self._notes.get(place)
-            if last is not None and now - last.at < (REPEAT_TIME if last.said == note.message else QUIET_TIME):
-                continue
-            self._notes[place] = Told(note.message, now)
             message = note.message[:LONGEST_MESSAGE]
-            yield Record(ref(job.group), note.reason, message, "Warning" if note.type == "Warning" else "Normal")
+            if self._events.allows(note.job, note.reason, message, now):
+                yield Record(ref(job.group), note.reason, message, "Warning" if note.type == "Warning" else "Normal")
 
     def _forget(self, snapshot: Snapshot) -> None:
         """What is gone needs no memory."""
         if len(self._pods) > 2 * len(snapshot.tasks) + 64:
             self._pods = {uid: told for uid, told in self._pods.items() if uid in snapshot.tasks}
-        if len(self._groups) + len(self._notes) + len(self._agreed) > 5 * len(snapshot.jobs) + 64:
+        if len(self._groups) + len(self._events) + len(self._agreed) > 5 * len(snapshot.jobs) + 64:
             self._groups = {job: at for job, at in self._groups.items() if job in snapshot.jobs}
             self._agreed = {job: pair for job, pair in self._agreed.items() if job in snapshot.jobs}
-            self._notes = {place: told for place, told in self._notes.items() if place[0] in snapshot.jobs}
+            self._events.keep(snapshot.jobs)
         if len(self._queues) > 2 * len(snapshot.queues) + 64:
             self._queues = {name: at for name, at in self._queues.items() if name in snapshot.queues}
 
