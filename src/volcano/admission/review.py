@@ -8,6 +8,7 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 
 from volcano.api.decode import Unreadable, decode_object
+from volcano.api.indexes import QUEUES_BY_PARENT
 from volcano.api.meta import JSON, Key, Resource
 from volcano.api.scheme import ResourceType
 
@@ -33,6 +34,10 @@ class Attributes(msgspec.Struct, frozen=True):
     user: str = ""
     subresource: str = ""
     dry_run: bool = False
+
+
+INDEXES: Final = QUEUES_BY_PARENT
+"""What rules look up by index: a Reader has these."""
 
 
 class Reader(Protocol):

@@ -76,6 +76,7 @@ class PodGroup(Resource, frozen=True):
 
 
 # -- Queue ----------------------------------------------------------------------------------------------------
+ROOT_QUEUE: Final = "root"
 QUEUE_STATES: Final = ("Open", "Closed", "Closing", "Unknown")
 
 

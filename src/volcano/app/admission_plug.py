@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 from volcano.admission.chain import ALL_PATHS, AdmissionChain, Outcome
 from volcano.admission.refusal_events import event_about
-from volcano.admission.review import Attributes, Settings
+from volcano.admission.review import INDEXES, Attributes, Settings
 from volcano.api.decode import Unreadable, decode
 from volcano.api.errors import BadRequest
 from volcano.api.meta import JSON, Key, Resource
@@ -18,7 +18,7 @@ from volcano.api.scheme import resource_type
 from volcano.embedded.apiserver.admitting.hook import Attributes as ServerAttributes
 from volcano.embedded.apiserver.store.contract import ObjectKey, Store, Stored
 from volcano.machinery.plan import Record
-from volcano.machinery.world import EVERY_KIND, INDEXES
+from volcano.machinery.world import EVERY_KIND
 
 R = TypeVar("R", bound=Resource)
 REMEMBERED: Final = 20_000

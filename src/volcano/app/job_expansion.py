@@ -11,6 +11,7 @@ from datetime import datetime
 
 from volcano.admission.job_defaults import defaulted_task
 from volcano.api.batch import Job
+from volcano.api.indexes import PODS_BY_JOB
 from volcano.api.meta import JSON, Resource
 from volcano.controllers.job.groups import group_steps
 from volcano.controllers.job.pods import build_pod
@@ -37,7 +38,7 @@ def expand_job(
     job: Job = read_object(Job, {**body, "spec": {**spec, "tasks": tasks}}, 0)
     if sum(task.replicas for task in job.spec.tasks) > max_pods:
         raise BadSimulation(f"at most {max_pods} pods at once")
-    view = JobView(job, frozen_world(*surroundings, now=now))
+    view = JobView(job, frozen_world(*surroundings, now=now, indexes=PODS_BY_JOB))
     groups = [step.body for step in group_steps(view, "") if isinstance(step, Create)]
     pods = [
         (index, {**pod, "status": {"phase": "Pending"}})

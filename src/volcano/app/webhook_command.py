@@ -17,7 +17,7 @@ import msgspec
 from volcano import __version__
 from volcano.admission.chain import BY_PATH, DEFAULT_PATHS, AdmissionChain
 from volcano.admission.pods import ConfigurationError, parse_resource_groups
-from volcano.admission.review import Settings
+from volcano.admission.review import INDEXES, Settings
 from volcano.admission.webhook.https import ReviewApp, serving_reviews
 from volcano.admission.webhook.registration import Location, RegistrationError, register
 from volcano.admission.webhook.reviews import Reviewer
@@ -64,7 +64,7 @@ class WebhookService:
     def __init__(self, client: Client, clock: Clock, options: WebhookOptions) -> None:
         self._client, self._clock, self._options = client, clock, options
         self._chain = AdmissionChain(self._loaded(options.settings), enabled=options.paths)
-        self._mirror = Mirror(clock.now)
+        self._mirror = Mirror(clock.now, INDEXES)
         self._events = EventRecorder(client, clock, "vc-webhook-manager")
         self.port = 0
         self.ready = asyncio.Event()

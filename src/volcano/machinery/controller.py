@@ -9,9 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
+from volcano.api.indexes import Indexes
 from volcano.api.meta import Key, Resource
 from volcano.machinery.plan import NOTHING, Plan
-from volcano.machinery.world import Change, IndexRule, World
+from volcano.machinery.world import Change, World
 
 
 class Wake(NamedTuple):
@@ -39,7 +40,7 @@ class Controller(ABC):
     """Keeps one kind of thing as it should be."""
 
     name: ClassVar[str]
-    indexes: ClassVar[Mapping[type[Resource], Mapping[str, IndexRule]]] = {}
+    indexes: ClassVar[Indexes] = {}
 
     @property
     @abstractmethod

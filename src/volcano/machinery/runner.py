@@ -98,9 +98,7 @@ class Runner:
         return any(PartialObject in (*each.wakes_on, *each.reads) for each in self._controllers)
 
     def _subscribe(self, controller: Controller) -> None:
-        for kind, rules in controller.indexes.items():
-            for name, rule in rules.items():
-                self.mirror.add_index(kind, name, rule)
+        self.mirror.add_indexes(controller.indexes)
         queue = self._queues[controller.name]
         for kind, waker in controller.wakes_on.items():
             self.mirror.listen(kind, _waking(queue, waker))

@@ -7,17 +7,16 @@ keep it true to the API server; tests and replays fill it by hand.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
-from volcano.api import batch, core, scheduling
+from volcano.api.indexes import Indexes, IndexRule
 from volcano.api.meta import Key, Resource
 
 R = TypeVar("R", bound=Resource)
-IndexRule = Callable[[Any], Iterable[str]]
 TOMBSTONES: Final = 4096
 
 
@@ -51,31 +50,11 @@ def _owners(resource: Resource) -> list[str]:
     return [owner.uid for owner in resource.metadata.owner_references]
 
 
-def _job_of(pod: core.Pod) -> list[str]:
-    name = pod.annotations.get(batch.JOB_NAME_KEY) or pod.labels.get(batch.JOB_NAME_KEY)
-    return [f"{pod.namespace}/{name}"] if name else []
-
-
-def _group_of(pod: core.Pod) -> list[str]:
-    name = pod.annotations.get(scheduling.GROUP_NAME_ANNOTATION)
-    return [f"{pod.namespace}/{name}"] if name else []
-
-
 EVERY_KIND: Final[Mapping[str, IndexRule]] = {
     "namespace": lambda resource: [resource.namespace],
     "owner": _owners,  # by the owner's UID
 }
-INDEXES: Final[Mapping[type[Resource], Mapping[str, IndexRule]]] = {
-    core.Pod: {
-        "node": lambda pod: [pod.spec.node_name],
-        "job": _job_of,  # "namespace/job"
-        "group": _group_of,  # "namespace/podgroup"
-    },
-    scheduling.PodGroup: {"queue": lambda group: [group.spec.queue]},
-    scheduling.Queue: {"parent": lambda queue: [queue.spec.parent or ("root" if queue.name != "root" else "")]},
-    batch.Job: {"queue": lambda job: [job.spec.queue]},
-}
-"""The named indexes of each kind; a controller may declare more (machinery.controller)."""
+"""The indexes that every kind has; components declare the others that they read."""
 
 
 class _Table:
@@ -88,6 +67,8 @@ class _Table:
 
     def add_index(self, name: str, rule: IndexRule) -> None:
         if name in self._rules:
+            if self._rules[name] is not rule:
+                raise ValueError(f"two rules for one index: {name}")
             return
         self._rules[name] = rule
         self._indexed[name] = {}
@@ -116,17 +97,20 @@ class _Table:
         return old
 
     def where(self, index: str, value: str) -> list[Resource]:
+        if index not in self._rules:
+            raise LookupError(f"the index {index!r} is not declared; there are {', '.join(self._rules)}")
         return [self.objects[key] for key in sorted(self._indexed[index].get(value, ()))]
 
 
 class Mirror:
     """Objects kept in step with the API server, and who wants to hear of changes."""
 
-    def __init__(self, now: Callable[[], datetime] | None = None) -> None:
+    def __init__(self, now: Callable[[], datetime] | None = None, indexes: Indexes | None = None) -> None:
         self._tables: dict[type[Resource], _Table] = {}
         self._listeners: dict[type[Resource], list[Callable[[Change[Any]], None]]] = {}
         self._gone: OrderedDict[str, str] = OrderedDict()  # the last ones removed: UID → resource version
         self._now = now or (lambda: datetime(2026, 1, 1, tzinfo=UTC))
+        self.add_indexes(indexes or {})
 
     @property
     def now(self) -> datetime:
@@ -145,8 +129,11 @@ class Mirror:
     def keys(self, kind: type[Resource]) -> Iterator[Key]:
         return iter(tuple(self._table(kind).objects))
 
-    def add_index(self, kind: type[Resource], name: str, rule: IndexRule) -> None:
-        self._table(kind).add_index(name, rule)
+    def add_indexes(self, indexes: Indexes) -> None:
+        """Declare what will be asked for; the same rule may be declared again."""
+        for kind, rules in indexes.items():
+            for name, rule in rules.items():
+                self._table(kind).add_index(name, rule)
 
     def listen(self, kind: type[R], listener: Callable[[Change[R]], None]) -> None:
         """Be told of every later change, and of all present objects as additions, now."""
@@ -188,7 +175,7 @@ class Mirror:
     def _table(self, kind: type[Resource]) -> _Table:
         table = self._tables.get(kind)
         if table is None:
-            table = self._tables[kind] = _Table({**EVERY_KIND, **INDEXES.get(kind, {})})
+            table = self._tables[kind] = _Table(EVERY_KIND)
         return table
 
 
@@ -200,9 +187,9 @@ def _is_newer(resource: Resource, *, than: str) -> bool:
     return new != than or not new
 
 
-def frozen_world(*resources: Resource, now: datetime | None = None) -> World:
+def frozen_world(*resources: Resource, now: datetime | None = None, indexes: Indexes | None = None) -> World:
     """A World that holds just these objects: what a decision's test starts from."""
-    mirror = Mirror((lambda: now) if now is not None else None)
+    mirror = Mirror((lambda: now) if now is not None else None, indexes)
     for resource in resources:
         mirror.put(resource)
     return mirror

@@ -130,9 +130,7 @@ class PureWorld:
         for (row, _), body in sorted(self.objects.items(), key=lambda item: item[0][1]):
             self._show(row, body)
         for controller in self._controllers:
-            for kind, rules in controller.indexes.items():
-                for name, rule in rules.items():
-                    self.mirror.add_index(kind, name, rule)
+            self.mirror.add_indexes(controller.indexes)
             for kind, waker in controller.wakes_on.items():
                 self.mirror.listen(kind, self._listener(controller, waker))
 

@@ -11,6 +11,7 @@ import msgspec
 
 from volcano.api.batch import Job
 from volcano.api.core import Pod
+from volcano.api.indexes import PODS_BY_JOB
 from volcano.api.manifests import load_documents
 from volcano.api.meta import JSON, Key, Resource
 from volcano.api.scheduling import PodGroup, Queue
@@ -30,7 +31,7 @@ class View:
 
     def __init__(self, client: Client, clock: Clock, *, namespace: str = "default", moment: timedelta = MOMENT) -> None:
         self.client, self.clock, self.namespace = client, clock, namespace
-        self.mirror = Mirror(clock.now)
+        self.mirror = Mirror(clock.now, PODS_BY_JOB)
         self._moment = moment
 
     async def apply(self, manifest: str | Path | JSON, *, namespace: str = "") -> list[JSON]:

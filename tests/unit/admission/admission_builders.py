@@ -1,7 +1,7 @@
 """What admission's tests start from: objects as JSON, queues in a frozen world, one call for a verdict."""
 
 from volcano.admission.chain import AdmissionChain, Outcome
-from volcano.admission.review import CREATE, DELETE, Attributes, Settings
+from volcano.admission.review import CREATE, DELETE, INDEXES, Attributes, Settings
 from volcano.api import batch, core, flow, scheduling, topology
 from volcano.api.core import Namespace
 from volcano.api.decode import decode_object
@@ -64,7 +64,7 @@ def a_world(*queues, namespaces=()):
     names = [queue["metadata"]["name"] for queue in queues]
     given = list(queues) if "default" in names else [a_queue("default", "Open"), *queues]
     spaces = [decode_object(Namespace, {"metadata": metadata}) for metadata in namespaces]
-    return frozen_world(*(decode_object(Queue, queue) for queue in given), *spaces)
+    return frozen_world(*(decode_object(Queue, queue) for queue in given), *spaces, indexes=INDEXES)
 
 
 def review(new, old=None, *, kind=None, world=None, settings=None, operation=None, namespace=None) -> Outcome:

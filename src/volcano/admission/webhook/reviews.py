@@ -16,7 +16,7 @@ import msgspec
 
 from volcano.admission.chain import BY_PATH, AdmissionChain, Webhook
 from volcano.admission.refusal_events import event_about
-from volcano.admission.review import Answer, Attributes, Reader, deny
+from volcano.admission.review import INDEXES, Answer, Attributes, Reader, deny
 from volcano.api.core import Namespace
 from volcano.api.errors import ApiError
 from volcano.api.meta import JSON
@@ -77,7 +77,7 @@ class Reviewer:
         except (ApiError, ConnectionError, OSError, TimeoutError, msgspec.DecodeError) as error:
             log.warning("queues could not be read live, deciding from the mirror: %s", error)
             return None
-        fresh = Mirror(lambda: self._mirror.now)
+        fresh = Mirror(lambda: self._mirror.now, INDEXES)
         for queue in page.items:
             fresh.put(queue)
         for namespace in self._mirror.all(Namespace):

@@ -17,6 +17,7 @@ from volcano.api.batch import Action, Job, Phase
 from volcano.api.bus import Command
 from volcano.api.core import PersistentVolumeClaim, Pod, PriorityClass, Service
 from volcano.api.durations import format_duration
+from volcano.api.indexes import PODS_BY_JOB, Indexes
 from volcano.api.meta import Key, Resource
 from volcano.api.scheduling import PodGroup, Queue
 from volcano.controllers.job.kill import clean_up, drain, finish_restart, intent, victims
@@ -37,7 +38,7 @@ from volcano.controllers.job.wakes import (
 )
 from volcano.machinery.controller import Controller, PlanFailed, Waker
 from volcano.machinery.plan import NOTHING, Delete, Later, Plan, Record, patch_status, ref
-from volcano.machinery.world import IndexRule, World
+from volcano.machinery.world import World
 
 FIRST_DELAY: Final = timedelta(milliseconds=5)
 
@@ -62,7 +63,7 @@ class JobController(Controller):
     """Keeps Jobs as their specs, policies and Commands say."""
 
     name: ClassVar = "job"
-    indexes: ClassVar[Mapping[type[Resource], Mapping[str, IndexRule]]] = {Command: {TARGET_INDEX: targets_of}}
+    indexes: ClassVar[Indexes] = {**PODS_BY_JOB, Command: {TARGET_INDEX: targets_of}}
 
     def __init__(self, *, max_requeue: int = 15, commands: bool = True, priority_classes: bool = True) -> None:
         self._limit = max_requeue

@@ -13,6 +13,7 @@ from typing import ClassVar, Final
 
 from volcano.api.batch import Job
 from volcano.api.core import Pod
+from volcano.api.indexes import PODS_BY_JOB, Indexes
 from volcano.api.meta import JSON, Key, Resource
 from volcano.api.scheme import resource_type
 from volcano.api.sources import JobFlowSource, JobTemplateSource
@@ -58,6 +59,7 @@ class JobFlowController(Controller):
     """Runs flows."""
 
     name: ClassVar = "jobflow"
+    indexes: ClassVar[Indexes] = PODS_BY_JOB
 
     def __init__(self, *, probe_period: timedelta = timedelta(seconds=5)) -> None:
         self._probe_period = probe_period

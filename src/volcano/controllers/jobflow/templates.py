@@ -9,10 +9,11 @@ import msgspec
 
 from volcano.api.batch import Job
 from volcano.api.flow import JobTemplate
+from volcano.api.indexes import Indexes
 from volcano.api.meta import Key, Resource
 from volcano.machinery.controller import Controller, Wake, Waker
 from volcano.machinery.plan import NOTHING, Plan, patch_status
-from volcano.machinery.world import Change, IndexRule, World
+from volcano.machinery.world import Change, World
 
 CREATED_BY_TEMPLATE: Final = "volcano.sh/createdByJobTemplate"
 
@@ -29,7 +30,7 @@ class JobTemplateController(Controller):
     """Keeps `status.jobDependsOnList`."""
 
     name: ClassVar = "jobtemplate"
-    indexes: ClassVar[Mapping[type[Resource], Mapping[str, IndexRule]]] = {
+    indexes: ClassVar[Indexes] = {
         Job: {"template": lambda job: [value] if (value := _template_of(job)) else []},
     }
 

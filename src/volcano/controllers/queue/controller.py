@@ -15,14 +15,14 @@ from typing import ClassVar, Final
 import msgspec
 
 from volcano.api.bus import Command
+from volcano.api.indexes import QUEUES_BY_PARENT, Indexes
 from volcano.api.meta import Key, Resource
-from volcano.api.scheduling import PodGroup, Queue
+from volcano.api.scheduling import ROOT_QUEUE, PodGroup, Queue
 from volcano.controllers.queue.states import SHUT, Act, Asked, State, act_on, closed, settled, state_from
 from volcano.machinery.controller import Controller, Wake, Waker, by, self_key
 from volcano.machinery.plan import Delete, Later, Patch, Plan, Record, Ref, Step, patch_status, ref
 from volcano.machinery.world import Change, World
 
-ROOT: Final = "root"
 CLOSED_BY_PARENT: Final = "volcano.sh/closed-by-parent"
 TARGET: Final = ("scheduling.volcano.sh/v1beta1", "Queue")
 FIRST_DELAY: Final = timedelta(milliseconds=5)
@@ -47,6 +47,7 @@ class QueueController(Controller):
     """Opens and closes queues, and counts their PodGroups."""
 
     name: ClassVar = "queue"
+    indexes: ClassVar[Indexes] = {**QUEUES_BY_PARENT, PodGroup: {"queue": lambda group: [group.spec.queue]}}
 
     def __init__(self, *, max_requeue: int = 15, commands: bool = True) -> None:
         self._max_requeue = max_requeue
@@ -83,7 +84,7 @@ class _Decision:
 
     @property
     def is_root(self) -> bool:
-        return self.queue.name == ROOT
+        return self.queue.name == ROOT_QUEUE
 
     def act(self, request: Request) -> None:
         act = act_on(self.state, request.asked)
@@ -104,8 +105,8 @@ class _Decision:
             self.mark = "false"  # also where opening was cut short before the mark was changed
 
     def _parent(self) -> Queue | None:
-        parent = self.queue.spec.parent or ROOT
-        return self.world.get(Queue, Key("", parent)) if parent != ROOT else None
+        parent = self.queue.spec.parent or ROOT_QUEUE
+        return self.world.get(Queue, Key("", parent)) if parent != ROOT_QUEUE else None
 
     def _open(self, request: Request) -> None:
         parent = self._parent()
@@ -140,7 +141,7 @@ class _Decision:
 
     def _spec_steps(self) -> Iterable[Step]:
         if not self.is_root and not self.queue.spec.parent:
-            yield Patch(ref(self.queue), {"spec": {"parent": ROOT}})
+            yield Patch(ref(self.queue), {"spec": {"parent": ROOT_QUEUE}})
 
     def _mark_steps(self) -> Iterable[Step]:
         if self.mark is not None and self.mark != self.queue.annotations.get(CLOSED_BY_PARENT):

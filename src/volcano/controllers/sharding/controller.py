@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import ClassVar, Final
 
 from volcano.api.core import ConfigMap, Node, Pod
+from volcano.api.indexes import PODS_BY_NODE, Indexes
 from volcano.api.meta import Key, Resource
 from volcano.api.scheme import resource_type
 from volcano.api.topology import NodeShard
@@ -37,6 +38,7 @@ class ShardingController(Controller):
     """Keeps NodeShards."""
 
     name: ClassVar = "sharding"
+    indexes: ClassVar[Indexes] = PODS_BY_NODE
 
     def __init__(self, *, settings: ShardingSettings | None = None, config_map: Key = CONFIG_MAP) -> None:
         self._settings = settings if settings is not None else from_flags()

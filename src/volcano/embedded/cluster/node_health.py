@@ -12,6 +12,7 @@ from typing import ClassVar, Final
 import msgspec
 
 from volcano.api.core import Lease, Node, Pod, Taint
+from volcano.api.indexes import PODS_BY_NODE, Indexes
 from volcano.api.meta import JSON, Condition, Key, Resource
 from volcano.api.times import timestamp
 from volcano.machinery.controller import Controller, Wake, Waker
@@ -40,6 +41,7 @@ class NodeHealthController(Controller):
     """Tells nodes that report from nodes that do not."""
 
     name: ClassVar = "node-health"
+    indexes: ClassVar[Indexes] = PODS_BY_NODE
 
     def __init__(self, *, grace: timedelta = GRACE) -> None:
         self._grace = grace

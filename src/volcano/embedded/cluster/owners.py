@@ -15,12 +15,13 @@ from typing import ClassVar, Final, Literal
 import msgspec
 
 from volcano.api.core import CustomResourceDefinition
+from volcano.api.indexes import Indexes
 from volcano.api.meta import JSON, Key, OwnerReference, Resource
 from volcano.api.partial import FOREGROUND, ORPHAN, PartialObject, owner_keys
 from volcano.api.scheme import ResourceType, custom_resource_type, find_resource_type
 from volcano.machinery.controller import Controller, Wake, Waker
 from volcano.machinery.plan import NOTHING, Delete, Found, Later, Look, Patch, Plan, Ref, Step, Together
-from volcano.machinery.world import Change, IndexRule, World
+from volcano.machinery.world import Change, World
 
 AT_ONCE: Final = timedelta(0)
 NOT_SEEN_YET: Final = timedelta(seconds=30)
@@ -56,7 +57,7 @@ class OwnerGarbageController(Controller):
     """Deletes what has no owner left."""
 
     name: ClassVar = "owner-garbage"
-    indexes: ClassVar[Mapping[type[Resource], Mapping[str, IndexRule]]] = {
+    indexes: ClassVar[Indexes] = {
         PartialObject: {"uid": lambda partial: [partial.uid]},
         CustomResourceDefinition: {"kind": lambda crd: [f"{crd.spec.names.kind}.{crd.spec.group}"]},
     }

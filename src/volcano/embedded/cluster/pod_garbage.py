@@ -8,11 +8,12 @@ from enum import StrEnum
 from typing import ClassVar, Final
 
 from volcano.api.core import Node, Pod
+from volcano.api.indexes import PODS_BY_NODE, Indexes
 from volcano.api.meta import Key, Resource
 from volcano.api.scheme import resource_type
 from volcano.machinery.controller import Controller, Wake, Waker
 from volcano.machinery.plan import NOTHING, Delete, Found, Later, Look, Patch, Plan, Ref, Step, Together, ref
-from volcano.machinery.world import Change, IndexRule, World
+from volcano.machinery.world import Change, World
 
 QUARANTINE: Final = timedelta(seconds=40)
 """A node may be registered again under the same name; its pods wait that long."""
@@ -34,8 +35,8 @@ class PodGarbageController(Controller):
     """Deletes pods that no agent will. A key is a pod, or a node when it has no namespace."""
 
     name: ClassVar = "pod-garbage"
-    indexes: ClassVar[Mapping[type[Resource], Mapping[str, IndexRule]]] = {
-        Pod: {"finished": lambda pod: ["yes"] if pod.is_finished and not pod.is_deleting else []},
+    indexes: ClassVar[Indexes] = {
+        Pod: {**PODS_BY_NODE[Pod], "finished": lambda pod: ["yes"] if pod.is_finished and not pod.is_deleting else []},
     }
 
     def __init__(self, *, finished_pods: int = 12_500, quarantine: timedelta = QUARANTINE) -> None:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar, Final
 
 from volcano.api.core import Node, Pod, Taint
+from volcano.api.indexes import PODS_BY_NODE, Indexes
 from volcano.api.meta import Key, Resource
 from volcano.api.pods.tolerations import tolerates
 from volcano.machinery.controller import Controller, Wake, Waker
@@ -24,6 +25,7 @@ class TaintEvictionController(Controller):
     """Evicts pods by the taints of their node. A key is a node."""
 
     name: ClassVar = "taint-eviction"
+    indexes: ClassVar[Indexes] = PODS_BY_NODE
 
     def __init__(self, *, patience: timedelta = PATIENCE) -> None:
         self._patience = patience

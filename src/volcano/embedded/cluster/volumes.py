@@ -16,6 +16,7 @@ from volcano.api.core import (
     PersistentVolumeClaimStatus,
     StorageClass,
 )
+from volcano.api.indexes import Indexes
 from volcano.api.meta import JSON, Key, Resource
 from volcano.api.pods.amounts import amounts_of
 from volcano.api.quantity import Quantity, parse_quantity
@@ -23,7 +24,7 @@ from volcano.api.scheme import resource_type
 from volcano.api.selectors import selector_from
 from volcano.machinery.controller import Controller, Wake, Waker
 from volcano.machinery.plan import NOTHING, Found, Later, Look, Patch, Plan, Record, Ref, Step, merge_difference, ref
-from volcano.machinery.world import Change, IndexRule, World
+from volcano.machinery.world import Change, World
 
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
@@ -36,7 +37,7 @@ class VolumeBinderController(Controller):
     """Binds claims to volumes. A key is a claim, or a volume when it has no namespace."""
 
     name: ClassVar = "volume-binder"
-    indexes: ClassVar[Mapping[type[Resource], Mapping[str, IndexRule]]] = {
+    indexes: ClassVar[Indexes] = {
         PersistentVolume: {
             "claim": lambda volume: (
                 [f"{volume.spec.claim_ref.namespace}/{volume.spec.claim_ref.name}"]

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import ClassVar, Final
 
 from volcano.api.core import Deployment, Pod, ReplicaSet
+from volcano.api.indexes import Indexes
 from volcano.api.meta import JSON, Key, Resource
 from volcano.api.scheme import resource_type
 from volcano.api.selectors import selector_from
@@ -29,7 +30,7 @@ from volcano.machinery.plan import (
     owner_reference,
     ref,
 )
-from volcano.machinery.world import Change, IndexRule, World
+from volcano.machinery.world import Change, World
 
 HASH_LABEL: Final = "pod-template-hash"
 REVISION: Final = "deployment.kubernetes.io/revision"
@@ -61,7 +62,7 @@ class DeploymentController(Controller):
     """Keeps Deployments."""
 
     name: ClassVar = "deployment"
-    indexes: ClassVar[Mapping[type[Resource], Mapping[str, IndexRule]]] = {
+    indexes: ClassVar[Indexes] = {
         ReplicaSet: {"orphan": lambda each: [each.namespace] if each.controller is None else []}
     }
 

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any, ClassVar
 
 from volcano.api.core import Pod, ReplicaSet, ReplicationController
+from volcano.api.indexes import Indexes
 from volcano.api.meta import JSON, Key, Resource
 from volcano.api.selectors import Selector, labels_selector, selector_from
 from volcano.embedded.cluster.workloads.pods import (
@@ -29,7 +30,7 @@ from volcano.embedded.cluster.workloads.pods import (
 )
 from volcano.machinery.controller import Controller, Wake, Waker, self_key
 from volcano.machinery.plan import NOTHING, Delete, Later, Patch, Plan, Record, Step, Together, merge_difference, ref
-from volcano.machinery.world import Change, IndexRule, World
+from volcano.machinery.world import Change, World
 
 Replicated = ReplicaSet | ReplicationController
 
@@ -38,7 +39,7 @@ class _ReplicaController(Controller):
     """What both kinds have in common."""
 
     kind: ClassVar[type[ReplicaSet] | type[ReplicationController]]
-    indexes: ClassVar[Mapping[type[Resource], Mapping[str, IndexRule]]] = {Pod: {"orphan": orphans}}
+    indexes: ClassVar[Indexes] = {Pod: {"orphan": orphans}}
 
     @property
     def wakes_on(self) -> Mapping[type[Resource], Waker]:
