@@ -8,7 +8,7 @@ from typing import Any, Final
 from volcano.admission.job_partitions import partition_problems
 from volcano.admission.job_policies import CHOICES, policy_problems
 from volcano.admission.job_updates import validate_job_update
-from volcano.admission.review import ROOT_QUEUE, UPDATE, Answer, Attributes, Reader, Settings, deny, read
+from volcano.admission.review import UPDATE, Answer, Attributes, Reader, Settings, deny, read
 from volcano.admission.topologies import both_tiers_message, gives_both_tiers
 from volcano.api import dag, names
 from volcano.api.batch import Job, JobVolume, TaskSpec
@@ -16,7 +16,7 @@ from volcano.api.job_plugins import JOB_PLUGINS, parse_arguments
 from volcano.api.meta import JSON, Key
 from volcano.api.pods.validation import validate_pod_template
 from volcano.api.quantity import Quantity, QuantityError, parse_quantity
-from volcano.api.scheduling import Queue
+from volcano.api.scheduling import ROOT_QUEUE, Queue
 
 MOST_WARNINGS: Final = 16
 LONGEST_MESSAGE: Final = 32 * 1024

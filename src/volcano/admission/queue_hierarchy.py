@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from volcano.admission import queue_resources as resources
 from volcano.admission.queue_resources import Amounts, first_excess, total
-from volcano.admission.review import ROOT_QUEUE, Reader
+from volcano.admission.review import Reader
 from volcano.api.meta import Key
 from volcano.api.quantity import Quantity
-from volcano.api.scheduling import Queue
+from volcano.api.scheduling import ROOT_QUEUE, Queue
 
 
 def children_of(name: str, reader: Reader) -> list[Queue]:

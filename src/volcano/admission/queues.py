@@ -15,7 +15,6 @@ from volcano.admission.review import (
     CREATE,
     DEFAULT_QUEUE,
     DELETE,
-    ROOT_QUEUE,
     Answer,
     Attributes,
     Reader,
@@ -29,7 +28,7 @@ from volcano.admission.review import (
 from volcano.api.fields import Field
 from volcano.api.meta import JSON, Key
 from volcano.api.pods.validation.resources import check_amount
-from volcano.api.scheduling import Queue
+from volcano.api.scheduling import ROOT_QUEUE, Queue
 
 HIERARCHY: Final = "volcano.sh/hierarchy"
 WEIGHTS: Final = "volcano.sh/hierarchy-weights"

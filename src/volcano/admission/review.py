@@ -18,7 +18,6 @@ CREATE: Final = "CREATE"
 UPDATE: Final = "UPDATE"
 DELETE: Final = "DELETE"
 
-ROOT_QUEUE: Final = "root"
 DEFAULT_QUEUE: Final = "default"
 
 

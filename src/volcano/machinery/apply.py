@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
 import msgspec
 
-from volcano.api.core import Pod, Secret
+from volcano.api.core import Secret
+from volcano.api.decode import Unreadable, decode
 from volcano.api.errors import (
     AlreadyExists,
     ApiError,
@@ -25,7 +26,7 @@ from volcano.api.errors import (
     Timeout,
     TooManyRequests,
 )
-from volcano.api.meta import JSON
+from volcano.api.meta import JSON, Resource
 from volcano.api.scheme import ResourceType, resource_type
 from volcano.api.times import timestamp
 from volcano.machinery.client import Client
@@ -49,6 +50,7 @@ from volcano.machinery.plan import (
     Step,
     Together,
 )
+from volcano.machinery.world import Mirror
 
 log = logging.getLogger(__name__)
 SIDE_BY_SIDE: Final = 64  # writes under way at once, and those of one plan that stand in line: others get their turns
@@ -266,8 +268,22 @@ def target_of(step: Any) -> str:
     return f"{step.resource.kind} {step.key}" if isinstance(step, Create) else ""
 
 
-def pod_ref(pod: Pod) -> Ref:
-    return Ref(resource_type(Pod), pod.key, pod.uid)
+def show_answers_in(mirror: Mirror, readers: Mapping[ResourceType, Iterable[type[Resource]]]) -> Observer:
+    """Put what a write answers into the Mirror at once, as each of the kinds in which it is read.
+
+    An object that is being deleted is only updated: the answer may arrive after the watch has removed it.
+    """
+
+    def observe(resource: ResourceType, body: bytes) -> None:
+        for reader in readers.get(resource, ()):
+            try:
+                found = decode(reader, body)
+            except Unreadable:
+                continue
+            if not found.is_deleting or mirror.get(reader, found.key) is not None:
+                mirror.put(found)
+
+    return observe
 
 
 def _preconditions(target: Ref) -> JSON:

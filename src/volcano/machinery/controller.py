@@ -1,6 +1,6 @@
 """What a controller is: a declaration of what wakes it, and one pure decision.
 
-Queues, retries, leader election and writing belong to machinery.runner. A controller imports no client and no clock.
+machinery.runner owns work queues, retries, leader election and writing. A controller imports no client and no clock.
 """
 
 from __future__ import annotations

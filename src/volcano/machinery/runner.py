@@ -8,12 +8,11 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
-from volcano.api.decode import Unreadable, decode
 from volcano.api.errors import ApiError
 from volcano.api.meta import Resource
 from volcano.api.partial import PartialObject
 from volcano.api.scheme import ResourceType, resource_type
-from volcano.machinery.apply import Applier, Failure, target_of
+from volcano.machinery.apply import Applier, Failure, show_answers_in, target_of
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.controller import Controller, PlanFailed, Waker
@@ -46,10 +45,11 @@ class Runner:
         self._workers = workers
         self.mirror = Mirror(clock.now)
         self.recorder = EventRecorder(client, clock, component)
-        self.applier = Applier(client, clock, recorder=self.recorder, observe=self._observe, probe=probe)
         self.writes = 0
         self._queues = {controller.name: WorkQueue() for controller in self._controllers}
         self._readers = self._kinds_read()
+        observe = show_answers_in(self.mirror, self._readers)
+        self.applier = Applier(client, clock, recorder=self.recorder, observe=observe, probe=probe)
         self._synced = asyncio.Event()
 
     async def synced(self) -> None:
@@ -130,15 +130,6 @@ class Runner:
                 add(later.key or key, later.after, later.cause)
             for answer in outcome.answers:
                 queue.add(key, answer)
-
-    def _observe(self, resource: ResourceType, body: bytes) -> None:
-        for reader in self._readers.get(resource, ()):
-            try:
-                found = decode(reader, body)
-            except Unreadable:
-                continue
-            if found.metadata.deletion_timestamp is None or self.mirror.get(reader, found.key) is not None:
-                self.mirror.put(found)
 
 
 def _told(failure: Failure, tries: int) -> PlanFailed:

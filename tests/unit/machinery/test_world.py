@@ -1,6 +1,9 @@
 """The Mirror tells changes once, in order, and never goes back in time."""
 
+import pytest
+
 from volcano.api.core import Pod, PodSpec
+from volcano.api.indexes import PODS_BY_NODE
 from volcano.api.meta import Key, ObjectMeta, OwnerReference
 from volcano.machinery.world import Mirror, frozen_world
 
@@ -62,7 +65,7 @@ def test_a_new_object_of_the_same_name_is_a_removal_and_an_addition():
 
 
 def test_indexes_follow_changes_and_answer_in_key_order():
-    mirror = Mirror()
+    mirror = Mirror(indexes=PODS_BY_NODE)
     mirror.put(a_pod("b", uid="b", node="n1", owner="job"))
     mirror.put(a_pod("a", uid="a", node="n1"))
     mirror.put(a_pod("b", uid="b", version="2", node="n2", owner="job"))
@@ -76,9 +79,22 @@ def test_an_index_added_late_knows_what_was_there_before():
     mirror = Mirror()
     mirror.put(a_pod("a", node="n1"))
 
-    mirror.add_index(Pod, "first-letter", lambda pod: [pod.name[0]])
+    mirror.add_indexes({Pod: {"first-letter": lambda pod: [pod.name[0]]}})
 
     assert len(mirror.where(Pod, "first-letter", "a")) == 1
+
+
+def test_an_index_that_is_not_declared_is_an_error_that_lists_the_others():
+    with pytest.raises(LookupError, match="'node' is not declared; there are namespace, owner"):
+        Mirror().where(Pod, "node", "n1")
+
+
+def test_an_index_has_one_rule():
+    mirror = Mirror(indexes=PODS_BY_NODE)
+    mirror.add_indexes(PODS_BY_NODE)
+
+    with pytest.raises(ValueError, match="two rules for one index: node"):
+        mirror.add_indexes({Pod: {"node": lambda pod: [pod.name]}})
 
 
 def test_a_frozen_world_holds_what_it_was_given():

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from volcano.api.batch import JOB_NAME_KEY, STOPPED_PHASES, Job
+from volcano.api.indexes import PODS_BY_JOB
 from volcano.api.core import FINISHED_POD_PHASES, Pod
 from volcano.api.errors import ApiError, NotFound
 from volcano.api.meta import Key
@@ -30,7 +31,7 @@ class JobFollower:
     def __init__(self, client: Client, clock: Clock, view: RunView, jobs: list[Key], *, logs: bool = True) -> None:
         self._client, self._clock, self._view, self._logs = client, clock, view, logs
         self._jobs = dict.fromkeys(jobs, "")
-        self._mirror = Mirror(clock.now)
+        self._mirror = Mirror(clock.now, PODS_BY_JOB)
         self._readers: dict[str, asyncio.Task[None]] = {}
         self._all_ended = asyncio.Event()
         self._begun = clock.monotonic()

@@ -15,7 +15,7 @@ from volcano.api.meta import Key
 from volcano.api.scheduling import Queue
 from volcano.api.sources import JobFlowSource
 from volcano.controllers.job.measures import creation_latency, ended
-from volcano.machinery.metrics import SUBSYSTEM, exponential
+from volcano.machinery.metric_families import SUBSYSTEM, exponential_buckets
 from volcano.machinery.world import Change, Mirror
 
 PHASES: Final = ("inqueue", "pending", "running", "unknown", "completed")
@@ -40,7 +40,7 @@ class ControllerMetrics:
             LATENCY.replace("_", " "),
             subsystem=SUBSYSTEM,
             registry=self.registry,
-            buckets=exponential(50, 60000, 30),
+            buckets=exponential_buckets(50, 60000, 30),
         )
         self._counted: dict[Key, set[tuple[Gauge, tuple[str, str]]]] = {}
         self._mirror: Mirror | None = None

@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Final
 
 from volcano.api.core import Pod
-from volcano.machinery.metrics import Metrics
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.framework.decisions import Decisions
+from volcano.scheduler.service.metrics import Metrics
 
 THOUSAND: Final = 1000.0
 

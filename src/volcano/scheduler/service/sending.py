@@ -12,10 +12,8 @@ from datetime import timedelta
 from typing import Any, Final
 
 from volcano.api.core import PersistentVolumeClaim, Pod
-from volcano.api.decode import Unreadable, decode
-from volcano.api.meta import Resource
-from volcano.api.scheme import ResourceType, resource_type
-from volcano.machinery.apply import Applier, Outcome
+from volcano.api.scheme import resource_type
+from volcano.machinery.apply import Applier, Outcome, show_answers_in
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.events import EventRecorder
@@ -45,8 +43,8 @@ class Sending:
         self._clock, self._mirror, self._cache = clock, mirror, cache
         self._metrics, self._unsay = metrics, unsay
         self.recorder = EventRecorder(client, clock, "volcano")
-        self._applier = Applier(client, clock, recorder=self.recorder, observe=self._observe)
-        self._readers: dict[ResourceType, type[Resource]] = {resource_type(kind): kind for kind in FOLLOWED}
+        observe = show_answers_in(mirror, {resource_type(kind): (kind,) for kind in FOLLOWED})
+        self._applier = Applier(client, clock, recorder=self.recorder, observe=observe)
         self._tasks: set[asyncio.Task[None]] = set()
         self._once: set[str] = set()
         self.in_flight: set[str] = set()  # jobs whose PodGroup is being written
@@ -155,18 +153,6 @@ class Sending:
         for failure in outcome.failures:
             log.warning("%s", failure)
             self._unsay("", failure.step.target.uid if isinstance(failure.step, Patch) else "")
-
-    def _observe(self, resource: ResourceType, body: bytes) -> None:
-        """What a write answered is news as any other, only sooner."""
-        reader = self._readers.get(resource)
-        if reader is None:
-            return
-        try:
-            found = decode(reader, body)
-        except Unreadable:
-            return
-        if found.metadata.deletion_timestamp is None or self._mirror.get(reader, found.key) is not None:
-            self._mirror.put(found)
 
 
 def _reason(outcome: Outcome) -> str:

@@ -103,6 +103,7 @@ def test_the_state_table(before: str, asked: Asked, busy: bool, after: State):
 def test_a_command_is_deleted_before_it_is_acted_on():
     world = PureWorld(a_queue("q", state="Open"), a_command("q", "CloseQueue"))
     controller = QueueController()
+    world.mirror.add_indexes(controller.indexes)
     command = world.get(Command, "q-closequeue")
     assert command is not None
     plan = controller.decide(Key("", "q"), world.mirror, (Request(Asked.CLOSE, ref(command)),))

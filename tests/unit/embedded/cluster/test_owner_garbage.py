@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from volcano.api.core import ConfigMap, Pod
 from volcano.api.meta import Key
-from volcano.api.partial import PartialObject, partial_key
+from volcano.api.partial import partial_key
 from volcano.embedded.cluster.owners import OwnerGarbageController
 from volcano.machinery.plan import Delete, Found, Look
 from volcano.testing.pure_world import PureWorld
@@ -77,7 +77,7 @@ def test_an_owner_that_was_not_seen_is_looked_up_before_anything_is_deleted():
     world = PureWorld(an_object("b", "a"))
     key = partial_key("", "ConfigMap", Key("default", "b"))
     controller = OwnerGarbageController()
-    world.mirror.add_index(PartialObject, "uid", lambda partial: [partial.uid])
+    world.mirror.add_indexes(OwnerGarbageController.indexes)
 
     (step,) = controller.decide(key, world.mirror, ())
     assert isinstance(step, Look)

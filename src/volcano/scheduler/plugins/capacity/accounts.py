@@ -5,15 +5,12 @@ A queue with an unknown parent or on a cycle is set aside, with its descendants:
 
 from __future__ import annotations
 
-from typing import Final
-
+from volcano.api.scheduling import ROOT_QUEUE
 from volcano.scheduler.core.ledger import Sums
 from volcano.scheduler.core.queue_shares import QueueShare, account_for
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import CPU, MEMORY, Resources
 from volcano.scheduler.model.resources import GREATEST, GREATEST_SCALAR, dominant_share
-
-ROOT_QUEUE: Final = "root"
 
 
 class Account(QueueShare):

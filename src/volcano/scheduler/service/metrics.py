@@ -1,4 +1,4 @@
-"""Volcano's metrics, by their names: what the scheduler measures, and gauges that follow what still exists."""
+"""The scheduler's metrics under Volcano's names, and gauges that are removed with what they measure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-SUBSYSTEM: Final = "volcano"
+from volcano.machinery.metric_families import SUBSYSTEM, exponential_buckets
+
 JOB: Final = ("job_name", "queue", "job_namespace")
 QUEUE: Final = ("queue_name",)
 _QUEUE_AMOUNTS: Final = ("allocated", "request", "deserved", "capacity", "real_capacity", "inqueue")
@@ -38,20 +39,14 @@ RISING: Final[Mapping[str, tuple[str, ...]]] = {"total_preemption_attempts": (),
 """Counters whose names do not end as the exposition format wants; kept as gauges that only rise, under their names."""
 
 
-def exponential(first: float, last: float, count: int) -> tuple[float, ...]:
-    """So many bucket bounds from the first to the last, each the same factor larger."""
-    factor = (last / first) ** (1 / (count - 1))
-    return tuple(first * factor**step for step in range(count))
-
-
 HISTOGRAMS: Final[Mapping[str, tuple[tuple[str, ...], tuple[float, ...]]]] = {
-    "e2e_scheduling_latency_milliseconds": ((), exponential(1, 5000, 20)),
-    "open_session_duration_milliseconds": ((), exponential(1, 5000, 20)),
-    "e2e_job_scheduling_latency_milliseconds": ((), exponential(100, 120000, 30)),
-    "plugin_scheduling_latency_milliseconds": (("plugin", "OnSession"), exponential(0.1, 100, 15)),
-    "action_scheduling_latency_milliseconds": (("action",), exponential(1, 2000, 20)),
-    "task_scheduling_latency_milliseconds": (("stage",), exponential(50, 60000, 30)),
-    "scheduling_stage_duration_milliseconds": (("stage",), exponential(0.1, 500, 20)),
+    "e2e_scheduling_latency_milliseconds": ((), exponential_buckets(1, 5000, 20)),
+    "open_session_duration_milliseconds": ((), exponential_buckets(1, 5000, 20)),
+    "e2e_job_scheduling_latency_milliseconds": ((), exponential_buckets(100, 120000, 30)),
+    "plugin_scheduling_latency_milliseconds": (("plugin", "OnSession"), exponential_buckets(0.1, 100, 15)),
+    "action_scheduling_latency_milliseconds": (("action",), exponential_buckets(1, 2000, 20)),
+    "task_scheduling_latency_milliseconds": (("stage",), exponential_buckets(50, 60000, 30)),
+    "scheduling_stage_duration_milliseconds": (("stage",), exponential_buckets(0.1, 500, 20)),
 }
 OF_QUEUES: Final = frozenset(name for name, labels in GAUGES.items() if labels[:1] == QUEUE)
 

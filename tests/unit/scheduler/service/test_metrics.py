@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from prometheus_client import generate_latest
 
-from volcano.machinery.metrics import Metrics, exponential
+from volcano.machinery.metric_families import exponential_buckets
+from volcano.scheduler.service.metrics import Metrics
 
 
 def shown(metrics: Metrics) -> str:
@@ -58,4 +59,4 @@ def test_a_gauge_nobody_knows_is_no_error():
 
 
 def test_buckets_run_from_first_to_last():
-    assert exponential(1, 1000, 4) == pytest.approx((1, 10, 100, 1000))
+    assert exponential_buckets(1, 1000, 4) == pytest.approx((1, 10, 100, 1000))
