@@ -7,9 +7,9 @@ from datetime import timedelta
 from typing import Any, Final
 
 from volcano.api.batch import JOB_NAME_KEY, STOPPED_PHASES, Job
-from volcano.api.indexes import PODS_BY_JOB
 from volcano.api.core import FINISHED_POD_PHASES, Pod
 from volcano.api.errors import ApiError, NotFound
+from volcano.api.indexes import PODS_BY_JOB
 from volcano.api.meta import Key
 from volcano.api.scheme import resource_type
 from volcano.cli.live.run_view import RunView
