@@ -18,6 +18,7 @@ from volcano.embedded.agent.containers.container_attempt import ContainerAttempt
 from volcano.embedded.agent.containers.images import Image
 from volcano.embedded.agent.containers.process_settings import PodNetwork, ProcessSettings
 from volcano.embedded.agent.node.settings import NodeSettings, NodeShape
+from volcano.embedded.agent.processes.container_shim import descendants
 from volcano.embedded.agent.runtime.process_runtime import ProcessRuntime
 from volcano.embedded.agent.streams.kubelet_server import KubeletServer, KubeletTls
 from volcano.embedded.apiserver.server import ApiServer
@@ -73,9 +74,11 @@ class Machine:
             self._running.result()
 
     async def crash(self) -> None:
-        """The agent is gone without a word; its supervisor is not."""
+        """End the agent as a crash would; its supervisor keeps running."""
         assert self._running is not None
-        await self.runtime._supervisor.close()  # before anything can be said: as a killed process would leave it
+        await (
+            self.runtime._supervisor.close()
+        )  # first, so that nothing is sent on the way out: as with a killed process
         self._running.cancel()
         with contextlib.suppress(BaseException):
             await self._running
@@ -136,6 +139,13 @@ class Machine:
                     return
                 await asyncio.sleep(0.02)
 
+    def processes(self, name: str) -> list[int]:
+        """Every process of a pod's container: its holder and all below it."""
+        known = self.agent.find("default", name)
+        assert known is not None
+        holder = self.runtime._runs.records[ContainerAttempt(known.pod, "main", 0).id]["pid"]
+        return [holder, *descendants(holder)]
+
     async def until_no_process(self, pid: int) -> None:
         async with asyncio.timeout(DEADLINE):
             while _runs(pid):
@@ -153,7 +163,7 @@ class Machine:
 
 
 def _runs(pid: int) -> bool:
-    """Whether a process is there and has not ended, be it reaped or not."""
+    """Whether a process exists and has not ended; a zombie has."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] != "Z"

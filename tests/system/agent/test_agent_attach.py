@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
+from pathlib import Path
 
 import pytest
 
 from tests import needs
 from tests.system.agent.kit import DEADLINE, PODS, Machine, a_pod
+from volcano.embedded.agent.containers.container_attempt import ContainerAttempt
 
 pytestmark = [
     pytest.mark.kubectl,
@@ -107,11 +110,25 @@ async def test_who_only_listens_does_not_end_the_input(machine, kubectl):
     await machine.finished("heard")
 
 
+AHEAD = 30_000
+"""Lines that the container can write while its client does not read: fewer than fit into the holder's buffer."""
+
+
+def _last_number(log: Path) -> int:
+    """The number on the last complete line of the log; -1 while there is none."""
+    with log.open("rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - 256))
+        complete = file.read().split(b"\n")[:-1]
+    return int(complete[-1].split()[-1]) if complete else -1
+
+
 async def test_output_waits_for_a_client_that_reads_slowly(machine, kubectl):
     lines = 200_000
     script = f"import sys\nsys.stdin.readline()\nfor n in range({lines}): print(n)"
     await machine.create(a_pod("fast", sys.executable, "-c", script, container={"stdin": True, "stdinOnce": True}))
     await machine.until_phase("fast", "Running")
+    known = machine.agent.find("default", "fast")
+    log = machine.runtime.log_file(ContainerAttempt(known.pod, "main", 0))
     process = await kubectl.start("attach", "-i", "fast")
     process.stdin.write(b"go\n")
 
@@ -121,7 +138,8 @@ async def test_output_waits_for_a_client_that_reads_slowly(machine, kubectl):
             assert int(line) == read
             read += 1
             if read % 50_000 == 1:
-                await asyncio.sleep(0.3)
+                while _last_number(log) < min(lines - 1, read + AHEAD):
+                    await asyncio.sleep(0.01)  # nothing is read until the container is far ahead
 
     assert read == lines
     await process.wait()

@@ -1,6 +1,6 @@
-"""A container's environment and command line: env, envFrom, fieldRef, resourceFieldRef and `$(VAR)`. Pure.
+"""A container's environment: env, envFrom, fieldRef, resourceFieldRef and `$(VAR)` expansion. Pure.
 
-What it refers to is handed in; what is missing is a `Missing` with a message a person understands.
+The objects that it refers to are passed in; a reference to one that does not exist raises `Missing`.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _KEYED: Final = re.compile(r"metadata\.(?P<kind>labels|annotations)\['(?P<key>.*
 
 
 class Missing(ValueError):
-    """Something the container refers to is not there: it waits with CreateContainerConfigError."""
+    """An object or key that a pod refers to does not exist; the container waits with CreateContainerConfigError."""
 
 
 class Binary(bytes):
-    """What came base64-encoded: of a ConfigMap, it is for files only and never a variable."""
+    """Content that was base64-encoded. In a ConfigMap it is for files only, never for variables."""
 
 
 class References(msgspec.Struct, frozen=True):
-    """What a container's environment may refer to besides its pod: name → key → content."""
+    """The objects that a container's environment may refer to: name → key → content."""
 
     config_maps: Mapping[str, Mapping[str, bytes]] = {}
     secrets: Mapping[str, Mapping[str, bytes]] = {}
@@ -40,7 +40,7 @@ class References(msgspec.Struct, frozen=True):
 
 
 def environment_of(pod: AgentPod, container: AgentContainer, references: References) -> dict[str, str]:
-    """Every variable the pod's author asked for, in the order that lets later ones refer to earlier ones."""
+    """Every variable of the container's spec, in order: later ones may refer to earlier ones."""
     found: dict[str, str] = {}
     for source in container.env_from:
         for kind, reference, known in (
@@ -62,7 +62,7 @@ def environment_of(pod: AgentPod, container: AgentContainer, references: Referen
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """`$(NAME)` becomes the variable's value, `$$` a dollar; an unknown name stays as it is written."""
+    """`$(NAME)` becomes the variable's value, `$$` a dollar; a reference to an unknown name stays unchanged."""
 
     def replaced(match: re.Match[str]) -> str:
         if match["name"] is None:
@@ -73,7 +73,7 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
 
 
 def field_value(pod: AgentPod, path: str, references: References) -> str:
-    """What a fieldRef names."""
+    """The value of a fieldRef."""
     keyed = _KEYED.fullmatch(path)
     if keyed is not None:
         known = pod.labels if keyed["kind"] == "labels" else pod.annotations
@@ -98,7 +98,7 @@ def field_value(pod: AgentPod, path: str, references: References) -> str:
 
 
 def resource_value(pod: AgentPod, default: AgentContainer | None, selector: JSON, references: References) -> str:
-    """What a resourceFieldRef names, in units of its divisor, rounded up."""
+    """The value of a resourceFieldRef in units of its divisor, rounded up."""
     name = selector.get("containerName") or (default.name if default else "")
     container = pod.container(name)
     if container is None:
@@ -167,6 +167,6 @@ def _escaped(value: str) -> str:
 
 
 def content_of(data: Mapping[str, str] | None, binary: Mapping[str, str] | None) -> dict[str, bytes]:
-    """A ConfigMap's or Secret's entries as bytes: plain text, and what comes base64-encoded."""
+    """The entries of a ConfigMap or Secret as bytes: plain text and base64-encoded ones."""
     plain = {key: value.encode() for key, value in (data or {}).items()}
     return plain | {key: Binary(base64.b64decode(value)) for key, value in (binary or {}).items()}

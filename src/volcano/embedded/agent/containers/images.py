@@ -1,4 +1,4 @@
-"""What an image name means here: pods run with the host's programs, and a file may map names to commands and roots.
+"""Maps image names to commands: pods run the host's programs, and a file may map names to commands and roots.
 
 The file is a YAML list, first match wins: `- match: 'nginx*'` with `command: [sleep, infinity]`, `args`, `env`,
 `workingDir` and/or `root: /path`.
@@ -14,7 +14,14 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-USUAL: Final = {"busybox": "sh", "alpine": "sh", "debian": "sh", "ubuntu": "sh", "centos": "sh", "python": "python3"}
+DEFAULT_PROGRAMS: Final = {
+    "busybox": "sh",
+    "alpine": "sh",
+    "debian": "sh",
+    "ubuntu": "sh",
+    "centos": "sh",
+    "python": "python3",
+}
 
 
 class ImagesError(ValueError):
@@ -22,7 +29,7 @@ class ImagesError(ValueError):
 
 
 class Image(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """One row of the file."""
+    """One row of the images file."""
 
     match: str
     command: tuple[str, ...] = ()
@@ -33,7 +40,7 @@ class Image(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="cam
 
 
 class CommandLine(msgspec.Struct, frozen=True):
-    """What to run for a container."""
+    """The command to run for a container."""
 
     argv: tuple[str, ...]
     root: str = "/"
@@ -42,7 +49,7 @@ class CommandLine(msgspec.Struct, frozen=True):
 
 
 class NoImage(msgspec.Struct, frozen=True):
-    """Nothing says what to run."""
+    """Neither the container nor the images file names a command."""
 
     reason: str
     message: str
@@ -84,20 +91,20 @@ def command_line(
 ) -> CommandLine | NoImage:
     """What a container runs: its own command, else its image's, with its own arguments or the image's.
 
-    Of an image that nothing is known of, the arguments are the command if they begin with a program of this machine.
+    For an unmapped image the arguments are the command if they begin with a program of this machine.
     """
     row = next((each for each in images if matches(each.match, image)), None)
     if not command and row is None and args and is_program(args[0]):
         return CommandLine(tuple(args))
     argv = (*command, *args)
-    if not argv and row is None and (usual := usual_program(image)):
-        return CommandLine((usual,))
+    if not argv and row is None and (program := default_program(image)):
+        return CommandLine((program,))
     if not command and row is not None and row.command:
         argv = (*row.command, *(args or row.args))
     if not command and (row is None or not row.command):
         return NoImage(
             "ErrImageNeverPull",
-            f"Container image {image!r} says nothing here about what to run: pods use this machine's programs, images "
+            f"Container image {image!r} has no command here: pods run this machine's programs, images "
             f"are not pulled. Give the container a `command`, or map the image in the file of --images "
             f"(- match: {image!r}, command: [...]).",
         )
@@ -106,14 +113,14 @@ def command_line(
     return CommandLine(argv, row.root or "/", row.working_dir, row.env)
 
 
-def usual_program(image: str) -> str:
-    """What the best-known images run when nothing is asked of them; someone's own of the same name is another."""
+def default_program(image: str) -> str:
+    """The default program of well-known official images; images of the same name elsewhere do not count."""
     name = image.partition("@")[0].removeprefix("docker.io/").removeprefix("library/")
-    return USUAL.get(name.partition(":")[0], "")
+    return DEFAULT_PROGRAMS.get(name.partition(":")[0], "")
 
 
 def matches(pattern: str, image: str) -> bool:
-    """A pattern fits the name as written, or without its registry, or without its tag or digest."""
+    """Whether the pattern matches the name as written, without its registry, or without its tag or digest."""
     bare = image.partition("@")[0]
     untagged = bare.rpartition(":")[0] if ":" in bare.rpartition("/")[2] else bare
     names = {image, bare, untagged}

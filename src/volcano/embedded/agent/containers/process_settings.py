@@ -1,4 +1,4 @@
-"""What the process runtime is told: where it keeps things and what pods may see. Parsed once."""
+"""The settings of the process runtime: its directories, the pod network and what pods may see. Immutable."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ from volcano.embedded.agent.containers.images import Image
 
 PodNetwork = Literal["auto", "isolated", "host"]
 
-ON_A_SHARED_MACHINE: Final = {
+SHARED_MACHINE_ENVIRONMENT: Final = {
     "OMPI_MCA_rmaps_base_mapping_policy": "node",
     "OMPI_MCA_hwloc_base_binding_policy": "none",
 }
-"""Open MPI takes every pod for a machine with all the cores it sees: it would fill the first worker before it used the
-next, and bind the ranks of each to the same cores. What its command line says still counts."""
+"""Open MPI treats every pod as a machine with all the cores it sees: it would fill the first worker before the next,
+and bind the ranks of each worker to the same cores. Its command line overrides these variables."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessSettings:
-    """`directory` is the agent's alone; `hidden` are further paths that no pod may see (the whole data directory)."""
+    """`directory` belongs to this agent alone; `hidden` are further paths hidden from pods (the data directory)."""
 
     directory: Path
     host_address: str = "127.0.0.1"
     pod_network: PodNetwork = "auto"
     images: tuple[Image, ...] = ()
     hidden: tuple[Path, ...] = ()
-    api_server: Callable[[], tuple[str, int] | None] = lambda: None  # as this machine reaches it; asked at the start
-    environment: dict[str, str] = field(default_factory=ON_A_SHARED_MACHINE.copy)  # every container's
+    api_server: Callable[[], tuple[str, int] | None] = lambda: (
+        None
+    )  # as this machine reaches it; called when the runtime opens
+    environment: dict[str, str] = field(default_factory=SHARED_MACHINE_ENVIRONMENT.copy)  # of every container
 
     @property
     def supervisor(self) -> Path:
@@ -42,12 +44,12 @@ class ProcessSettings:
 
     @property
     def memory(self) -> Path:
-        """What pods keep in memory: their /dev/shm, and volumes that ask for it."""
+        """In-memory files of pods: /dev/shm, and volumes with medium Memory."""
         return Path("/dev/shm") / f"volcano-{self.digest}"
 
     @property
     def digest(self) -> str:
-        """A short name for this agent on its machine."""
+        """A short identifier of this agent on its machine."""
         return hashlib.sha256(str(self.directory).encode()).hexdigest()[:8]
 
     @property

@@ -1,4 +1,4 @@
-"""The Linux calls that Python 3.11 has no name for: namespaces, mounts, capabilities. Standard library only.
+"""Linux calls that Python 3.11 does not offer: namespaces, mounts, capabilities. Standard library only.
 
 Each raises OSError with the call's name. Used in the supervisor and in the processes it forks.
 """
@@ -37,9 +37,9 @@ PR_SET_NO_NEW_PRIVS = 38
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 
-KEPT_CAPABILITIES = frozenset((0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 29, 31))
+CONTAINER_CAPABILITIES = frozenset((0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 29, 31))
 """chown, dac_override, fowner, fsetid, kill, setgid, setuid, setpcap, net_bind_service, net_raw, sys_chroot,
-audit_write, setfcap: what containers usually get, but no mknod, which would open the machine's disks."""
+audit_write, setfcap: the usual set of containers, without mknod, which would give access to the machine's disks."""
 
 LAST_CAPABILITY = 63
 
@@ -73,7 +73,7 @@ def fork_into(flags: int) -> int:
     if number is None:
         raise OSError(38, "clone: not known on this architecture")
     zero = ctypes.c_ulong(0)
-    # PyDLL keeps the interpreter's lock, so that the child has it too.
+    # PyDLL keeps the interpreter's lock, so that the child holds it too.
     pid = int(_locked.syscall(number, ctypes.c_ulong(flags | signal.SIGCHLD), zero, zero, zero, zero))
     _check(pid, "clone")
     return pid
@@ -91,7 +91,7 @@ def unmount(target: str, flags: int = MNT_DETACH) -> None:
 
 
 def make_read_only(target: str) -> None:
-    """A mount and everything mounted below it."""
+    """Make a mount and everything mounted below it read-only."""
     attributes = (ctypes.c_uint64 * 4)(_ATTR_RDONLY, 0, 0, 0)
     answer = _libc.syscall(_MOUNT_SETATTR, -100, target.encode(), _AT_RECURSIVE, ctypes.byref(attributes), 32)
     if answer < 0:  # a kernel before 5.12: only the topmost mount can be changed
@@ -99,7 +99,7 @@ def make_read_only(target: str) -> None:
 
 
 def pivot_root(root: str) -> None:
-    """Make `root`, a mount point, the root of everything; the old one is gone afterwards."""
+    """Make the mount point `root` the root directory and unmount the old one."""
     number = _PIVOT_ROOT.get(platform.machine())
     os.chdir(root)
     if number is None:
@@ -114,11 +114,11 @@ def prctl(option: int, argument: int = 0, second: int = 0) -> None:
     _check(_libc.prctl(option, ctypes.c_ulong(argument), ctypes.c_ulong(second), 0, 0), "prctl")
 
 
-def drop_capabilities(kept: frozenset[int] = KEPT_CAPABILITIES) -> None:
-    """Leave the bounding set with these only: programs started from here on never have others."""
+def drop_capabilities(keep: frozenset[int] = CONTAINER_CAPABILITIES) -> None:
+    """Reduce the bounding set to these: programs started from here on can never have others."""
     for capability in range(LAST_CAPABILITY + 1):
-        if capability not in kept and _libc.prctl(PR_CAPBSET_DROP, ctypes.c_ulong(capability), 0, 0, 0) < 0:
-            break  # past the last one this kernel knows, or not ours to drop
+        if capability not in keep and _libc.prctl(PR_CAPBSET_DROP, ctypes.c_ulong(capability), 0, 0, 0) < 0:
+            break  # past the last one of this kernel, or not permitted
     try:
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     except OSError:
@@ -131,7 +131,7 @@ def sethostname(name: str) -> None:
 
 
 def is_available(flags: int) -> bool:
-    """Whether a process like this one may make these namespaces; tried in a child."""
+    """Whether this process may make these namespaces; tried in a child process."""
     child = os.fork()
     if child == 0:
         try:

@@ -1,6 +1,6 @@
-"""Lets pods reach the outside through the machine's own address: one nftables table, spoken to the kernel directly.
+"""NAT for pods: one nftables table that gives outgoing packets the machine's address, written through netlink.
 
-Making it again replaces it; removing what is not there is fine.
+Making it again replaces it; removing it when it does not exist is not an error.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NOT_EQUAL, EQUAL = 1, 0
 
 
 def masquerade(table: str, subnet: ipaddress.IPv4Network, bridge: str) -> None:
-    """What leaves the subnet by any device but the bridge gets the machine's address."""
+    """Packets that leave the subnet by any device but the bridge get the machine's address."""
     named = attribute(1, text(table))
     hook = attribute(1, struct.pack(">I", POSTROUTING)) + attribute(2, struct.pack(">i", SOURCE_NAT))
     chain = named + attribute(3, text("postrouting")) + attribute(4 | NESTED, hook) + attribute(7, text("nat"))
@@ -34,7 +34,7 @@ def masquerade(table: str, subnet: ipaddress.IPv4Network, bridge: str) -> None:
         _transact(
             kernel,
             [
-                # Made before it is deleted, so that deleting never fails; then made for good.
+                # Created first, so that the deletion never fails; then created again, empty.
                 (NEW_TABLE, named, CREATE),
                 (DELETE_TABLE, named, 0),
                 (NEW_TABLE, named, CREATE),

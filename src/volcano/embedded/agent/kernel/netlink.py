@@ -1,6 +1,6 @@
-"""Network devices, addresses and routes, spoken to the kernel directly (rtnetlink), so that no program is needed.
+"""Network devices, addresses and routes through rtnetlink, so that no external program is needed.
 
-Each call is one message and its acknowledgement; a refusal is an OSError.
+Each call is one message and its acknowledgement; a error is an OSError.
 """
 
 from __future__ import annotations
@@ -44,64 +44,64 @@ class Netlink:
         self._link(attribute(IFNAME, text(name)) + kind("bridge"))
 
     def add_pair(self, name: str, peer: str, *, peer_namespace: int, master: str = "", mtu: int = 0) -> None:
-        """Two ends of a wire: one here (on a bridge), one in the namespace of a descriptor."""
+        """A veth pair: one end here (on a bridge), the other in the network namespace of a descriptor."""
         size = attribute(MTU, struct.pack("=I", mtu)) if mtu else b""
         other = _link_header() + attribute(IFNAME, text(peer)) + size
         other += attribute(NET_NS_FD, struct.pack("=I", peer_namespace))
         here = _link_header(UP) + attribute(IFNAME, text(name)) + size
         if master:
             here += attribute(MASTER, struct.pack("=I", socket.if_nametoindex(master)))
-        self.ask(NEWLINK, here + kind("veth", attribute(VETH_PEER, other)), CREATE | EXCLUSIVE)
+        self.send(NEWLINK, here + kind("veth", attribute(VETH_PEER, other)), CREATE | EXCLUSIVE)
 
     def remove(self, name: str) -> None:
-        self.ask(DELLINK, _link_header(index=socket.if_nametoindex(name)))
+        self.send(DELLINK, _link_header(index=socket.if_nametoindex(name)))
 
     def set_up(self, name: str) -> None:
-        self.ask(NEWLINK, _link_header(UP, socket.if_nametoindex(name)))
+        self.send(NEWLINK, _link_header(UP, socket.if_nametoindex(name)))
 
     def _link(self, attributes: bytes) -> None:
-        self.ask(NEWLINK, _link_header(UP) + attributes, CREATE | EXCLUSIVE)
+        self.send(NEWLINK, _link_header(UP) + attributes, CREATE | EXCLUSIVE)
 
     # -- addresses --------------------------------------------------------------------------------------------
     def add_address(self, name: str, address: str, prefix: int) -> None:
         packed = socket.inet_aton(address)
         header = struct.pack("=BBBBI", socket.AF_INET, prefix, 0, 0, socket.if_nametoindex(name))
         body = header + attribute(ADDRESS_LOCAL, packed) + attribute(ADDRESS_ADDRESS, packed)
-        self.ask(NEWADDR, body, CREATE | EXCLUSIVE)
+        self.send(NEWADDR, body, CREATE | EXCLUSIVE)
 
     def add_default_route(self, gateway: str) -> None:
         header = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, 254, 3, 0, 1, 0)
-        self.ask(NEWROUTE, header + attribute(ROUTE_GATEWAY, socket.inet_aton(gateway)), CREATE | EXCLUSIVE)
+        self.send(NEWROUTE, header + attribute(ROUTE_GATEWAY, socket.inet_aton(gateway)), CREATE | EXCLUSIVE)
 
-    def ask(self, message: int, body: bytes, flags: int = 0) -> None:
+    def send(self, message: int, body: bytes, flags: int = 0) -> None:
         self.batch([(message, body, flags)])
 
     def batch(self, messages: list[tuple[int, bytes, int]]) -> None:
-        """Several messages at once; the first refusal is raised after all were answered."""
-        sent, wanted = b"", set()
+        """Send several messages at once; the first error is raised after all were acknowledged."""
+        sent, unacknowledged = b"", set()
         for message, body, flags in messages:
             self._sequence += 1
             flags |= REQUEST
             if flags & ACK or len(messages) == 1:
                 flags |= ACK
-                wanted.add(self._sequence)
+                unacknowledged.add(self._sequence)
             sent += struct.pack("=IHHII", 16 + len(body), message, flags, self._sequence, 0) + body
         self._socket.send(sent)
-        refusal: OSError | None = None
-        while wanted:
+        error: OSError | None = None
+        while unacknowledged:
             received = self._socket.recv(65536)
             while received:
                 length, kind_, _, sequence, _ = struct.unpack_from("=IHHII", received)
                 if kind_ == ERROR:
                     code = struct.unpack_from("=i", received, 16)[0]
-                    wanted.discard(sequence)
-                    if code and refusal is None:
-                        refusal = OSError(-code, f"netlink: {os.strerror(-code)}")
+                    unacknowledged.discard(sequence)
+                    if code and error is None:
+                        error = OSError(-code, f"netlink: {os.strerror(-code)}")
                         if len(messages) > 1:
-                            wanted.clear()
+                            unacknowledged.clear()
                 received = received[(length + 3) & ~3 :]
-        if refusal is not None:
-            raise refusal
+        if error is not None:
+            raise error
 
 
 def attribute(number: int, value: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""A terminal inside a container: made where the container's own /dev/pts is. Standard library only."""
+"""Pseudo-terminals, opened in the /dev/pts of the calling container. Standard library only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TIOCGPTN = 0x80045430
 
 
 def open_terminal() -> tuple[int, int]:
-    """Its two ends: ours, and the one for the command."""
+    """The two ends of a new terminal: the master, and the one for the command."""
     master = os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     try:
         fcntl.ioctl(master, TIOCSPTLCK, struct.pack("i", 0))
@@ -24,7 +24,7 @@ def open_terminal() -> tuple[int, int]:
 
 
 def take_terminal(end: int) -> None:
-    """Make it the one that Ctrl-C and hangups come from; the caller leads a session without one."""
+    """Make it the controlling terminal of the caller, which leads a session without one."""
     fcntl.ioctl(end, termios.TIOCSCTTY, 0)
 
 

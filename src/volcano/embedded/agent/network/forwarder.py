@@ -1,4 +1,4 @@
-"""Lets pods on their own network reach what listens on this machine's loopback: the API server."""
+"""A TCP forwarder: pods on their own network reach the API server that listens on this machine's loopback."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_CONNECTIONS: Final = 512
 
 
 class Forwarder:
-    """Listens on an address of the pods' network and passes connections on to one place."""
+    """Listens on an address of the pod network and forwards connections to one endpoint."""
 
     def __init__(self, listen: tuple[str, int], to: tuple[str, int]) -> None:
         self._listen, self._to = listen, to
@@ -19,22 +19,22 @@ class Forwarder:
         self._open = 0
 
     async def open(self) -> None:
-        """An address that is taken is taken by the API server itself: nothing to forward then."""
+        """Start listening. If the address is in use, the API server itself listens there and nothing is forwarded."""
         with contextlib.suppress(OSError):
-            self._server = await asyncio.start_server(self._pass_on, *self._listen)
+            self._server = await asyncio.start_server(self._forward, *self._listen)
 
     async def close(self) -> None:
         if self._server is not None:
             self._server.close()
 
-    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._open >= MAX_CONNECTIONS:
             writer.close()
             return
         self._open += 1
         try:
-            there, back = await asyncio.open_connection(*self._to)
-            await asyncio.gather(_copy(reader, back), _copy(there, writer), return_exceptions=True)
+            from_target, to_target = await asyncio.open_connection(*self._to)
+            await asyncio.gather(_copy(reader, to_target), _copy(from_target, writer), return_exceptions=True)
         except OSError:
             pass
         finally:

@@ -1,4 +1,4 @@
-"""What names mean inside a pod: its /etc/hosts, with the pods it shares a service with. Pure."""
+"""The content of a pod's /etc/hosts: itself, the pods of its subdomain, services and aliases. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DOMAIN = "svc.cluster.local"
 
 
 def hosts_file(pod: AgentPod, address: str, peers: Iterable[AgentPod], services: Iterable[tuple[str, str]] = ()) -> str:
-    """The whole file: the pod itself, its peers by every name the svc plugin promises, services by theirs."""
+    """The whole file; peers have every name that the svc plugin promises."""
     lines = [HEADER, *LOCAL]
     if address:
         lines.append(f"{address}\t{' '.join([*names_of(pod, pod.namespace)])}")
@@ -43,7 +43,7 @@ def hosts_file(pod: AgentPod, address: str, peers: Iterable[AgentPod], services:
 
 
 def names_of(pod: AgentPod, seen_from: str) -> list[str]:
-    """Full name first, as resolvers expect it. Short names only count inside the namespace."""
+    """The pod's names, the fully qualified one first, as resolvers expect. Short names only inside the namespace."""
     host, head = pod.hostname, pod.spec.subdomain
     if not head:
         return [host] if pod.namespace == seen_from else []

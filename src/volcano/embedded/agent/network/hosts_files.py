@@ -1,7 +1,7 @@
-"""Keeps the /etc/hosts files of pods true while their peers come and go.
+"""Keeps the /etc/hosts files of pods up to date when their peers change.
 
 Peers are the pods of one namespace that share a subdomain: the tasks of a job with the svc plugin. Each file is
-written in place, for it is mounted as a file.
+rewritten in place, because it is mounted as a file. The content is hosts_content's.
 """
 
 from __future__ import annotations
@@ -20,39 +20,39 @@ from volcano.embedded.agent.timers import Timers
 
 REWRITE_DELAY: Final = timedelta(milliseconds=20)
 REWRITE_DELAY_PER_PEER: Final = timedelta(milliseconds=2)
-"""Large jobs start in bursts: the more files there are, the more changes one rewrite takes in."""
+"""Debouncing: large jobs start in bursts, so the delay grows with the number of files that a change rewrites."""
 
 Group = tuple[str, str]
 
 
 class HostsFiles:
-    """Groups of peers, and the files of those that run here."""
+    """Groups of peers, and the hosts files of those that run on this node."""
 
     def __init__(self, timers: Timers, services: Callable[[], Iterable[tuple[str, str]]]) -> None:
         self._timers, self._services = timers, services
         self._groups: dict[Group, dict[str, AgentPod]] = {}
         self._files: dict[str, tuple[AgentPod, str, Path]] = {}
         self._addresses: dict[str, str] = {}
-        self._waiting: set[Group] = set()
+        self._scheduled: set[Group] = set()
 
     def add(self, pod: AgentPod, address: str, file: Path) -> None:
-        """A pod of this node, with its file; the file is there when this returns."""
+        """Add a pod of this node and write its file."""
         self._files[pod.uid] = (pod, address, file)
         self._addresses[pod.uid] = address
-        self._take_in(pod)
+        self._add_peer(pod)
         self._write(pod.uid)
 
     def observe(self, pod: AgentPod, *, is_gone: bool = False) -> None:
-        """Any pod with a subdomain, here or elsewhere, as the API server tells it."""
+        """A pod changed in the API, on this node or another; those without a subdomain do not matter."""
         group = _group(pod)
         if group is None:
             return
         known = self._groups.get(group, {}).get(pod.uid)
         if is_gone or pod.is_finished:
             if known is not None:
-                self._drop(group, pod.uid)
+                self._remove_peer(group, pod.uid)
         elif known is None or known.status.pod_ip != pod.status.pod_ip:
-            self._take_in(pod)
+            self._add_peer(pod)
 
     def remove(self, uid: str) -> None:
         """The pod no longer runs here."""
@@ -60,30 +60,30 @@ class HostsFiles:
         self._addresses.pop(uid, None)
         group = _group(found[0]) if found is not None else None
         if group is not None:
-            self._drop(group, uid)
+            self._remove_peer(group, uid)
 
-    def _take_in(self, pod: AgentPod) -> None:
+    def _add_peer(self, pod: AgentPod) -> None:
         group = _group(pod)
         if group is None:
             return
         self._groups.setdefault(group, {})[pod.uid] = pod
-        self._later(group)
+        self._schedule_rewrite(group)
 
-    def _drop(self, group: Group, uid: str) -> None:
+    def _remove_peer(self, group: Group, uid: str) -> None:
         peers = self._groups.get(group, {})
         peers.pop(uid, None)
         if not peers:
             self._groups.pop(group, None)
-        self._later(group)
+        self._schedule_rewrite(group)
 
-    def _later(self, group: Group) -> None:
-        if group not in self._waiting:
-            self._waiting.add(group)
+    def _schedule_rewrite(self, group: Group) -> None:
+        if group not in self._scheduled:
+            self._scheduled.add(group)
             pause = REWRITE_DELAY + REWRITE_DELAY_PER_PEER * len(self._groups.get(group, ()))
             self._timers.after(pause, lambda: self._rewrite(group))
 
     def _rewrite(self, group: Group) -> None:
-        self._waiting.discard(group)
+        self._scheduled.discard(group)
         for uid in self._groups.get(group, {}):
             if uid in self._files:
                 self._write(uid)
@@ -91,20 +91,20 @@ class HostsFiles:
     def _write(self, uid: str) -> None:
         pod, address, file = self._files[uid]
         group = _group(pod)
-        peers = [self._placed(peer) for peer in self._groups.get(group, {}).values()] if group else []
+        peers = [self._with_address(peer) for peer in self._groups.get(group, {}).values()] if group else []
         text = hosts_file(pod, address, peers, self._services()).encode()
         try:
             descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         except OSError:
-            return  # its folder is gone: so is the pod
+            return  # the pod's folder was removed meanwhile
         try:
             os.pwrite(descriptor, text, 0)
             os.ftruncate(descriptor, len(text))
         finally:
             os.close(descriptor)
 
-    def _placed(self, peer: AgentPod) -> AgentPod:
-        """A peer of this node is known here before the API server has heard of its address."""
+    def _with_address(self, peer: AgentPod) -> AgentPod:
+        """The peer with its address; for pods of this node that is known before it is in the API."""
         address = self._addresses.get(peer.uid)
         if address is None or address == peer.status.pod_ip:
             return peer

@@ -1,6 +1,6 @@
-"""Pods' addresses, and the network they are on: a bridge with a wire to each pod, or the machine's own loopback.
+"""The pod network: addresses, and either a bridge with a virtual wire to each pod or the machine's own loopback.
 
-`choose_network` says which it is and why. The wire itself is made by the supervisor, which holds the pods' namespaces.
+`choose_network` selects one and returns the reason. The wires are made by the supervisor, which owns the namespaces.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ IP_FORWARD_FILE: Final = Path("/proc/sys/net/ipv4/ip_forward")
 ROUTES_FILE: Final = Path("/proc/net/route")
 FIRST_SUBNET, SUBNET_COUNT = 64, 128  # 10.64.0.0/16 to 10.191.0.0/16
 LOOPBACK_NETWORK: Final = ipaddress.IPv4Network("127.64.0.0/10")
-RESERVED_ADDRESS_COUNT: Final = 10  # the first addresses of a network are not pods'
+RESERVED_ADDRESS_COUNT: Final = 10  # at the start of a network, never given to pods
 MAX_MTU_BYTES: Final = 1500
 
 
 class NetworkUnavailable(RuntimeError):
-    """The network that was asked for cannot be made here; the message says why."""
+    """The requested network cannot be made on this machine; the message has the reason."""
 
 
 class Addresses:
-    """Hands out addresses of a network, the longest unused first."""
+    """Allocates addresses of a network; a released address is reused last."""
 
     def __init__(self, network: ipaddress.IPv4Network) -> None:
         self._network = network
@@ -44,7 +44,7 @@ class Addresses:
         self._next = RESERVED_ADDRESS_COUNT
 
     def claim(self, pod: str, address: str) -> None:
-        """A pod that already has one."""
+        """Mark the address of a pod that already has one as used."""
         self._used[pod] = address
         self._taken.add(address)
 
@@ -67,11 +67,11 @@ class Addresses:
 
 
 class Network(Protocol):
-    """How pods are connected."""
+    """A kind of pod network."""
 
     name: str
     addresses: Addresses
-    api_address: str  # where pods find what listens on this machine's loopback, if a forwarder stands there
+    api_address: str  # where pods reach the API server on this machine's loopback, through a forwarder
 
     def open(self) -> None: ...
 
@@ -81,7 +81,7 @@ class Network(Protocol):
 
 
 class HostNetwork:
-    """The machine's own network; each pod has a loopback address of its own to listen on."""
+    """The machine's own network; each pod has its own loopback address to listen on."""
 
     name = "host"
     api_address = "127.0.0.1"
@@ -100,7 +100,7 @@ class HostNetwork:
 
 
 class BridgedNetwork:
-    """A bridge on this machine; pods reach one another directly and the outside through the machine's address."""
+    """A bridge on this machine; pods reach each other directly and the outside through NAT."""
 
     name = "isolated"
 
@@ -117,7 +117,7 @@ class BridgedNetwork:
         self._mtu = _smallest_mtu()
 
     def open(self) -> None:
-        """Make the bridge and what lets pods out; both may be there from before."""
+        """Make the bridge and the NAT rule; both may exist from before."""
         try:
             self._make_bridge()
             if not self._was_forwarding:
@@ -131,7 +131,7 @@ class BridgedNetwork:
             raise NetworkUnavailable(f"a bridge for pods cannot be made: {error}") from error
 
     def close(self) -> None:
-        """Nothing of it stays."""
+        """Remove bridge, NAT rule and state file, and restore IP forwarding."""
         with contextlib.suppress(OSError), Netlink() as kernel:
             kernel.remove(self._bridge)
         with contextlib.suppress(OSError):
@@ -155,9 +155,9 @@ class BridgedNetwork:
 
     def _make_bridge(self) -> None:
         with Netlink() as kernel:
-            with _present_is_fine():
+            with _ignoring_existing():
                 kernel.add_bridge(self._bridge)
-            with _present_is_fine():
+            with _ignoring_existing():
                 kernel.add_address(self._bridge, self.api_address, self.subnet.prefixlen)
             kernel.set_up(self._bridge)
 
@@ -170,7 +170,7 @@ class BridgedNetwork:
 
 
 @contextlib.contextmanager
-def _present_is_fine() -> Iterator[None]:
+def _ignoring_existing() -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -179,9 +179,9 @@ def _present_is_fine() -> Iterator[None]:
 
 
 def choose_network(wanted: PodNetwork, directory: Path, *, tier: str) -> tuple[Network, str]:
-    """The network, opened, and a sentence that says which it is and why."""
+    """The opened network, and a sentence with the choice and its reason."""
     if wanted == "host":
-        return HostNetwork(), "pods share this machine's network, as asked"
+        return HostNetwork(), "pods share this machine's network, as requested"
     why = ""
     if tier != "root":
         why = "only root can connect pods of their own networks to the outside"
@@ -201,7 +201,7 @@ def choose_network(wanted: PodNetwork, directory: Path, *, tier: str) -> tuple[N
 
 
 def present_networks() -> list[ipaddress.IPv4Network]:
-    """What this machine already has routes to, so that pods' addresses collide with none of it."""
+    """Networks that this machine has routes to; the pod network must not overlap any of them."""
     found = []
     try:
         lines = ROUTES_FILE.read_text().splitlines()[1:]
@@ -227,7 +227,7 @@ def _subnet(known: str, seed: int, routes: list[ipaddress.IPv4Network]) -> ipadd
 
 
 def _smallest_mtu() -> int:
-    """Packets of pods must fit every way out."""
+    """The smallest MTU of the active devices: packets of pods must fit each of them."""
     sizes = []
     for device in Path("/sys/class/net").glob("*"):
         with contextlib.suppress(OSError, ValueError):

@@ -1,4 +1,4 @@
-"""How this agent's pods are connected: chooses the network, gives pods their addresses, shows them the API server."""
+"""Connects the pods of one agent: chooses the network, allocates addresses, makes the API server reachable."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ API_NAMES: Final = "kubernetes.default.svc.cluster.local kubernetes.default.svc 
 
 
 class PodConnections:
-    """The network of one agent. Pods' namespaces are the supervisor's to make and to hold."""
+    """The network of one agent. The supervisor makes and owns the namespaces of pods."""
 
     def __init__(self, settings: ProcessSettings, supervisor: SupervisorClient) -> None:
         self._settings, self._supervisor = settings, supervisor
@@ -34,7 +34,7 @@ class PodConnections:
         return self._network.name == "isolated"
 
     async def open(self, known: Mapping[str, str]) -> str:
-        """Choose the network; `known` are pods that already have addresses. The answer is a sentence for people."""
+        """Choose and open the network; `known` are the addresses that pods already have. Returns a description."""
         network, why = choose_network(self._settings.pod_network, self._settings.directory, tier=self._supervisor.tier)
         self._network = network
         for uid, address in known.items():
@@ -49,7 +49,7 @@ class PodConnections:
             self._network.close()
 
     async def connect(self, pod: AgentPod) -> str:
-        """The pod's address, with its namespaces made."""
+        """Make the pod's namespaces; returns its address."""
         if pod.spec.host_network:
             wire, address = None, self._settings.host_address
         else:
@@ -66,7 +66,7 @@ class PodConnections:
         self._network.addresses.give_back(uid)
 
     async def dial(self, pod: AgentPod, address: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A connection to a port of the pod: on the loopback of its own network, or else at its address."""
+        """Connect to a port of the pod: on the loopback of its own network, otherwise at its address."""
         if not address:
             raise OSError(f"pod {pod.name} has no address yet")
         async with asyncio.timeout(DIAL_TIMEOUT_SECONDS):
@@ -77,22 +77,22 @@ class PodConnections:
             return await asyncio.open_connection(address, port)
 
     async def _dial_inside(
-        self, uid: str, family: int, place: tuple[str, int]
+        self, uid: str, family: int, endpoint: tuple[str, int]
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         made = await self._supervisor.socket_in(uid, family)
         try:
-            await asyncio.get_running_loop().sock_connect(made, place)
+            await asyncio.get_running_loop().sock_connect(made, endpoint)
             return await asyncio.open_connection(sock=made)
         except BaseException:
             made.close()
             raise
 
     def service_names(self) -> list[tuple[str, str]]:
-        """Names and addresses that every pod knows."""
+        """Names and addresses for every pod's /etc/hosts."""
         return [(API_NAMES, self._api_address)] if self._api_address else []
 
     async def _open_api_server(self) -> None:
-        """Pods find the API server by its usual name, wherever it is."""
+        """Set the usual variables, and forward to an API server that listens on loopback only."""
         found = self._settings.api_server()
         if found is None:
             return
@@ -102,7 +102,7 @@ class PodConnections:
             self._api_address = self._network.api_address
             self._forwarder = Forwarder((self._api_address, port), found)
             await self._forwarder.open()
-        # The name is in every pod's /etc/hosts, unless pods have none of their own.
+        # The name is in every pod's /etc/hosts, unless pods share the machine's.
         name = "kubernetes.default.svc" if self._supervisor.tier != "none" else self._api_address
         self.variables = {
             "KUBERNETES_SERVICE_HOST": name,

@@ -1,4 +1,4 @@
-"""CPU and memory limits by control groups: version 2 where a part of the tree is ours, version 1 for root.
+"""CPU and memory limits by control groups: version 2 where a subtree is delegated to us, version 1 for root.
 
 Containers without limits or requests get no group: making one costs more than a short process.
 """
@@ -15,17 +15,15 @@ from volcano.api.core import ResourceRequirements
 from volcano.api.quantity import QuantityError, parse_quantity
 
 CGROUP_ROOT: Final = Path("/sys/fs/cgroup")
-CPU_PERIOD_MICROSECONDS: Final = 100_000  # microseconds
+CPU_PERIOD_MICROSECONDS: Final = 100_000
 MIN_CPU_QUOTA_MICROSECONDS: Final = 1000
 SHARES_PER_CPU: Final = 1024
 MAX_PROCESSES_PER_CONTAINER: Final = 32_768
 V1_CONTROLLERS: Final = ("cpu", "memory")
 
-Settings = Mapping[str, str]
-
 
 def limits_v1(resources: ResourceRequirements) -> dict[str, dict[str, str]]:
-    """Controller → file → value. Empty when the container asks for nothing."""
+    """Controller → file → value. Empty without limits and requests."""
     settings: dict[str, dict[str, str]] = {}
     cpu, memory, request = _amounts(resources)
     if request:
@@ -41,7 +39,7 @@ def limits_v1(resources: ResourceRequirements) -> dict[str, dict[str, str]]:
 
 
 def limits_v2(resources: ResourceRequirements) -> dict[str, str]:
-    """File → value. Empty when the container asks for nothing."""
+    """File → value. Empty without limits and requests."""
     settings: dict[str, str] = {}
     cpu, memory, request = _amounts(resources)
     if request:
@@ -57,7 +55,7 @@ def limits_v2(resources: ResourceRequirements) -> dict[str, str]:
 
 
 class Cgroups:
-    """The groups of one agent's containers; does nothing where groups cannot be made."""
+    """The control groups of one agent's containers; does nothing where groups cannot be made."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -65,15 +63,15 @@ class Cgroups:
         self._parents: dict[str, Path] = {}  # v1: by controller; v2: under ""
 
     def open(self) -> str:
-        """Find out what is possible; the answer is a sentence for people."""
+        """Find out which version can be used; returns a description."""
         if self._open_v2():
-            return "CPU and memory limits are kept by control groups (version 2)"
+            return "CPU and memory limits are enforced by control groups (version 2)"
         if self._open_v1():
-            return "CPU and memory limits are kept by control groups (version 1)"
-        return "CPU and memory limits are not kept: no control groups are delegated to this user"
+            return "CPU and memory limits are enforced by control groups (version 1)"
+        return "CPU and memory limits are not enforced: no control groups are delegated to this user"
 
     def make(self, container: str, resources: ResourceRequirements) -> tuple[str, ...]:
-        """The files a process joins the container's groups by."""
+        """Make the container's groups; returns the files by which a process joins them."""
         if self.version == 2:
             files = limits_v2(resources)
             return (self._group(self._parents[""], container, files),) if files else ()
@@ -111,11 +109,11 @@ class Cgroups:
                             group.rmdir()
                 parent.rmdir()
 
-    def _group(self, parent: Path, container: str, files: Settings) -> str:
+    def _group(self, parent: Path, container: str, files: Mapping[str, str]) -> str:
         folder = parent / container.replace("/", "_")
         folder.mkdir(exist_ok=True)
         for file, value in files.items():
-            with contextlib.suppress(FileNotFoundError):  # swap, for one, is not on every machine
+            with contextlib.suppress(FileNotFoundError):  # not every machine has every file, for example swap
                 (folder / file).write_text(value)
         return str(folder / "cgroup.procs")
 
@@ -170,7 +168,7 @@ def _own_groups() -> dict[str, str]:
 
 
 def _amounts(resources: ResourceRequirements) -> tuple[int, int, int]:
-    """Limit of CPU in thousandths, limit of memory in bytes, requested CPU; 0 where nothing is said."""
+    """CPU limit in thousandths, memory limit in bytes, requested CPU in thousandths; 0 where not set."""
 
     def read(amounts: Mapping[str, str | int | float] | None, name: str, *, milli: bool) -> int:
         try:

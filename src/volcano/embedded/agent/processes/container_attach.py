@@ -1,7 +1,7 @@
-"""Who is attached to a container: its output goes to them as it comes, what they say goes to its input.
+"""The attach socket of a container: sends its output to the attached clients and their input to the container.
 
-Runs in the process that holds the container, behind a socket in the container's folder: one client is one
-connection, both ways in frames of channel, length, content. Standard library only; nothing here waits.
+Runs in the container's holder process. The socket is in the container's folder; each client is one connection, with
+frames of channel, length and content in both directions. Standard library only; nothing here blocks.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ MAX_FRAME_BYTES = 64 * 1024
 IO_CHUNK_BYTES = 64 * 1024
 MAX_CLIENTS = 16
 MAX_UNSENT_BYTES = 256 * 1024
-"""Bytes that wait for a slow client; then the container's output waits too."""
+"""Buffered output for a slow client at which reading the container's output stops."""
 MAX_PENDING_INPUT_BYTES = 64 * 1024
-"""Bytes that wait for a container that does not read; then its clients wait too."""
+"""Buffered input for a container that does not read at which reading from clients stops."""
 STUCK_CLIENT_TIMEOUT_SECONDS = 60
-"""Clients that the container waits for, and that take nothing for so long, are left behind."""
+"""A client that blocks the container's output for this long is disconnected."""
 FINAL_OUTPUT_TIMEOUT_SECONDS = 10
+"""How long the last output may take to send after the container has ended."""
 
 
 def listen(directory: str) -> socket.socket:
-    """Reached through the directory's descriptor: its path may be longer than a socket address."""
+    """Listen through the directory's descriptor: the path may be longer than a socket address can be."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     folder = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     path = f"/proc/self/fd/{folder}/{SOCKET}"
@@ -56,27 +57,27 @@ class _Client:
 
 
 class Attachments:
-    """`feed` is the writing end of the container's input, -1 if it has none; `terminal` is that of its terminal."""
+    """`feed` is the writing end of the container's input, -1 if it has none; `terminal` the master of its terminal."""
 
     def __init__(self, listener: socket.socket, *, feed: int, terminal: int, once: bool) -> None:
         self._listener, self._feed, self._terminal, self._once = listener, feed, terminal, once
         self._clients: dict[int, _Client] = {}
-        self._unfed = b""
-        self._is_over = False  # nothing more is said to the container
+        self._pending_input = b""
+        self._is_over = False  # no further input is accepted
         if feed >= 0:
             os.set_blocking(feed, False)
 
     @property
     def is_behind(self) -> bool:
-        """Whether the container's output has to wait for someone."""
+        """Whether reading the container's output must stop until a client has caught up."""
         return any(len(client.unsent) > MAX_UNSENT_BYTES for client in self._clients.values())
 
     def wanted(self) -> dict[int, int]:
-        """Descriptors to wait for, and what for."""
-        reading = select.POLLIN if len(self._unfed) <= MAX_PENDING_INPUT_BYTES else 0
+        """The descriptors to poll, and their events."""
+        reading = select.POLLIN if len(self._pending_input) <= MAX_PENDING_INPUT_BYTES else 0
         found = {fd: reading | (select.POLLOUT if each.unsent else 0) for fd, each in self._clients.items()}
         found[self._listener.fileno()] = select.POLLIN
-        if self._unfed and self._feed >= 0:
+        if self._pending_input and self._feed >= 0:
             found[self._feed] = select.POLLOUT
         return found
 
@@ -84,7 +85,7 @@ class Attachments:
         if descriptor == self._listener.fileno():
             self._accept()
         elif descriptor == self._feed and descriptor not in self._clients:
-            self._feed_on()
+            self._write_input()
         elif (client := self._clients.get(descriptor)) is not None:
             if events & select.POLLOUT:
                 self._send(client)
@@ -103,7 +104,7 @@ class Attachments:
                 self._drop(client)
 
     def finish(self) -> None:
-        """The container has ended: what it said last is still passed on, within reason."""
+        """The container has ended: send the buffered output and disconnect all clients."""
         poll = select.poll()
         waiting = {descriptor for descriptor, client in self._clients.items() if client.unsent}
         for descriptor in waiting:
@@ -166,8 +167,8 @@ class Attachments:
     def _take(self, client: _Client, channel: int, content: bytes) -> None:
         if channel == STDIN:
             client.gives_input = True
-            self._unfed += content if self._feed >= 0 else b""
-            self._feed_on()
+            self._pending_input += content if self._feed >= 0 else b""
+            self._write_input()
         elif channel == CLOSE and client.gives_input and self._once:
             self._end_input()
         elif channel == RESIZE and self._terminal >= 0 and len(content) == SIZE.size:
@@ -183,22 +184,22 @@ class Attachments:
             self._end_input()
 
     # -- the container's input --------------------------------------------------------------------------------
-    def _feed_on(self) -> None:
+    def _write_input(self) -> None:
         try:
-            while self._unfed and self._feed >= 0:
-                self._unfed = self._unfed[os.write(self._feed, self._unfed[:IO_CHUNK_BYTES]) :]
+            while self._pending_input and self._feed >= 0:
+                self._pending_input = self._pending_input[os.write(self._feed, self._pending_input[:IO_CHUNK_BYTES]) :]
         except BlockingIOError:
             return
         except OSError:
-            self._unfed = b""  # the container no longer reads
+            self._pending_input = b""  # the container no longer reads
         self._close_if_over()
 
     def _end_input(self) -> None:
-        """As soon as what was said before has been read."""
+        """Close the input once the container has read what was sent before."""
         self._is_over = True
         self._close_if_over()
 
     def _close_if_over(self) -> None:
-        if self._is_over and not self._unfed and self._feed >= 0 and self._terminal < 0:
+        if self._is_over and not self._pending_input and self._feed >= 0 and self._terminal < 0:
             os.close(self._feed)
             self._feed = -1

@@ -1,4 +1,4 @@
-"""A further command inside a running container: joins its namespaces, runs. Forked by the supervisor; stdlib only."""
+"""Runs a further command in a running container: joins its namespaces first. Forked by the supervisor; stdlib only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOT_STARTED = 126
 
 
 def run(order: Order, *, holder: int, standard: list[int], terminal: bool, seconds: int = 0) -> None:
-    """Never returns; exits as the command does. With `seconds`, both end after that long."""
+    """Run the command and exit with its code; never returns. With `seconds`, both are killed after that time."""
     code = NOT_STARTED
     try:
         signal.set_wakeup_fd(-1)
@@ -33,14 +33,14 @@ def run(order: Order, *, holder: int, standard: list[int], terminal: bool, secon
         ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         code = ended if ended >= 0 else 128 - ended
     except BaseException as error:
-        _complain(standard, f"{error}")
+        _write_error(standard, f"{error}")
     os._exit(code)
 
 
 def _join(holder: int) -> None:
-    """The namespaces of the holder; its command's PID namespace is that of its children."""
+    """Join the namespaces of the holder; the command's PID namespace is the one of the holder's children."""
     inside = (descendants(holder) or [holder])[0]
-    # The user namespace comes last: joining the others takes rights that are left behind with ours.
+    # The user namespace comes last: joining the others needs rights that this process loses with its own.
     kinds = (("ipc", linux.NEWIPC), ("uts", linux.NEWUTS), ("net", linux.NEWNET), ("pid", linux.NEWPID),
              ("mnt", linux.NEWNS), ("user", linux.NEWUSER))  # fmt: skip
     opened = []
@@ -75,15 +75,15 @@ def _become_command(order: Order, standard: list[int], cgroups: list[int], termi
         os.environ.update(order["environment"])
         os.execvpe(order["argv"][0], order["argv"], order["environment"])
     except FileNotFoundError as error:
-        _complain(standard, f"exec {order['argv'][0]}: {os.strerror(error.errno or 0)}")
+        _write_error(standard, f"exec {order['argv'][0]}: {os.strerror(error.errno or 0)}")
         os._exit(NOT_FOUND)
     except BaseException as error:
-        _complain(standard, str(error))
+        _write_error(standard, str(error))
     os._exit(NOT_STARTED)
 
 
 def _open_terminal(outlet: int) -> list[int]:
-    """A terminal of the container's own; its master end goes out through the socket, to whoever asked."""
+    """Open a terminal in the container; its master end is sent through the socket to the requesting agent."""
     master, slave = terminals.open_terminal()
     terminals.take_terminal(slave)
     with socket.socket(fileno=os.dup(outlet)) as way_out:
@@ -92,7 +92,7 @@ def _open_terminal(outlet: int) -> list[int]:
     return [slave, slave, slave]
 
 
-def _complain(standard: list[int], message: str) -> None:
+def _write_error(standard: list[int], message: str) -> None:
     try:
         os.write(standard[-1], f"{message}\n".encode())
     except (OSError, IndexError):

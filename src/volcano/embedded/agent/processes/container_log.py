@@ -1,6 +1,6 @@
-"""Writes a container's output to disk as kubelets do: time, stream, F or P, text; rotated and capped.
+"""Writes a container's output to disk in the kubelet's format (time, stream, F or P, text), rotated and capped.
 
-Runs in the process that holds the container, so it uses the standard library only.
+Runs in the container's holder process, so it uses the standard library only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MAX_LOG_LINE_BYTES = 16 * 1024
 
 
 class ContainerLog:
-    """One log file and its older ones, reached through their directory so that no mount can hide them."""
+    """One log file and its rotated ones, opened through their directory's descriptor so that no mount can hide them."""
 
     def __init__(
         self, directory: int, name: str, *, largest: int = MAX_LOG_FILE_BYTES, old_files: int = MAX_ROTATED_LOG_FILES
@@ -31,7 +31,7 @@ class ContainerLog:
         return self._file
 
     def write(self, stream: bytes, output: bytes) -> None:
-        """Output as it came; lines are written when they are whole, or too long to wait for."""
+        """Write output; a line is written once it is complete, or in parts once it exceeds MAX_LOG_LINE_BYTES."""
         output = self._tails.pop(stream, b"") + output
         whole, newline, tail = output.rpartition(b"\n")
         stamp = _stamp()
@@ -48,7 +48,7 @@ class ContainerLog:
             self._append(written)
 
     def finish(self) -> None:
-        """What is left without an end of line."""
+        """Write what is left without an end of line."""
         for stream, tail in sorted(self._tails.items()):
             self._append(_stamp() + b" " + stream + b" F " + tail + b"\n")
         self._tails.clear()
@@ -61,7 +61,7 @@ class ContainerLog:
             while view:
                 view = view[os.write(self._file, view) :]
         except OSError:
-            return  # a full disk loses output rather than stopping the container
+            return  # with a full disk output is lost; the container continues
         self._size += len(lines)
 
     def _rotate(self) -> None:

@@ -1,7 +1,7 @@
-"""The process that holds one container: makes its view, starts its command, keeps its log, passes signals on.
+"""The holder process of one container: makes its mounts, starts its command, writes its log, forwards signals.
 
-It is forked by the supervisor and is the first process of the container's PID namespace: whatever the command leaves
-behind ends with it. Standard library only; it never returns.
+It is forked by the supervisor and is the first process of the container's PID namespace, so every process that the
+command leaves behind ends with it. Standard library only; it never returns.
 """
 
 from __future__ import annotations
@@ -18,20 +18,24 @@ from volcano.embedded.agent.processes.container_log import ContainerLog
 from volcano.embedded.agent.processes.supervisor_protocol import Order
 
 IO_CHUNK_BYTES = 65536
-PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+FORWARDED_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 NOT_STARTED = 128
+MAX_DESCRIPTOR = 65536
+MAX_ERROR_BYTES = 4000
+MAX_KILL_ROUNDS = 100
+"""Processes may fork while they are killed; after this many rounds the holder gives up."""
 
 
 def hold(order: Order, *, answer: int, life: int, go: int, namespaces: dict[str, int]) -> None:
-    """Run the container and exit as it does. Failures before its command runs are written to `answer`.
+    """Run the container and exit with its code. An error before its command runs is written to `answer`.
 
-    `life` is the reading end of a pipe whose other end only the supervisor has: its end is ours too. `go` is one
-    that the supervisor writes to once it has mapped the users of our namespace.
+    `life` is the reading end of a pipe whose other end only the supervisor has: when it closes, the holder ends.
+    `go` is a pipe that the supervisor writes to once it has mapped the users of the holder's namespace.
     """
     code = NOT_STARTED
     try:
         signal.set_wakeup_fd(-1)
-        for number in (*PASSED_ON, signal.SIGCHLD, signal.SIGPIPE):
+        for number in (*FORWARDED_SIGNALS, signal.SIGCHLD, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
         os.setsid()
         if order["own_processes"]:
@@ -54,9 +58,9 @@ def hold(order: Order, *, answer: int, life: int, go: int, namespaces: dict[str,
         _close_others(keep=(*streams, feed, life, directory, log.descriptor, *extra))
         attached = _attachments(order, listener, feed, streams)
         code = _Holder(child, log, streams, life, is_first=order["own_processes"], attached=attached).run()
-    except BaseException as error:  # nothing may escape into the supervisor's code
+    except BaseException as error:  # no exception may reach the supervisor's code in this process
         try:
-            os.write(answer, _words(error).encode()[:4000])
+            os.write(answer, _message(error).encode()[:MAX_ERROR_BYTES])
         except OSError:
             pass
     os._exit(code)
@@ -72,7 +76,7 @@ def _attachments(
 
 
 def _launch(order: Order, answer: int, cgroups: list[int]) -> tuple[dict[int, bytes], int, int]:
-    """Start the command: where its output comes from, where its input goes (-1: nowhere), and its process."""
+    """Start the command: its output streams, the writing end of its input (-1: none), and its PID."""
     streams, feed, ends = _make_streams(order)
     same_rights = order["uid"] is None and order["gid"] is None and order["groups"] is None
     if order["own_processes"] and same_rights and not cgroups and not order["terminal"]:
@@ -85,7 +89,7 @@ def _launch(order: Order, answer: int, cgroups: list[int]) -> tuple[dict[int, by
 
 
 def _make_streams(order: Order) -> tuple[dict[int, bytes], int, tuple[int, int, int]]:
-    """Our ends and the command's: pipes, or a terminal for all three."""
+    """The holder's ends and the command's: pipes, or one terminal for all three streams."""
     if order["terminal"]:
         master, slave = terminals.open_terminal()
         if order["uid"] is not None:
@@ -101,7 +105,7 @@ def _make_streams(order: Order) -> tuple[dict[int, bytes], int, tuple[int, int, 
 
 
 def _spawn(order: Order, ends: tuple[int, int, int]) -> int:
-    """Without copying this process: what the command inherits is set here first, and does not hurt here."""
+    """Start without forking this process; what the command inherits is set on the holder, where it has no effect."""
     sandbox.become(order)
     os.environ["PATH"] = order["environment"].get("PATH", os.defpath)
     actions = [(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(ends)]
@@ -128,7 +132,7 @@ def _fork(order: Order, ends: tuple[int, int, int], answer: int, cgroups: list[i
             linux.prctl(linux.PR_SET_DUMPABLE, 1)
             _execute(order["argv"], order["environment"])
         except BaseException as error:
-            os.write(answer, f"exec {order['argv'][0]}: {_reason(error)}".encode()[:4000])
+            os.write(answer, f"exec {order['argv'][0]}: {_reason(error)}".encode()[:MAX_ERROR_BYTES])
         os._exit(NOT_STARTED)
     return child
 
@@ -139,7 +143,7 @@ def _execute(argv: list[str], environment: dict[str, str]) -> None:
     os.execvpe(argv[0], argv, environment)
 
 
-def _words(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__
@@ -155,7 +159,7 @@ def _close_others(keep: tuple[int, ...]) -> None:
         if descriptor >= last:
             os.closerange(last, descriptor)
             last = descriptor + 1
-    os.closerange(last, 65536)
+    os.closerange(last, MAX_DESCRIPTOR)
     nothing = os.open("/dev/null", os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nothing, number)
@@ -163,7 +167,7 @@ def _close_others(keep: tuple[int, ...]) -> None:
 
 
 class _Holder:
-    """Waits for the command while its output comes in."""
+    """Waits for the command and reads its output."""
 
     def __init__(
         self,
@@ -177,7 +181,7 @@ class _Holder:
     ) -> None:
         self._child, self._log, self._streams, self._life, self._is_first = child, log, streams, life, is_first
         self._attached = attached
-        self._open = list(streams)  # in this order, so that output comes before what went wrong
+        self._open = list(streams)  # in this order, so that stdout is read before stderr
         self._code: int | None = None
         self._woken, wake = os.pipe()
         for end in (self._woken, wake):
@@ -185,8 +189,8 @@ class _Holder:
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-        for number in PASSED_ON:
-            signal.signal(number, self._pass_on)
+        for number in FORWARDED_SIGNALS:
+            signal.signal(number, self._forward_signal)
 
     def run(self) -> int:
         poll = select.poll()
@@ -208,7 +212,7 @@ class _Holder:
         return self._code
 
     def _watch(self, poll: select.poll, watched: dict[int, int], *, is_behind: bool) -> dict[int, int]:
-        """Wait for what matters now; an output waits while someone attached is behind."""
+        """Poll what is needed now; output is not read while an attached client is behind."""
         wanted = {self._woken: select.POLLIN, self._life: select.POLLIN}
         if not is_behind:
             wanted |= dict.fromkeys(self._open, select.POLLIN)
@@ -234,8 +238,8 @@ class _Holder:
         if self._attached is not None and descriptor not in (self._woken, self._life):
             self._attached.happened(descriptor, events)
 
-    def _pass_on(self, number: int, _frame: object) -> None:
-        """To the command and its process group, as a terminal would."""
+    def _forward_signal(self, number: int, _frame: object) -> None:
+        """Forward the signal to the command's process group, as a terminal would."""
         try:
             os.killpg(self._child, number)
         except OSError:
@@ -261,13 +265,13 @@ class _Holder:
             pass
 
     def _take(self, descriptor: int) -> int | None:
-        """How much came: 0 at the end, None while there is no more."""
+        """The number of bytes read: 0 at the end, None when none are available."""
         try:
             output = os.read(descriptor, IO_CHUNK_BYTES)
         except BlockingIOError:
             return None
         except OSError:
-            return 0  # a terminal that nobody has open any more
+            return 0  # a terminal that no process has open
         if output:
             self._log.write(self._streams[descriptor], output)
             if self._attached is not None:
@@ -275,7 +279,7 @@ class _Holder:
         return len(output)
 
     def _take_rest(self) -> None:
-        """What is already in the pipes; whoever else still holds them is about to be ended."""
+        """Read what is in the pipes; processes that still have them open are killed afterwards."""
         for descriptor in self._streams:
             os.set_blocking(descriptor, False)
             while self._take(descriptor):
@@ -283,14 +287,14 @@ class _Holder:
         self._log.finish()
 
     def _end_all(self) -> None:
-        """Every process below this one: all of the namespace, or all that can be found."""
+        """Kill every process below this one: the whole namespace, or all descendants."""
         if self._is_first:
             try:
                 os.kill(-1, signal.SIGKILL)
             except OSError:
                 pass
             return
-        for _ in range(100):
+        for _ in range(MAX_KILL_ROUNDS):
             children = descendants(os.getpid())
             if not children:
                 return
@@ -303,7 +307,7 @@ class _Holder:
 
 
 def descendants(process: int) -> list[int]:
-    """The processes below one that have not ended, by what /proc says now."""
+    """The PIDs of all processes below one, read from /proc."""
     found, waiting = [], [process]
     while waiting:
         parent = waiting.pop()

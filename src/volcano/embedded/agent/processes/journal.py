@@ -1,7 +1,7 @@
-"""What the supervisor must not forget: each container's start and exit, appended to one file and synced.
+"""The supervisor's journal: each container's start and exit, appended to one file and synced.
 
-A start without an exit in the journal of an earlier supervisor is a container that died with it. Standard library
-only. A file that cannot be read is set aside, never overwritten.
+A start without an exit in the journal of an earlier supervisor is a container that was lost with it. Standard library
+only.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import os
 from volcano.embedded.agent.processes.supervisor_protocol import ProcessRecord, decode, encode
 
 COMPACT_ABOVE_BYTES = 1024 * 1024
+"""Size of the file from which it is rewritten with the current records only."""
 
 
 class Journal:
-    """Records by container; the file holds their history until it is worth rewriting."""
+    """Records by container; the file has their history until it is compacted."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -32,7 +33,7 @@ class Journal:
         self._append([record])
 
     def exited(self, records: list[ProcessRecord]) -> None:
-        """On disk, synced, when this returns."""
+        """Record exits; they are synced to disk when this returns."""
         for record in records:
             self.records[record["container"]] = record
         self._append(records)
@@ -59,12 +60,12 @@ class Journal:
             try:
                 record = decode(line) if line else None
             except ValueError:
-                continue  # the last line of a machine that lost power
+                continue  # a torn last line, after a power failure
             if record is not None and "container" in record:
                 self.records[record["container"]] = record  # type: ignore[assignment]
 
     def _compact(self) -> None:
-        """The file with what is still known, in one step."""
+        """Replace the file with the current records, atomically."""
         fresh = f"{self._path}.new"
         file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
         lines = b"".join(encode(record) for record in self.records.values())

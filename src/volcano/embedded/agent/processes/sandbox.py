@@ -1,6 +1,6 @@
-"""Makes a container's view of the machine: mounts, hostname, limits, rights. Runs in forked processes, stdlib only.
+"""Sets up a container's mounts, hostname, limits and user in the forked process. Standard library only.
 
-What to make is in the order that the agent sent (supervisor_protocol); nothing is decided here.
+The order from the agent (supervisor_protocol) says what to set up; nothing is decided here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from volcano.embedded.agent.kernel import linux
 from volcano.embedded.agent.processes.supervisor_protocol import Mount, Order
 
 MAP_USERS = b"\0"
-"""What a holder says, and is answered, when its new user namespace wants its users mapped."""
+"""A holder sends this when its new user namespace needs its users mapped, and gets it back once they are."""
+MAX_SYMLINKS = 40
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 LINKS = {
     "fd": "/proc/self/fd",
@@ -28,14 +29,14 @@ EXTRA_DEVICES = ("fuse", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-
 
 
 def enter_pod(order: Order, namespaces: dict[str, int]) -> None:
-    """Join what the containers of a pod share."""
+    """Join the namespaces that the containers of a pod share."""
     for name, kind in (("net", linux.NEWNET), ("ipc", linux.NEWIPC)):
         if name in namespaces:
             linux.setns(namespaces[name], kind)
 
 
 def make_view(order: Order) -> None:
-    """The container's own mounts and hostname. The caller is the first process of a new PID namespace."""
+    """Make the container's mounts and hostname. The caller is the first process of a new PID namespace."""
     linux.unshare(linux.NEWNS | linux.NEWUTS)
     linux.mount("none", "/", "", linux.MS_REC | linux.MS_PRIVATE)
     if order["hostname"]:
@@ -48,7 +49,7 @@ def make_view(order: Order) -> None:
 
 
 class _View:
-    """The mounts of one container while they are being made."""
+    """The state while the mounts of one container are made."""
 
     def __init__(self, order: Order) -> None:
         self._mounts = order["mounts"]
@@ -56,15 +57,15 @@ class _View:
         self._sources = [_opened(each) for each in self._mounts]
         self._scratch = os.open(order["scratch"], os.O_PATH | os.O_CLOEXEC)
         self._layers = 0
-        self._own: list[str] = []  # where directories may be made: these are the container's own
+        self._own: list[str] = []  # paths that belong to the container: folders may be created there
         self.prefix = self._new_root(order)
 
     def mount_all(self) -> None:
-        self._make_places()
+        self._make_mount_points()
         for each, source in zip(self._mounts, self._sources, strict=True):
             if each["kind"] == "hide" and not os.path.isdir(self.prefix + each["target"]):
-                continue  # already out of sight, below a folder that is the container's own
-            target = self._place(each["target"], is_file=source >= 0 and not _is_directory(source))
+                continue  # not visible in the container anyway
+            target = self._mount_point(each["target"], is_file=source >= 0 and not _is_directory(source))
             _mount(target, each, source)
             if each["kind"] in ("bind", "tmpfs") and not each["read_only"]:
                 self._own.append(target.rstrip("/") + "/")
@@ -72,18 +73,18 @@ class _View:
                 os.close(source)
         os.close(self._scratch)
 
-    def _make_places(self) -> None:
-        """Layers come before mounts: a layer over a folder does not show what is mounted in it."""
+    def _make_mount_points(self) -> None:
+        """Make overlay layers before mounts: an overlay would hide what is mounted below it."""
         earlier: list[str] = []
         for each, source in zip(self._mounts, self._sources, strict=True):
             target = each["target"].rstrip("/") + "/"
             if each["kind"] != "hide" and not any(target.startswith(other) for other in earlier):
-                self._place(each["target"], is_file=source >= 0 and not _is_directory(source))
+                self._mount_point(each["target"], is_file=source >= 0 and not _is_directory(source))
             if source < 0 or _is_directory(source):
                 earlier.append(target)
 
     def _new_root(self, order: Order) -> str:
-        """A root of its own, for an image or where a mount needs a top folder that the machine does not have."""
+        """Make a new root, for an image or where a mount needs a top-level folder that the machine lacks."""
         staging = f"{order['scratch']}/root"
         if order["root"] != "/":
             os.makedirs(staging, exist_ok=True)
@@ -108,8 +109,8 @@ class _View:
                 self._own.append(f"{staging}/{top}/")
         return staging
 
-    def _place(self, target: str, *, is_file: bool) -> str:
-        """The path to mount at, made if it is missing, without touching the machine's own folders."""
+    def _mount_point(self, target: str, *, is_file: bool) -> str:
+        """The path to mount at, created if missing in an overlay, never in the machine's own folders."""
         path = _resolved(self.prefix, target)
         if os.path.lexists(path):
             return path
@@ -127,7 +128,7 @@ class _View:
         return path
 
     def _overlay(self, lower: str, target: str) -> None:
-        """A writable layer over a folder: what is made in it is the container's alone."""
+        """Mount a writable layer over a folder; changes in it are visible to the container only."""
         name = f"layer-{self._layers}"
         self._layers += 1
         for part in (f"{name}", f"{name}/upper", f"{name}/work"):
@@ -139,12 +140,12 @@ class _View:
         options = f"lowerdir={_escaped(lower)},upperdir={layer}/upper,workdir={layer}/work"
         try:
             linux.mount("overlay", target, "overlay", 0, options + ",userxattr")
-        except OSError:  # older kernels do not know it, and then do not need it
+        except OSError:  # older kernels lack this option and do not need it
             linux.mount("overlay", target, "overlay", 0, options)
 
 
 def _resolved(prefix: str, target: str) -> str:
-    """A target's real path: links on the way are followed as they look from inside."""
+    """A target's real path; symbolic links are resolved relative to the container's root."""
     if not prefix:
         return os.path.realpath(target)
     path = prefix
@@ -156,7 +157,7 @@ def _resolved(prefix: str, target: str) -> str:
             path = path if path == prefix else os.path.dirname(path)
             continue
         step = f"{path}/{part}"
-        if os.path.islink(step) and followed < 40:
+        if os.path.islink(step) and followed < MAX_SYMLINKS:
             followed += 1
             link = os.readlink(step)
             parts = [each for each in link.split("/") if each not in ("", ".")] + parts
@@ -182,18 +183,18 @@ def _mount_system(prefix: str, *, hides_processes: bool) -> None:
     if hides_processes:
         linux.mount("proc", f"{prefix}/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
         for path in ("sys", "sysrq-trigger", "irq", "bus"):
-            _read_only_again(f"{prefix}/proc/{path}")
+            _remount_read_only(f"{prefix}/proc/{path}")
     if os.path.isdir(f"{prefix}/sys"):
         linux.mount("/sys", f"{prefix}/sys", "", linux.MS_BIND | linux.MS_REC)
         linux.make_read_only(f"{prefix}/sys")
 
 
-def _read_only_again(path: str) -> None:
+def _remount_read_only(path: str) -> None:
     try:
         linux.mount(path, path, "", linux.MS_BIND | linux.MS_REC)
         linux.make_read_only(path)
     except OSError:
-        pass  # not on every kernel
+        pass  # not every kernel has this path
 
 
 def _mount(target: str, each: Mount, source: int) -> None:
@@ -213,7 +214,7 @@ def _mount(target: str, each: Mount, source: int) -> None:
 
 
 def make_devices(directory: str) -> None:
-    """A /dev for all containers: the harmless devices of this machine and its accelerators, nothing else."""
+    """Make a /dev for all containers: harmless devices and accelerators of this machine, nothing else."""
     linux.mount("tmpfs", directory, "tmpfs", linux.MS_NOSUID, "mode=0755,size=64k")
     extras = [name for name in os.listdir("/dev") if name in EXTRA_DEVICES or name.startswith("nvidia")]
     for name in (*DEVICES, *extras):
@@ -233,7 +234,7 @@ def make_devices(directory: str) -> None:
 
 
 def enter_users(order: Order, answer: int, go: int) -> None:
-    """A user namespace with the same users: the rights it gives end at its border. Only the supervisor can map it."""
+    """Enter a user namespace with the same user numbers, which confines root's rights. The supervisor maps them."""
     for name, (soft, hard) in order["limits"].items():
         _limit(getattr(resource, f"RLIMIT_{name.upper()}"), soft, hard)
     linux.unshare(linux.NEWUSER)
@@ -243,7 +244,7 @@ def enter_users(order: Order, answer: int, go: int) -> None:
 
 
 def become(order: Order) -> None:
-    """The container's limits, working directory and rights; after this only exec follows."""
+    """Set the container's limits, working directory and user; only exec may follow."""
     for name, (soft, hard) in order["limits"].items():
         _limit(getattr(resource, f"RLIMIT_{name.upper()}"), soft, hard)
     os.umask(0o022)
@@ -259,7 +260,7 @@ def become(order: Order) -> None:
 
 
 def _limit(kind: int, soft: int, hard: int) -> None:
-    """As near to what is asked as this process may go."""
+    """Set the limit, or the highest that this process may set."""
     _, ceiling = resource.getrlimit(kind)
     if ceiling != resource.RLIM_INFINITY:
         hard = ceiling if hard == resource.RLIM_INFINITY else min(hard, ceiling)

@@ -1,9 +1,9 @@
-"""A small, long-lived process that starts and reaps the pods' processes.
+"""The supervisor: a small, long-lived process that starts and reaps the processes of pods.
 
 Started as `python -m volcano.embedded.agent.processes.supervisor DIR`.
 
-It outlives the agent, which finds it again by its socket, and writes every exit to disk before telling it. When it
-ends, its pods end. Standard library only, so that it stays small; it decides nothing.
+It outlives the agent, which finds it again by its socket, and writes every exit to disk before it reports it. When it
+ends, its pods end. It carries out requests and decides nothing. Standard library only, so that it stays small.
 """
 
 from __future__ import annotations
@@ -14,201 +14,102 @@ import gc
 import os
 import selectors
 import signal
-import socket
 import sys
 import time
 from typing import Any
 
 from volcano.embedded.agent.kernel import linux
-from volcano.embedded.agent.kernel.netlink import Netlink
 from volcano.embedded.agent.processes import container_exec, container_shim, sandbox
+from volcano.embedded.agent.processes.agent_connections import AgentConnections, Connection
+from volcano.embedded.agent.processes.container_starts import ContainerStarts
 from volcano.embedded.agent.processes.journal import Journal
-from volcano.embedded.agent.processes.supervisor_protocol import (
-    JOURNAL,
-    LOCK,
-    MAX_MESSAGE_BYTES,
-    SOCKET,
-    VERSION,
-    Order,
-    ProcessRecord,
-    Wire,
-    decode,
-    encode,
-)
+from volcano.embedded.agent.processes.pod_namespaces import PodNamespaces
+from volcano.embedded.agent.processes.supervisor_protocol import JOURNAL, LOCK, VERSION, Order, ProcessRecord
 
 IDLE_EXIT_SECONDS = 30
-"""How long it waits for an agent to come back when nothing runs."""
-MAX_DESCRIPTORS_PER_MESSAGE = 8
-
-
-class Connection:
-    """An agent. What it is slow to read waits here, up to a limit."""
-
-    def __init__(self, peer: socket.socket) -> None:
-        self.socket = peer
-        self.received = b""
-        self.descriptors: list[int] = []
-        self.unsent = b""
+"""Without an agent and without containers the supervisor exits after this time."""
+KILLED_EXIT_CODE = 137
 
 
 class Supervisor:
-    """Containers, their processes, and who wants to know of them."""
+    """The containers, their processes, and the connected agents."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self._journal = Journal(f"{directory}/{JOURNAL}")
         self._selector = selectors.DefaultSelector()
-        self._connections: dict[int, Connection] = {}
-        self._live: dict[int, str] = {}  # holder's pid → container
-        self._plain: set[int] = set()  # holders without a PID namespace
-        self._execs: dict[int, tuple[Connection, int]] = {}
-        self._answers: dict[int, tuple[Connection, int, str]] = {}  # pipe → who asked to start what
-        self._pods: dict[str, dict[str, int]] = {}  # pod → descriptors of its namespaces
-        self._bridges: set[str] = set()
-        self._go: dict[int, tuple[int, int]] = {}  # pipe of a start → its holder, and where it waits
-        self._addresses: dict[str, str] = {}
-        self._life, self._life_end = os.pipe()
+        self._agents = AgentConnections(self._selector, self._handle)
+        self._live: dict[int, str] = {}  # PID of a holder → container
+        self._without_namespace: set[int] = set()  # PIDs of holders that share the machine's PID namespace
+        self._execs: dict[int, tuple[Connection, int]] = {}  # PID → the request to reply to
         self._is_ending = False
         self.tier = _tier()
-        self._namespaces = {name: os.open(f"/proc/self/ns/{name}", os.O_RDONLY) for name in ("pid", "net", "ipc")}
+        self._pods = PodNamespaces()
+        self._starts = ContainerStarts(self._selector, tier=self.tier)
         if self.tier != "none":
             self._make_devices()
 
     # -- the loop ---------------------------------------------------------------------------------------------
     def run(self) -> None:
-        listener = self._listen()
-        woken, wake = os.pipe()
-        for end in (woken, wake):
-            os.set_blocking(end, False)
-        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
-        signal.signal(signal.SIGTERM, self._asked_to_end)
-        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
-            signal.signal(number, signal.SIG_IGN)
-        self._selector.register(listener, selectors.EVENT_READ, self._accept)
-        self._selector.register(woken, selectors.EVENT_READ, self._drain)
+        self._agents.listen(self._directory)
+        self._wake_on_signals()
         while not self._is_ending:
             ready = self._selector.select(IDLE_EXIT_SECONDS)
-            if not ready and not self._connections and not self._live:
+            if not ready and not self._agents and not self._live:
                 break
             for key, mask in ready:
                 key.data(key, mask)
             self._reap()
         self._end_everything()
-        for pod in tuple(self._pods):
-            self._close_pod(pod)
-        self._remove_bridges()
+        self._pods.close_all()
 
-    def _listen(self) -> socket.socket:
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        # Through the directory's descriptor, for paths longer than a socket address may be.
-        directory = os.open(self._directory, os.O_PATH | os.O_DIRECTORY)
-        path = f"/proc/self/fd/{directory}/{SOCKET}"
-        if os.path.lexists(path):
-            os.unlink(path)
-        before = os.umask(0o177)
-        listener.bind(path)
-        os.umask(before)
-        os.close(directory)
-        listener.listen(8)
-        listener.setblocking(False)
-        return listener
+    def _wake_on_signals(self) -> None:
+        woken, wake = os.pipe()
+        for end in (woken, wake):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        signal.signal(signal.SIGTERM, self._on_terminate)
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_IGN)
+        self._selector.register(woken, selectors.EVENT_READ, _drain)
 
-    def _asked_to_end(self, _number: int, _frame: object) -> None:
+    def _on_terminate(self, _number: int, _frame: object) -> None:
         self._is_ending = True
 
-    def _drain(self, key: selectors.SelectorKey, _mask: int) -> None:
-        try:
-            while os.read(key.fd, 4096):
-                pass
-        except BlockingIOError:
-            pass
-
-    def _accept(self, key: selectors.SelectorKey, _mask: int) -> None:
-        peer, _ = key.fileobj.accept()  # type: ignore[union-attr]
-        peer.setblocking(False)
-        self._connections[peer.fileno()] = Connection(peer)
-        self._selector.register(peer, selectors.EVENT_READ, self._talk)
-
-    def _talk(self, key: selectors.SelectorKey, mask: int) -> None:
-        connection = self._connections.get(key.fd)
-        if connection is None:
-            return
-        try:
-            if mask & selectors.EVENT_WRITE:
-                self._send(connection, b"")
-            if mask & selectors.EVENT_READ:
-                self._receive(connection)
-        except (OSError, ValueError):
-            self._hang_up(connection)
-
-    def _receive(self, connection: Connection) -> None:
-        received, descriptors, _, _ = socket.recv_fds(connection.socket, 262144, MAX_DESCRIPTORS_PER_MESSAGE)
-        connection.descriptors += descriptors
-        if not received:
-            raise ConnectionResetError(errno.ECONNRESET, "the agent hung up")
-        *lines, connection.received = (connection.received + received).split(b"\n")
-        if len(connection.received) > MAX_MESSAGE_BYTES:
-            raise ValueError("a message over the limit")
-        for line in lines:
-            self._answer(connection, decode(line))
-
-    def _hang_up(self, connection: Connection) -> None:
-        self._connections.pop(connection.socket.fileno(), None)
-        self._selector.unregister(connection.socket)
-        connection.socket.close()
-        for descriptor in connection.descriptors:
-            os.close(descriptor)
-
-    def _send(self, connection: Connection, message: bytes) -> None:
-        connection.unsent += message
-        try:
-            while connection.unsent:
-                connection.unsent = connection.unsent[connection.socket.send(connection.unsent) :]
-        except BlockingIOError:
-            pass
-        except OSError:
-            return  # reading will notice
-        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.unsent else 0)
-        if self._selector.get_key(connection.socket).events != wanted:
-            self._selector.modify(connection.socket, wanted, self._talk)
-
-    def _tell_all(self, message: dict[str, Any]) -> None:
-        line = encode(message)
-        for connection in tuple(self._connections.values()):
-            self._send(connection, line)
-
     # -- requests ---------------------------------------------------------------------------------------------
-    def _answer(self, connection: Connection, request: dict[str, Any]) -> None:
+    def _handle(self, connection: Connection, request: dict[str, Any]) -> None:
         number = request.get("number", 0)
         try:
-            reply = self._do(connection, request, number)
+            reply = self._carry_out(connection, request, number)
         except (OSError, KeyError, ValueError) as error:
             reply = {"error": str(error) or repr(error)}
         if reply is not None:
-            self._send(connection, encode({"number": number, **reply}))
+            self._agents.send(connection, {"number": number, **reply})
 
-    def _do(self, connection: Connection, request: dict[str, Any], number: int) -> dict[str, Any] | None:
+    def _carry_out(self, connection: Connection, request: dict[str, Any], number: int) -> dict[str, Any] | None:
+        """The reply; None when it is sent later."""
         match request["do"]:
             case "hello":
                 return {"version": VERSION, "pid": os.getpid(), "tier": self.tier}
             case "list":
-                return {"containers": list(self._journal.records.values()), "pods": self._addresses}
+                return {"containers": list(self._journal.records.values()), "pods": self._pods.addresses}
             case "start":
-                self._start(connection, request["order"], number)
-                return None
+                return self._start(connection, request["order"], number)
             case "signal":
                 return {"sent": self._signal(request["container"], request["signal"])}
             case "exec":
                 self._exec(connection, request, number)
                 return None
             case "open_pod":
-                return self._open_pod(request["pod"], request["wire"])
+                return {"address": self._pods.open(request["pod"], request["wire"])}
             case "close_pod":
-                self._close_pod(request["pod"])
+                self._pods.close(request["pod"])
                 return {}
             case "socket":
-                self._make_socket(connection, number, request["pod"], request["family"])
+                with self._pods.make_socket(request["pod"], request["family"]) as made:
+                    reply = {"number": number, "descriptors": 1}
+                    self._agents.send_descriptor(connection, reply, made.fileno())
                 return None
             case "forget":
                 live = set(self._live.values())
@@ -220,89 +121,34 @@ class Supervisor:
             case other:
                 return {"error": f"unknown request {other}"}
 
-    def _start(self, connection: Connection, order: Order, number: int) -> None:
+    def _start(self, connection: Connection, order: Order, number: int) -> dict[str, Any] | None:
         container = order["container"]
         known = self._journal.records.get(container)
         if known is not None and not known["is_lost"] and known["exit_code"] is None:
-            self._send(connection, encode({"number": number, "record": known}))
-            return
-        answer, end = os.pipe()
-        go, go_end = os.pipe()
-        try:
-            pid = self._fork(order, end, go)
-        except OSError:
-            os.close(answer)
-            os.close(go_end)
-            raise
-        finally:
-            os.close(end)
-            os.close(go)
+            return {"record": known}
+
+        def done(error: str) -> None:
+            if not connection.is_open:
+                return
+            if error:
+                self._journal.forget([container])
+                self._agents.send(connection, {"number": number, "error": error})
+            else:
+                self._agents.send(connection, {"number": number, "record": self._journal.records.get(container)})
+
+        pid = self._starts.start(order, self._pods.of(order["pod"]), done)
         self._live[pid] = container
         if not order["own_processes"]:
-            self._plain.add(pid)
+            self._without_namespace.add(pid)
         self._journal.started(_record(container, pid))
-        self._answers[answer] = (connection, number, container)
-        self._go[answer] = (pid, go_end)
-        self._selector.register(answer, selectors.EVENT_READ, self._started)
-
-    def _fork(self, order: Order, answer: int, go: int) -> int:
-        if not order["own_processes"]:
-            pid = os.fork()
-        elif self.tier == "user":
-            pid = linux.fork_into(linux.NEWPID)  # there would be no way back from unshare for this process
-        else:
-            linux.unshare(linux.NEWPID)
-            try:
-                pid = os.fork()
-            finally:
-                if os.getpid() != 1:
-                    linux.setns(self._namespaces["pid"], linux.NEWPID)
-        if pid == 0:
-            os.close(self._life_end)
-            container_shim.hold(
-                order, answer=answer, life=self._life, go=go, namespaces=self._pods.get(order["pod"], {})
-            )
-        return pid
-
-    def _started(self, key: selectors.SelectorKey, _mask: int) -> None:
-        """The command runs (the pipe just closed), or could not be started (it says why)."""
-        trouble = os.read(key.fd, 4096)
-        if trouble.startswith(sandbox.MAP_USERS):
-            self._map_users(*self._go[key.fd])
-            trouble = trouble[1:]
-            if not trouble:
-                return
-        connection, number, container = self._answers.pop(key.fd)
-        os.close(self._go.pop(key.fd)[1])
-        self._selector.unregister(key.fd)
-        os.close(key.fd)
-        if connection.socket.fileno() < 0:
-            return
-        if trouble:
-            self._journal.forget([container])
-            self._send(connection, encode({"number": number, "error": trouble.decode(errors="replace")}))
-            return
-        self._send(connection, encode({"number": number, "record": self._journal.records.get(container)}))
-
-    def _map_users(self, pid: int, go: int) -> None:
-        """Everyone keeps their number in the holder's new user namespace."""
-        try:
-            for name in ("uid_map", "gid_map"):
-                with open(f"/proc/{pid}/{name}", "w") as file:
-                    file.write("0 0 4294967295")
-            os.write(go, sandbox.MAP_USERS)
-        except OSError:
-            try:
-                os.write(go, b"x")
-            except OSError:
-                pass  # it has ended already
+        return None
 
     def _signal(self, container: str, number: int) -> bool:
         for pid, live in self._live.items():
             if live == container:
                 try:
-                    if number == signal.SIGKILL and pid in self._plain:
-                        # Its holder cannot take them with it: they go first, and it follows.
+                    if number == signal.SIGKILL and pid in self._without_namespace:
+                        # Killing the holder would leave its processes running: they are killed, and the holder exits.
                         for below in container_shim.descendants(pid):
                             os.kill(below, number)
                         return True
@@ -313,15 +159,14 @@ class Supervisor:
         return False
 
     def _exec(self, connection: Connection, request: dict[str, Any], number: int) -> None:
-        count = request["descriptors"]
-        taken, connection.descriptors = connection.descriptors[:count], connection.descriptors[count:]
+        taken = connection.take_descriptors(request["descriptors"])
         try:
             holder = next((pid for pid, live in self._live.items() if live == request["container"]), None)
             if holder is None:
                 raise OSError(errno.ESRCH, f"container {request['container']} does not run")
             pid = os.fork()
             if pid == 0:
-                os.close(self._life_end)
+                self._starts.leave()
                 container_exec.run(
                     request["order"],
                     holder=holder,
@@ -334,71 +179,7 @@ class Supervisor:
             for descriptor in taken:
                 os.close(descriptor)
 
-    def _open_pod(self, pod: str, wire: Wire | None) -> dict[str, Any]:
-        """Namespaces that a pod's containers share: made by entering and leaving them again."""
-        if pod in self._pods:
-            return {"address": self._addresses.get(pod, "")}
-        names = ("net", "ipc") if wire is not None else ("ipc",)
-        linux.unshare(linux.NEWIPC | (linux.NEWNET if wire is not None else 0))
-        try:
-            found = {name: os.open(f"/proc/self/ns/{name}", os.O_RDONLY) for name in names}
-        finally:
-            self._go_home(names)
-        self._pods[pod] = found
-        if wire is not None:
-            try:
-                self._connect(found["net"], wire)
-            except OSError:
-                self._close_pod(pod)
-                raise
-            self._addresses[pod] = wire["address"]
-            self._bridges.add(wire["bridge"])
-        return {"address": self._addresses.get(pod, "")}
-
-    def _connect(self, namespace: int, wire: Wire) -> None:
-        """A wire from the bridge into the pod's network, and what the pod needs to use it."""
-        with Netlink() as kernel:
-            kernel.add_pair(wire["device"], "eth0", peer_namespace=namespace, master=wire["bridge"], mtu=wire["mtu"])
-        linux.setns(namespace, linux.NEWNET)
-        try:
-            with open("/proc/sys/net/ipv4/ip_unprivileged_port_start", "w") as file:
-                file.write("0")  # root of the pod's own user namespace has no say over this network otherwise
-            with Netlink() as kernel:
-                kernel.set_up("lo")
-                kernel.add_address("eth0", wire["address"], wire["prefix"])
-                kernel.set_up("eth0")
-                kernel.add_default_route(wire["gateway"])
-        finally:
-            self._go_home(("net",))
-
-    def _make_socket(self, connection: Connection, number: int, pod: str, family: int) -> None:
-        """A socket in a pod's network, not connected yet; it stays in that network wherever it is used."""
-        namespace = self._pods.get(pod, {}).get("net")
-        if namespace is None:
-            raise OSError(errno.ENOENT, f"pod {pod} has no network of its own")
-        self._send(connection, b"")
-        if connection.unsent:
-            raise OSError(errno.EAGAIN, "the agent is slow to read")  # descriptors cannot wait their turn in a buffer
-        linux.setns(namespace, linux.NEWNET)
-        try:
-            made = socket.socket(family, socket.SOCK_STREAM)
-        finally:
-            self._go_home(("net",))
-        with made:
-            message = encode({"number": number, "descriptors": 1})
-            sent = socket.send_fds(connection.socket, [message], [made.fileno()])
-        self._send(connection, message[sent:])
-
-    def _go_home(self, names: tuple[str, ...]) -> None:
-        for name in names:
-            linux.setns(self._namespaces[name], linux.NEWNET if name == "net" else linux.NEWIPC)
-
-    def _close_pod(self, pod: str) -> None:
-        for descriptor in self._pods.pop(pod, {}).values():
-            os.close(descriptor)
-        self._addresses.pop(pod, None)
-
-    # -- ends -------------------------------------------------------------------------------------------------
+    # -- exits ------------------------------------------------------------------------------------------------
     def _reap(self) -> None:
         ended: list[ProcessRecord] = []
         while True:
@@ -412,32 +193,22 @@ class Supervisor:
             code = code if code >= 0 else 128 - code
             if pid in self._execs:
                 connection, number = self._execs.pop(pid)
-                if connection.socket.fileno() >= 0:
-                    self._send(connection, encode({"number": number, "exit_code": code}))
+                if connection.is_open:
+                    self._agents.send(connection, {"number": number, "exit_code": code})
                 continue
-            self._plain.discard(pid)
-            container = self._live.pop(pid, "")
-            record = self._journal.records.get(container)
+            self._without_namespace.discard(pid)
+            record = self._journal.records.get(self._live.pop(pid, ""))
             if record is not None:
                 ended.append({**record, "exit_code": code, "finished": time.time()})
         if not ended:
             return
-        self._flush_starts()
+        self._starts.flush()
+        # A container that could not be started is no longer in the journal: its error was the reply.
         ended = [record for record in ended if record["container"] in self._journal.records]
         if ended:
             self._journal.exited(ended)
             for record in ended:
-                self._tell_all({"event": "exited", "record": record})
-
-    def _flush_starts(self) -> None:
-        """An exit is told after its start was: whoever ended so soon has already answered."""
-        for descriptor in tuple(self._answers):
-            key = self._selector.get_key(descriptor)
-            os.set_blocking(descriptor, False)
-            try:
-                self._started(key, 0)
-            except BlockingIOError:
-                os.set_blocking(descriptor, True)
+                self._agents.broadcast({"event": "exited", "record": record})
 
     def _end_everything(self) -> None:
         for pid in tuple(self._live):
@@ -447,32 +218,25 @@ class Supervisor:
                 pass
         while self._live:
             pid, _ = os.waitpid(-1, 0)
-            container = self._live.pop(pid, "")
-            record = self._journal.records.get(container)
+            record = self._journal.records.get(self._live.pop(pid, ""))
             if record is not None:
-                self._journal.exited([{**record, "exit_code": 137, "finished": time.time()}])
-
-    def _remove_bridges(self) -> None:
-        """An agent that was killed cannot: what it made for its pods' network goes with the last of them."""
-        if not self._bridges:
-            return
-        from volcano.embedded.agent.kernel.masquerade import stop_masquerade
-
-        for bridge in self._bridges:
-            try:
-                with Netlink() as kernel:
-                    kernel.remove(bridge)
-                stop_masquerade(f"volcano-{bridge.removeprefix('vc')}")
-            except OSError:
-                pass  # the agent was faster
+                self._journal.exited([{**record, "exit_code": KILLED_EXIT_CODE, "finished": time.time()}])
 
     def _make_devices(self) -> None:
-        """One /dev for all containers, in a mount namespace of the supervisor's own."""
+        """Make one /dev for all containers, in a mount namespace of the supervisor's own."""
         linux.unshare(linux.NEWNS)
         linux.mount("none", "/", "", linux.MS_REC | linux.MS_SLAVE)
         directory = f"{self._directory}/dev"
         os.makedirs(directory, exist_ok=True)
         sandbox.make_devices(directory)
+
+
+def _drain(key: selectors.SelectorKey, _mask: int) -> None:
+    try:
+        while os.read(key.fd, 4096):
+            pass
+    except BlockingIOError:
+        pass
 
 
 def _record(container: str, pid: int) -> ProcessRecord:
@@ -488,7 +252,7 @@ def _record(container: str, pid: int) -> ProcessRecord:
 
 
 def _tier() -> str:
-    """How well this process can keep pods apart: `root`, `user` (in a user namespace) or `none`."""
+    """Which namespaces this process can make: `root` (all), `user` (in a user namespace) or `none`."""
     wanted = linux.NEWNS | linux.NEWPID | linux.NEWUTS | linux.NEWIPC
     if linux.is_available(wanted):
         return "root"
@@ -508,7 +272,7 @@ def main(directory: str) -> int:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return 0  # another one is at work
+        return 0  # another supervisor has this directory
     gc.disable()
     gc.freeze()
     Supervisor(directory).run()

@@ -1,4 +1,4 @@
-"""The agent's end of the supervisor's socket: finds it or starts it, asks, and hears of exits."""
+"""The agent's end of the supervisor's socket: finds or starts the supervisor, sends requests, receives exits."""
 
 from __future__ import annotations
 
@@ -15,21 +15,30 @@ from pathlib import Path
 from typing import Any, Final
 
 import volcano
-from volcano.embedded.agent.processes.supervisor_protocol import SOCKET, VERSION, Order, ProcessRecord, decode, encode
+from volcano.embedded.agent.processes.supervisor_protocol import (
+    MAX_DESCRIPTORS_PER_MESSAGE,
+    SOCKET,
+    VERSION,
+    Order,
+    ProcessRecord,
+    decode,
+    encode,
+)
 from volcano.machinery.clock import Clock
 
 log = logging.getLogger(__name__)
 CONNECT_TIMEOUT: Final = timedelta(seconds=15)
-MAX_DESCRIPTORS_PER_MESSAGE: Final = 8
 CONNECT_RETRY_DELAY: Final = timedelta(milliseconds=10)
+SEND_RETRY_DELAY: Final = timedelta(milliseconds=1)
+RECEIVE_CHUNK_BYTES: Final = 262144
 
 
 class SupervisorError(Exception):
-    """The supervisor refused or failed; the message is its own."""
+    """The supervisor refused a request, failed, or is not connected."""
 
 
 class SupervisorClient:
-    """One connection. When it breaks, every open request fails and `on_lost` is called once."""
+    """One connection. When it breaks, every pending request fails and `on_lost` is called once."""
 
     def __init__(
         self, directory: Path, clock: Clock, *, on_exit: Callable[[ProcessRecord], None], on_lost: Callable[[], None]
@@ -39,6 +48,7 @@ class SupervisorClient:
         self._socket: socket.socket | None = None
         self._requests: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._number = 0
+        self._is_connected = False
         self._received = bytearray()
         self._descriptors: list[int] = []
         self._sending = asyncio.Lock()
@@ -46,40 +56,50 @@ class SupervisorClient:
         self.tier = "none"
 
     async def connect(self) -> None:
-        """To the supervisor that is there, or to a new one."""
-        found = self._try_connect()
+        """Connect to the running supervisor, or start one. One that is just ending is not waited for."""
         process: subprocess.Popen[bytes] | None = None
         deadline = self._clock.monotonic() + CONNECT_TIMEOUT.total_seconds()
-        while found is None:
+        while (hello := await self._greet()) is None:
             if process is None or process.poll() is not None:
                 process = self._spawn()
             if self._clock.monotonic() > deadline:
                 raise SupervisorError(f"no supervisor answers at {self._directory}; see supervisor.log there")
             await self._clock.sleep(CONNECT_RETRY_DELAY)
-            found = self._try_connect()
-        self._socket = found
-        asyncio.get_running_loop().add_reader(found.fileno(), self._readable)
-        hello = await self.ask("hello")
+        self._is_connected = True
         if hello["version"] != VERSION:
-            raise SupervisorError(f"the supervisor of {self._directory} speaks version {hello['version']}")
+            raise SupervisorError(
+                f"the supervisor of {self._directory} has protocol version {hello['version']}, not {VERSION}"
+            )
         self.pid, self.tier = hello["pid"], hello["tier"]
+
+    async def _greet(self) -> dict[str, Any] | None:
+        """Connect once; None without a supervisor, or when it ends before it replies."""
+        self._socket = self._try_connect()
+        if self._socket is None:
+            return None
+        asyncio.get_running_loop().add_reader(self._socket.fileno(), self._readable)
+        try:
+            return await self.ask("hello")
+        except SupervisorError:
+            self._disconnect()
+            return None
 
     async def close(self) -> None:
         if self._socket is not None:
             self._disconnect()
 
     async def ask(self, do: str, *, descriptors: Sequence[int] = (), **fields: Any) -> dict[str, Any]:
-        """One request and its reply; SupervisorError when it is refused."""
+        """Send a request and return its reply; SupervisorError when it is refused."""
         if self._socket is None:
             raise SupervisorError("the supervisor is not connected")
         self._number += 1
         number = self._number
-        waiting: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._requests[number] = waiting
+        future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._requests[number] = future
         try:
             message = {"do": do, "number": number, "descriptors": len(descriptors), **fields}
             await self._send(encode(message), descriptors)
-            reply = await waiting
+            reply = await future
         finally:
             self._requests.pop(number, None)
         if "error" in reply:
@@ -91,7 +111,7 @@ class SupervisorClient:
         return record
 
     async def socket_in(self, pod: str, family: int) -> socket.socket:
-        """A socket in a pod's own network; SupervisorError when it has none."""
+        """A socket in a pod's own network; SupervisorError when the pod has none."""
         (descriptor,) = (await self.ask("socket", pod=pod, family=family))["descriptors"]
         made = socket.socket(fileno=descriptor)
         made.setblocking(False)
@@ -107,10 +127,10 @@ class SupervisorClient:
                 while descriptors and sent == 0:
                     sent = self._send_descriptors(peer, message, descriptors)
                     if sent == 0:
-                        await self._clock.sleep(timedelta(milliseconds=1))
+                        await self._clock.sleep(SEND_RETRY_DELAY)
                 await asyncio.get_running_loop().sock_sendall(peer, message[sent:])
             except OSError as error:
-                raise SupervisorError(f"the supervisor hung up: {error}") from error
+                raise SupervisorError(f"the supervisor disconnected: {error}") from error
 
     @staticmethod
     def _send_descriptors(peer: socket.socket, message: bytes, descriptors: Sequence[int]) -> int:
@@ -122,15 +142,19 @@ class SupervisorClient:
     def _readable(self) -> None:
         assert self._socket is not None, "only called while connected"
         try:
-            received, descriptors, _, _ = socket.recv_fds(self._socket, 262144, MAX_DESCRIPTORS_PER_MESSAGE)
+            received, descriptors, _, _ = socket.recv_fds(
+                self._socket, RECEIVE_CHUNK_BYTES, MAX_DESCRIPTORS_PER_MESSAGE
+            )
             self._descriptors += descriptors
         except BlockingIOError:
             return
         except OSError:
             received = b""
         if not received:
+            was_connected = self._is_connected
             self._disconnect()
-            self._on_lost()
+            if was_connected:
+                self._on_lost()
             return
         self._received += received
         *lines, rest = bytes(self._received).split(b"\n")
@@ -144,16 +168,16 @@ class SupervisorClient:
             return
         count = message.get("descriptors", 0)
         received, self._descriptors = self._descriptors[:count], self._descriptors[count:]
-        waiting = self._requests.get(message.get("number", 0))
-        if waiting is not None and not waiting.done():
+        future = self._requests.get(message.get("number", 0))
+        if future is not None and not future.done():
             message["descriptors"] = received
-            waiting.set_result(message)
+            future.set_result(message)
             return
-        for descriptor in received:  # whoever asked is gone
+        for descriptor in received:  # the request was cancelled
             os.close(descriptor)
 
     def _disconnect(self) -> None:
-        peer, self._socket = self._socket, None
+        peer, self._socket, self._is_connected = self._socket, None, False
         if peer is not None:
             asyncio.get_running_loop().remove_reader(peer.fileno())
             peer.close()
@@ -161,9 +185,9 @@ class SupervisorClient:
         for descriptor in self._descriptors:
             os.close(descriptor)
         self._descriptors.clear()
-        for waiting in self._requests.values():
-            if not waiting.done():
-                waiting.set_exception(SupervisorError("the supervisor is gone"))
+        for future in self._requests.values():
+            if not future.done():
+                future.set_exception(SupervisorError("the supervisor disconnected"))
 
     def _try_connect(self) -> socket.socket | None:
         peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -183,7 +207,7 @@ class SupervisorClient:
         return peer
 
     def _spawn(self) -> subprocess.Popen[bytes]:
-        """Apart from this process: its own session, no descriptors of ours, output to a file."""
+        """Start it detached: in its own session, without our descriptors, with output to a file."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         source = str(Path(volcano.__file__).parent.parent)
         environment = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": source, "PYTHONDONTWRITEBYTECODE": "1"}

@@ -1,7 +1,7 @@
-"""What the agent and its supervisor say to each other: JSON lines over a Unix socket, descriptors alongside.
+"""The protocol between the agent and its supervisor: JSON lines over a Unix socket, with file descriptors.
 
-Standard library only, for the supervisor imports it. A request has a number and gets one reply of that number;
-`exited` and `exec_exited` come unasked.
+A request has a number and gets one reply with the same number; `exited` is an event without a request. A change that an
+older agent or supervisor would not understand needs a new VERSION. Standard library only: the supervisor imports it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from typing import Any, TypedDict
 
 VERSION = 1
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
+MAX_DESCRIPTORS_PER_MESSAGE = 8
 SOCKET = "supervisor.sock"
 LOCK = "supervisor.lock"
 JOURNAL = "containers.journal"
 
 
 class Mount(TypedDict):
-    """One mount of a container, made in the order given. Sources are of the machine, targets of the container."""
+    """One mount of a container. Sources are paths on the machine, targets paths in the container."""
 
     kind: str  # bind, tmpfs, devpts, hide
     source: str
@@ -27,7 +28,7 @@ class Mount(TypedDict):
 
 
 class Wire(TypedDict):
-    """How a pod is connected: its address, and the bridge its device is on."""
+    """A pod's network connection: its address, its device, and the bridge that the device is on."""
 
     bridge: str
     device: str
@@ -38,7 +39,7 @@ class Wire(TypedDict):
 
 
 class Order(TypedDict):
-    """All that is needed to start a container."""
+    """Everything the supervisor needs to start a container."""
 
     container: str  # "<pod uid>/<name>/<attempt>"
     pod: str
@@ -51,7 +52,7 @@ class Order(TypedDict):
     mounts: list[Mount]
     isolated: bool  # mounts and hostname of its own
     own_processes: bool  # a PID namespace of its own
-    own_user: bool  # a user namespace of its own, with the same users in it
+    own_user: bool  # a user namespace of its own, with the same user numbers
     limits: dict[str, list[int]]  # rlimits: name → soft, hard
     cgroups: list[str]  # files to write the process's number to
     uid: int | None
@@ -61,12 +62,12 @@ class Order(TypedDict):
     log_directory: str
     log_name: str
     terminal: bool
-    stdin: bool  # its input comes from those who attach to it
-    stdin_once: bool  # and ends with the first of them
+    stdin: bool  # attached clients write to its input
+    stdin_once: bool  # its input ends when the first of them leaves
 
 
 class ProcessRecord(TypedDict):
-    """A container the supervisor knows: running, ended (`exit_code` set), or lost with an earlier supervisor."""
+    """A container's process: running, ended (`exit_code` set), or lost with an earlier supervisor."""
 
     container: str
     pid: int

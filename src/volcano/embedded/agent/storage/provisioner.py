@@ -1,7 +1,7 @@
-"""Volumes that are folders: which claims get one, where it is, and when it goes. Pure; storage_service does the rest.
+"""Decides which claims get a volume that is a folder, and when such a volume is deleted. Pure.
 
-A claim of a class of this provisioner gets a volume when the scheduler has chosen its node, or at once where its
-class says so. A released volume is deleted or kept, as its class says; its folder goes before the object does.
+A claim of a class of this provisioner gets a volume when the scheduler has chosen its node, or at once with binding
+mode Immediate. provisioner_service carries the plans out and removes folders.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ALL_CLAIMS: Final = Key("", "claims/")
 
 
 def standard_class() -> JSON:
-    """The class every claim gets that names none."""
+    """The default StorageClass, for claims that name none."""
     return {
         "metadata": {"name": STANDARD_CLASS_NAME, "annotations": {DEFAULT_CLASS_ANNOTATION: "true"}},
         "provisioner": PROVISIONER,
@@ -39,7 +39,7 @@ def standard_class() -> JSON:
 
 
 class FolderProvisioner(Controller):
-    """Makes volumes for claims. A key is a claim, or a volume when it has no namespace."""
+    """Makes volumes for claims. A key with a namespace is a claim, one without is a volume."""
 
     name: ClassVar = "folder-provisioner"
 
@@ -70,7 +70,7 @@ class FolderProvisioner(Controller):
             return NOTHING
         node = claim.annotations.get(SELECTED_NODE_ANNOTATION, "")
         if storage.volume_binding_mode == "WaitForFirstConsumer" and node not in self._nodes:
-            return NOTHING  # not chosen yet, or another agent's
+            return NOTHING  # no node chosen yet, or a node of another agent
         if world.get(PersistentVolume, Key("", f"pvc-{claim.uid}")) is not None:
             return NOTHING
         if claim.spec.volume_mode == "Block":
@@ -81,7 +81,7 @@ class FolderProvisioner(Controller):
         )
 
     def _volume(self, claim: PersistentVolumeClaim, storage: StorageClass) -> JSON:
-        """The volume is meant for this very claim, and for the nodes of this machine."""
+        """A volume reserved for this claim and restricted to the nodes of this machine."""
         hostnames = {"key": "kubernetes.io/hostname", "operator": "In", "values": list(self._nodes)}
         return {
             "metadata": {
@@ -113,7 +113,7 @@ def folder_name(claim: PersistentVolumeClaim) -> str:
 
 
 def is_ours(volume: PersistentVolume, root: Path) -> bool:
-    """Whether the volume's folder is one of ours to remove: directly below the root, whatever the object says."""
+    """Whether the volume's folder may be removed: made by this provisioner and directly below the root."""
     path = Path(str((volume.spec.host_path or {}).get("path", "")))
     return (
         volume.annotations.get(PROVISIONED_BY) == PROVISIONER
@@ -131,7 +131,7 @@ def _reclaimed(volume: PersistentVolume) -> Plan:
 
 
 def _given_default(claim: PersistentVolumeClaim, world: World) -> Plan:
-    """A claim that names no class gets the default one, the newest where several say they are."""
+    """Give a claim without a class the default one; the newest, where several are marked as default."""
     chosen = [each for each in world.all(StorageClass) if each.annotations.get(DEFAULT_CLASS_ANNOTATION) == "true"]
     if not chosen:
         return NOTHING

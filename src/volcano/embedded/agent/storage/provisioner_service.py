@@ -1,4 +1,4 @@
-"""Runs the folder provisioner: makes the class `standard`, carries out plans, removes folders of deleted volumes."""
+"""Runs the folder provisioner: creates the class `standard`, applies plans, removes folders of deleted volumes."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ log = logging.getLogger(__name__)
 
 
 class StorageService:
-    """Volumes as folders below one root."""
+    """Runs the provisioner for the folders below one root."""
 
     def __init__(self, client: Client, clock: Clock, root: Path, nodes: frozenset[str]) -> None:
         self._clock, self._root = clock, root
         self._runner = Runner(client, clock, [FolderProvisioner(root, nodes)], component=FINALIZER, workers=2)
-        self._doomed: asyncio.Queue[PersistentVolume] = asyncio.Queue()
+        self._deleted: asyncio.Queue[PersistentVolume] = asyncio.Queue()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         self._root.mkdir(mode=0o711, parents=True, exist_ok=True)
         self._runner.mirror.listen(PersistentVolume, self._changed)
         await self._runner.applier.apply((Create(resource_type(StorageClass), standard_class()),))
         async with asyncio.TaskGroup() as group:
             group.create_task(self._runner.run())
-            group.create_task(self._remove_doomed())
+            group.create_task(self._remove_folders())
 
     def _changed(self, change: Change[PersistentVolume]) -> None:
         volume = change.new
         if volume is not None and volume.is_deleting and FINALIZER in volume.metadata.finalizers:
-            self._doomed.put_nowait(volume)
+            self._deleted.put_nowait(volume)
 
-    async def _remove_doomed(self) -> None:
+    async def _remove_folders(self) -> None:
         while True:
-            volume = await self._doomed.get()
+            volume = await self._deleted.get()
             if volume.status.phase != "Released" or volume.spec.persistent_volume_reclaim_policy != "Delete":
                 log.info("volume %s is deleted, its folder is kept", volume.name)
             elif is_ours(volume, self._root):

@@ -1,7 +1,7 @@
-"""A pod's way to the API server: token, certificate and namespace where in-cluster clients look for them. Pure.
+"""The service account volume of a pod: token, CA and namespace where in-cluster clients look for them. Pure.
 
-In Kubernetes admission writes this volume into every pod. The agent adds it when it starts one: the process sees the
-same, and stored and watched pods stay smaller.
+In Kubernetes admission writes this volume into every pod. Here the agent adds it when it starts the pod: the process
+sees the same files, and stored and watched pods stay smaller.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ SOURCES: Final[tuple[JSON, ...]] = (
 )
 
 
-def wants_token(pod: AgentPod, *, account_says: bool | None) -> bool:
-    """The pod's own word counts before its account's; neither saying anything means yes."""
-    said = pod.spec.automount_service_account_token
-    wanted = said if said is not None else account_says is not False
-    return wanted and any(_lacks_it(container) for container in pod.all_containers)
+def wants_token(pod: AgentPod, *, account_setting: bool | None) -> bool:
+    """Whether to mount a token: the pod's setting overrides its account's, and the default is yes."""
+    pod_setting = pod.spec.automount_service_account_token
+    wanted = pod_setting if pod_setting is not None else account_setting is not False
+    return wanted and any(_lacks_mount(container) for container in pod.all_containers)
 
 
 def with_token(pod: AgentPod) -> AgentPod:
-    """The pod with the volume, mounted in each container that has nothing else there."""
+    """The pod with the volume, mounted in each container that mounts nothing else at that path."""
     name = f"kube-api-access-{pod.uid[:5]}"
     volume = AgentVolume(name=name, projected={"sources": list(SOURCES)})
     mount = VolumeMount(name=name, mount_path=TOKEN_FOLDER, read_only=True)
 
     def mounted(containers: list[AgentContainer]) -> list[AgentContainer]:
         return [
-            msgspec.structs.replace(each, volume_mounts=[*each.volume_mounts, mount]) if _lacks_it(each) else each
+            msgspec.structs.replace(each, volume_mounts=[*each.volume_mounts, mount]) if _lacks_mount(each) else each
             for each in containers
         ]
 
@@ -51,5 +51,5 @@ def with_token(pod: AgentPod) -> AgentPod:
     return msgspec.structs.replace(pod, spec=spec)
 
 
-def _lacks_it(container: AgentContainer) -> bool:
+def _lacks_mount(container: AgentContainer) -> bool:
     return all(mount.mount_path.rstrip("/") != TOKEN_FOLDER for mount in container.volume_mounts)

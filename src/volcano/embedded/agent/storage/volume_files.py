@@ -1,4 +1,4 @@
-"""Which files a configMap, secret, downwardAPI or projected volume holds. Pure; volumes.py writes them."""
+"""The files of configMap, secret, downwardAPI and projected volumes. Pure; volumes.py writes them."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ MAX_FILES_PER_VOLUME: Final = 10_000
 
 
 class File(msgspec.Struct, frozen=True):
+    """One file of a volume."""
+
     content: bytes
     mode: int = DEFAULT_MODE
 
 
-class Wanted(msgspec.Struct, frozen=True):
-    """What must be read from the API before the files of a volume are known."""
+class NeededObjects(msgspec.Struct, frozen=True):
+    """The API objects that must be read before the files of a pod's volumes are known."""
 
     config_maps: frozenset[str] = frozenset()
     secrets: frozenset[str] = frozenset()
     tokens: tuple[JSON, ...] = ()
 
 
-def wanted_by(pod: AgentPod) -> Wanted:
-    """Every ConfigMap, Secret and token that a pod's volumes and environment mention."""
+def needed_by(pod: AgentPod) -> NeededObjects:
+    """Every ConfigMap, Secret and token that a pod's volumes and environment refer to."""
     config_maps: set[str] = set()
     secrets: set[str] = set()
     tokens: list[JSON] = []
@@ -51,19 +53,19 @@ def wanted_by(pod: AgentPod) -> Wanted:
         for origin in container.env_from:
             config_maps |= _named(origin.config_map_ref)
             secrets |= _named(origin.secret_ref)
-    return Wanted(frozenset(config_maps - {""}), frozenset(secrets - {""}), tuple(tokens))
+    return NeededObjects(frozenset(config_maps - {""}), frozenset(secrets - {""}), tuple(tokens))
 
 
 def token_life(pod: AgentPod) -> timedelta | None:
-    """How long the first of a pod's tokens lasts; None when it has none."""
-    seconds = [int(token.get("expirationSeconds") or TOKEN_LIFETIME_SECONDS) for token in wanted_by(pod).tokens]
+    """The shortest lifetime of a pod's tokens; None when it has none."""
+    seconds = [int(token.get("expirationSeconds") or TOKEN_LIFETIME_SECONDS) for token in needed_by(pod).tokens]
     return timedelta(seconds=min(seconds)) if seconds else None
 
 
 def files_of(
     pod: AgentPod, volume: AgentVolume, references: References, tokens: Mapping[str, bytes] | None = None
 ) -> dict[str, File]:
-    """Path below the mount point → file. Missing when something that is not optional is not there."""
+    """Path below the mount point → file. Missing when an object or key that is not optional does not exist."""
     found: dict[str, File] = {}
     for source in _sources(volume):
         found |= _files_from(pod, source, references, tokens or {})
@@ -79,7 +81,7 @@ def is_made_of_files(volume: AgentVolume) -> bool:
 
 
 def _sources(volume: AgentVolume) -> Iterable[JSON]:
-    """Each source with the mode that counts for it, spelled as a projected volume spells them."""
+    """Each source with its file mode, in the form of a projected volume's sources."""
     if volume.config_map is not None:
         yield {"configMap": volume.config_map, "mode": volume.config_map.get("defaultMode")}
     if volume.secret is not None:
@@ -136,7 +138,7 @@ def _item(pod: AgentPod, item: JSON, references: References) -> bytes:
 
 
 def safe_path(path: str) -> str:
-    """A relative path that stays below where it is put."""
+    """The path if it is relative and cannot leave its folder; Missing otherwise."""
     parts = path.split("/")
     if not path or path.startswith("/") or any(part in ("", ".", "..") for part in parts) or "\0" in path:
         raise Missing(f"path {path!r} of a volume must be relative and stay inside it")

@@ -1,4 +1,7 @@
-"""Makes a pod's volumes as folders on this machine: fetches what they hold, writes it, and says where each is."""
+"""Makes a pod's volumes as folders on this machine: reads their contents from the API and writes them.
+
+Which files a volume has is volume_files' decision; when they are refreshed is pod_files'.
+"""
 
 from __future__ import annotations
 
@@ -17,42 +20,42 @@ from volcano.api.meta import JSON, Key
 from volcano.api.scheme import resource_type
 from volcano.embedded.agent.containers.environment import Missing, References, content_of
 from volcano.embedded.agent.storage.service_account import ROOT_CERTIFICATE, TOKEN_LIFETIME_SECONDS, wants_token
-from volcano.embedded.agent.storage.volume_files import File, files_of, is_made_of_files, wanted_by
+from volcano.embedded.agent.storage.volume_files import File, files_of, is_made_of_files, needed_by
 from volcano.machinery.client import Client
 
 MAX_VOLUME_FILE_BYTES: Final = 4 * 1024 * 1024
 
 
 class Volumes:
-    """Volumes of all pods of one agent, below one folder."""
+    """Makes the volumes of all pods of one agent, below one folder."""
 
     def __init__(self, client: Client, pods: Path, memory: Path) -> None:
         self._client, self._pods, self._memory = client, pods, memory
-        self._roots: dict[Key, dict[str, bytes]] = {}  # every pod has it, and it hardly ever changes
+        self._root_certificates: dict[Key, dict[str, bytes]] = {}  # cached: every pod mounts it, and it rarely changes
 
     def clear_cache(self) -> None:
-        """Forget what is remembered of the API."""
-        self._roots.clear()
+        """Read cached objects from the API again."""
+        self._root_certificates.clear()
 
     async def gives_token(self, pod: AgentPod) -> bool:
-        """Whether the pod's service account lets it have a token; one that is not there does not."""
-        if not wants_token(pod, account_says=None):
+        """Whether the pod gets a token; not if its service account does not exist."""
+        if not wants_token(pod, account_setting=None):
             return False
         account = Key(pod.namespace, pod.spec.service_account_name or "default")
         try:
-            says = (await self._client.get(ServiceAccount, account)).automount_service_account_token
+            setting = (await self._client.get(ServiceAccount, account)).automount_service_account_token
         except ApiError:
             return False
-        return wants_token(pod, account_says=says)
+        return wants_token(pod, account_setting=setting)
 
     async def references(self, pod: AgentPod, *, address: str, host_address: str) -> References:
-        """What the pod's environment and volumes refer to, read now; what is not there is simply missing."""
-        wanted = wanted_by(pod)
-        if not wanted.config_maps and not wanted.secrets:
+        """The objects that the pod's environment and volumes refer to, read now; missing ones are left out."""
+        needed = needed_by(pod)
+        if not needed.config_maps and not needed.secrets:
             return References(address=address, host_address=host_address)
         config_maps, secrets = await asyncio.gather(
-            self._contents(pod.namespace, wanted.config_maps, self._config_map),
-            self._contents(pod.namespace, wanted.secrets, self._secret),
+            self._contents(pod.namespace, needed.config_maps, self._config_map),
+            self._contents(pod.namespace, needed.secrets, self._secret),
         )
         return References(config_maps, secrets, host_address, address)
 
@@ -69,7 +72,7 @@ class Volumes:
         folder = self._pods / pod.uid / "volumes" / volume.name
         if is_made_of_files(volume):
             if volume.secret is not None or volume.projected is not None:
-                folder = self._memory / pod.uid / ".files" / volume.name  # what is secret is on no disk
+                folder = self._memory / pod.uid / ".files" / volume.name  # in memory: secrets are never written to disk
             write_files(folder, files_of(pod, volume, references, tokens), group=pod.spec.security_context.fs_group)
             return str(folder)
         if volume.empty_dir is not None or volume.ephemeral is not None:
@@ -101,22 +104,22 @@ class Volumes:
         return host_folder({"path": place["path"], "type": "DirectoryOrCreate"}, mode=0o777)
 
     async def _tokens(self, pod: AgentPod) -> dict[str, bytes]:
-        """Service account tokens for the paths that ask for one; a server that gives none leaves them out."""
+        """Service account tokens by file path; a token that the server refuses is left out."""
         found = {}
-        for wanted in wanted_by(pod).tokens:
+        for needed in needed_by(pod).tokens:
             body: JSON = {
                 "apiVersion": "authentication.k8s.io/v1",
                 "kind": "TokenRequest",
                 "spec": {
-                    "audiences": [wanted["audience"]] if wanted.get("audience") else [],
-                    "expirationSeconds": int(wanted.get("expirationSeconds") or TOKEN_LIFETIME_SECONDS),
+                    "audiences": [needed["audience"]] if needed.get("audience") else [],
+                    "expirationSeconds": int(needed.get("expirationSeconds") or TOKEN_LIFETIME_SECONDS),
                     "boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid},
                 },
             }
             account = Key(pod.namespace, pod.spec.service_account_name or "default")
             try:
                 answer = await self._client.create_sub(resource_type(ServiceAccount), account, "token", body)
-                found[str(wanted.get("path", "token"))] = str(msgspec.json.decode(answer)["status"]["token"]).encode()
+                found[str(needed.get("path", "token"))] = str(msgspec.json.decode(answer)["status"]["token"]).encode()
             except (ApiError, KeyError):
                 continue
         return found
@@ -126,15 +129,15 @@ class Volumes:
         return {name: content for name, content in zip(sorted(names), contents, strict=True) if content is not None}
 
     async def _config_map(self, key: Key) -> dict[str, bytes] | None:
-        if key in self._roots:
-            return self._roots[key]
+        if key in self._root_certificates:
+            return self._root_certificates[key]
         try:
             found = await self._client.get(ConfigMap, key)
         except NotFound:
             return None
         content = content_of(found.data, found.binary_data)
         if key.name == ROOT_CERTIFICATE:
-            self._roots[key] = content
+            self._root_certificates[key] = content
         return content
 
     async def _secret(self, key: Key) -> dict[str, bytes] | None:
@@ -146,7 +149,7 @@ class Volumes:
 
 
 def write_files(folder: Path, files: Mapping[str, File], *, group: int | None = None) -> None:
-    """The folder with just these files, each replaced in one step so that nobody reads half of one."""
+    """Write the files, each replaced atomically so that no reader sees a partial one."""
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
     for path, file in files.items():
@@ -167,7 +170,7 @@ def write_files(folder: Path, files: Mapping[str, File], *, group: int | None = 
 
 
 def host_folder(source: JSON, *, mode: int = 0o755) -> str:
-    """A path of this machine, made where its type says so."""
+    """The hostPath, created where its type asks for that; Missing when it does not fit its type."""
     path, kind = Path(str(source.get("path", ""))), str(source.get("type") or "")
     if not path.is_absolute() or ".." in path.parts:
         raise Missing(f"hostPath {str(path)!r} must be absolute and without ..")

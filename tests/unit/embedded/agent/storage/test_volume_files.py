@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.unit.embedded.agent.kit import a_pod
 from volcano.embedded.agent.containers.environment import Missing, References
-from volcano.embedded.agent.storage.volume_files import File, files_of, safe_path, wanted_by
+from volcano.embedded.agent.storage.volume_files import File, files_of, needed_by, safe_path
 from volcano.embedded.agent.storage.volumes import host_folder, write_files
 
 KNOWN = References({"c": {"a": b"A", "b": b"B"}}, {"s": {"k": b"K"}}, host_address="h", address="p")
@@ -86,7 +86,7 @@ def test_everything_a_pod_mentions_is_wanted():
         volumes=[{"name": "v", "configMap": {"name": "c"}}, {"name": "w", "secret": {"secretName": "s"}}],
     )
 
-    wanted = wanted_by(pod)
+    wanted = needed_by(pod)
 
     assert (wanted.config_maps, wanted.secrets) == (frozenset({"c", "e"}), frozenset({"s", "f"}))
 

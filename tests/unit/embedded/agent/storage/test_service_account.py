@@ -6,11 +6,11 @@ import pytest
 
 from tests.unit.embedded.agent.kit import a_pod
 from volcano.embedded.agent.storage.service_account import TOKEN_FOLDER, wants_token, with_token
-from volcano.embedded.agent.storage.volume_files import token_life, wanted_by
+from volcano.embedded.agent.storage.volume_files import needed_by, token_life
 
 
 @pytest.mark.parametrize(
-    ("pod_says", "account_says", "expected"),
+    ("pod_says", "account_setting", "expected"),
     [
         (None, None, True),
         (None, False, False),
@@ -19,10 +19,10 @@ from volcano.embedded.agent.storage.volume_files import token_life, wanted_by
         (False, True, False),
     ],
 )
-def test_the_pods_word_counts_before_its_accounts(pod_says, account_says, expected):
+def test_the_pods_word_counts_before_its_accounts(pod_says, account_setting, expected):
     pod = a_pod(automountServiceAccountToken=pod_says)
 
-    assert wants_token(pod, account_says=account_says) is expected
+    assert wants_token(pod, account_setting=account_setting) is expected
 
 
 def test_every_container_has_it_unless_something_else_is_there():
@@ -39,13 +39,13 @@ def test_every_container_has_it_unless_something_else_is_there():
     assert mounts["plain"] == mounts["first"] == [(name, TOKEN_FOLDER, True)]
     assert mounts["busy"] == [("own", TOKEN_FOLDER, False)]
     assert [volume.name for volume in given.spec.volumes] == ["own", name]
-    assert wanted_by(given).config_maps == {"kube-root-ca.crt"}
+    assert needed_by(given).config_maps == {"kube-root-ca.crt"}
 
 
 def test_a_pod_whose_containers_all_have_something_else_there_needs_none():
     pod = a_pod(containers=[{"name": "main", "volumeMounts": [{"name": "own", "mountPath": TOKEN_FOLDER + "/"}]}])
 
-    assert not wants_token(pod, account_says=None)
+    assert not wants_token(pod, account_setting=None)
 
 
 def test_the_shortest_token_says_when_they_are_made_anew():

@@ -1,4 +1,4 @@
-"""Those attached to a container, in the process that holds it: who is heard, who is waited for, who is left behind."""
+"""The attach socket of a container: input, output, slow clients and clients that leave."""
 
 from __future__ import annotations
 
