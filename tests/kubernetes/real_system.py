@@ -13,10 +13,10 @@ from volcano.api.scheduling import Queue
 from volcano.machinery.client import Client
 from volcano.machinery.clock import SystemClock
 from volcano.machinery.informer import Informer
-from volcano.testing.view import WATCHED, View
+from volcano.testing.view import WATCHED, SystemView
 
 
-class RealSystem(View):
+class RealSystem(SystemView):
     """Waits at most a minute unless told otherwise."""
 
     async def until(

@@ -43,7 +43,7 @@ class TaskStatusProbe(Model, frozen=True):
     phase: Annotated[str, wire(maxLength=63)] = ""
 
 
-class Probe(Model, frozen=True):
+class FlowProbe(Model, frozen=True):
     http_get_list: list[HttpGet] = []
     tcp_socket_list: list[TcpSocket] = []
     task_status_list: list[TaskStatusProbe] = []
@@ -51,21 +51,21 @@ class Probe(Model, frozen=True):
 
 class FlowDependsOn(Model, frozen=True):
     targets: list[str] = []
-    probe: Probe | None = None
+    probe: FlowProbe | None = None
 
 
 class FlowPatch(Model, frozen=True):
     job_spec: JobSpec | None = None
 
 
-class Flow(Model, frozen=True):
+class FlowEntry(Model, frozen=True):
     name: Annotated[str, wire(minLength=1, required=True)] = ""
     depends_on: FlowDependsOn | None = None
     patch: FlowPatch | None = None
 
 
 class JobFlowSpec(Model, frozen=True):
-    flows: list[Flow] = []
+    flows: list[FlowEntry] = []
     job_retain_policy: Annotated[str, wire(enum=("retain", "delete"))] = ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType
-from volcano.cli.connection import Connection
+from volcano.cli.connection import ApiConnection
 from volcano.cli.resources import COMMANDS
 
 
@@ -29,7 +29,7 @@ def command_for(target: JSON, resource: ResourceType, action: str) -> JSON:
     }
 
 
-def ask_for(connection: Connection, resource: ResourceType, namespace: str, name: str, action: str) -> None:
+def ask_for(connection: ApiConnection, resource: ResourceType, namespace: str, name: str, action: str) -> None:
     """Read the target, which must exist, and create the Command."""
     target = connection.get(resource, namespace, name)
     connection.create(COMMANDS, command_for(target, resource, action))

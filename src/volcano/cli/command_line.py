@@ -88,18 +88,18 @@ GLOBAL_FLAGS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CommandSpec:
     """A command or a group. `run` is "module:function"; it is given the flags' values by name."""
 
     name: str
     short: str = ""
     flags: tuple[Flag, ...] = ()
     run: str = ""
-    children: tuple[Command, ...] = ()
+    children: tuple[CommandSpec, ...] = ()
     hidden: bool = False
     more_help: str = ""  # shown below the fixed part, only for commands that are not on fixed screens
 
-    def child(self, name: str) -> Command | None:
+    def child(self, name: str) -> CommandSpec | None:
         return next((each for each in self.children if each.name == name), None)
 
 
@@ -107,17 +107,17 @@ class Command:
 class Called:
     """A command line, understood."""
 
-    path: tuple[Command, ...]
+    path: tuple[CommandSpec, ...]
     values: Mapping[str, Any] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
     wants_help: bool = False
 
     @property
-    def command(self) -> Command:
+    def command(self) -> CommandSpec:
         return self.path[-1]
 
 
-def main(root: Command, argv: Sequence[str] | None = None) -> int:
+def main(root: CommandSpec, argv: Sequence[str] | None = None) -> int:
     """Run a command line; the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
@@ -149,7 +149,7 @@ def _call(called: Called) -> int:
     return int(code or 0)
 
 
-def understand(root: Command, words: list[str]) -> Called:
+def understand(root: CommandSpec, words: list[str]) -> Called:
     """Find the command, then its flags; raises UsageError."""
     path, rest = _find(root, words)
     flags = {flag.name: flag for command in path for flag in command.flags} | {f.name: f for f in GLOBAL_FLAGS}
@@ -164,7 +164,7 @@ def understand(root: Command, words: list[str]) -> Called:
     return Called(tuple(path), values | given, tuple(arguments), wants_help)
 
 
-def _find(root: Command, words: list[str]) -> tuple[list[Command], list[str]]:
+def _find(root: CommandSpec, words: list[str]) -> tuple[list[CommandSpec], list[str]]:
     path, rest, index = [root], list(words), 0
     if rest and rest[0] == "help" and root.children:
         if rest[1:2] == ["beyond"] and (beyond := root.child("beyond")) is not None:
@@ -249,7 +249,7 @@ def _set(values: dict[str, Any], flag: Flag, text: str) -> None:
 
 
 # -- help -------------------------------------------------------------------------------------------------------
-def help_screen(path: Sequence[Command]) -> str:
+def help_screen(path: Sequence[CommandSpec]) -> str:
     """The screen for a command, byte for byte as cobra draws it."""
     command, words = path[-1], " ".join(each.name for each in path)
     lines = [command.short, ""] if command.short else []
@@ -257,7 +257,7 @@ def help_screen(path: Sequence[Command]) -> str:
     if command.children:
         shown = [each for each in command.children if not each.hidden]
         if len(path) == 1:
-            shown.append(Command("help", "Help about any command"))
+            shown.append(CommandSpec("help", "Help about any command"))
         width = max(11, *(len(each.name) for each in shown))
         lines.append("Available Commands:")
         lines += [f"  {each.name:<{width}} {each.short}" for each in sorted(shown, key=lambda each: each.name)]

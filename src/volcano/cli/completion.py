@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from volcano.api.scheme import find_resource_type
-from volcano.cli.command_line import BOOL, GLOBAL_FLAGS, Called, Command, Flag, say
-from volcano.cli.connection import Connection, connect
+from volcano.cli.command_line import BOOL, GLOBAL_FLAGS, Called, CommandSpec, Flag, say
+from volcano.cli.connection import ApiConnection, connect
 from volcano.cli.failures import Failed
 from volcano.cli.resources import JOB_FLOWS, JOB_TEMPLATES, JOBS, QUEUES
 
@@ -54,7 +54,7 @@ def complete(called: Called) -> None:
         say(candidate)
 
 
-def candidates(root: Command, words: list[str], called: Called | None = None) -> list[str]:
+def candidates(root: CommandSpec, words: list[str], called: Called | None = None) -> list[str]:
     *before, last = words or [""]
     path = _path(root, before)
     command = path[-1]
@@ -74,7 +74,7 @@ def candidates(root: Command, words: list[str], called: Called | None = None) ->
     return sorted(each for each in found if each.startswith(last))
 
 
-def _path(root: Command, words: Sequence[str]) -> list[Command]:
+def _path(root: CommandSpec, words: Sequence[str]) -> list[CommandSpec]:
     path = [root]
     for word in words:
         child = path[-1].child(word)
@@ -90,7 +90,7 @@ def _needs_value(word: str, flags: Sequence[Flag]) -> Flag | None:
     return None
 
 
-def _values(path: list[Command], flag: Flag, before: Sequence[str], called: Called | None) -> list[str]:
+def _values(path: list[CommandSpec], flag: Flag, before: Sequence[str], called: Called | None) -> list[str]:
     match flag.name:
         case "name" | "job":
             return _names(path, before, called)
@@ -105,7 +105,7 @@ def _values(path: list[Command], flag: Flag, before: Sequence[str], called: Call
     return []
 
 
-def _names(path: list[Command], before: Sequence[str], called: Called | None) -> list[str]:
+def _names(path: list[CommandSpec], before: Sequence[str], called: Called | None) -> list[str]:
     group = path[1].name if len(path) > 1 else path[0].name
     kind = {"queue": "queues", "vqueues": "queues", "jobflow": "jobflows", "jobtemplate": "jobtemplates"}
     return _live(called, before, kind.get(group, "jobs"))
@@ -121,7 +121,7 @@ def _live(called: Called | None, before: Sequence[str], kind: str) -> list[str]:
         return []
 
 
-def _listed(connection: Connection, kind: str, namespace: str) -> list[str]:
+def _listed(connection: ApiConnection, kind: str, namespace: str) -> list[str]:
     namespaces = find_resource_type("", "Namespace")
     assert namespaces is not None, "Namespace is in the scheme"
     rows = {

@@ -21,7 +21,7 @@ T = TypeVar("T")
 Items = list[JSON]
 
 
-class Connection:
+class ApiConnection:
     """What commands need of the API, synchronously."""
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -67,11 +67,11 @@ class Connection:
         return self.do(self.client.raw(request)).body
 
 
-def connect(called: Called) -> Connection:
+def connect(called: Called) -> ApiConnection:
     """By --kubeconfig and --master, the usual places, or the embedded system's own kubeconfig."""
     values = called.values
     try:
-        return Connection(_endpoint(values.get("kubeconfig") or "", values.get("master") or ""))
+        return ApiConnection(_endpoint(values.get("kubeconfig") or "", values.get("master") or ""))
     except ConfigError as error:
         raise Failed(str(error)) from error
 

@@ -10,7 +10,7 @@ from volcano.api.errors import ApiError
 from volcano.api.meta import JSON
 from volcano.api.simulation import Simulation
 from volcano.cli.command_line import say
-from volcano.cli.connection import Connection
+from volcano.cli.connection import ApiConnection
 from volcano.cli.failures import Failed
 from volcano.machinery.transport import Request
 
@@ -18,7 +18,7 @@ PATH = "/api/v1/namespaces/volcano-system/services/volcano-scheduler:metrics/pro
 MAX_NODES = 8
 
 
-def simulated(connection: Connection, question: JSON) -> Simulation:
+def simulated(connection: ApiConnection, question: JSON) -> Simulation:
     """The scheduler's answer: what would happen now."""
     request = Request("POST", PATH, headers={"content-type": "application/json"}, body=msgspec.json.encode(question))
     try:
@@ -31,7 +31,7 @@ def simulated(connection: Connection, question: JSON) -> Simulation:
         raise Failed(f"the scheduler's answer cannot be read: {error}") from error
 
 
-def report(connection: Connection, job: JSON) -> int:
+def report(connection: ApiConnection, job: JSON) -> int:
     """Exit code 0 when the whole gang would be placed now, 1 when it would wait."""
     found = simulated(connection, {"job": job})
     name, placed, asked = job["metadata"].get("name", ""), found.placed, found.asked

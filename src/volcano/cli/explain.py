@@ -9,7 +9,7 @@ from volcano.api.explanation import TaskNodes
 from volcano.api.meta import JSON
 from volcano.api.simulation import Simulation
 from volcano.cli.command_line import Called, say
-from volcano.cli.connection import Connection, connect
+from volcano.cli.connection import ApiConnection, connect
 from volcano.cli.dry_run import simulated
 from volcano.cli.explanation import NOTHING, JobExplanation, JobFacts, explain
 from volcano.cli.failures import Failed
@@ -30,7 +30,7 @@ def explain_job(called: Called) -> None:
     say(as_text(msgspec.to_builtins(found), form).rstrip("\n") if form in ("json", "yaml") else rendered(found))
 
 
-def gather(connection: Connection, namespace: str, name: str) -> JobFacts:
+def gather(connection: ApiConnection, namespace: str, name: str) -> JobFacts:
     """The objects of one job, and the scheduler's answer about its PodGroup."""
     job = connection.get(JOBS, namespace, name)
     group = next((each for each in connection.list(POD_GROUPS, namespace) if _belongs(each, job)), None)
@@ -43,7 +43,7 @@ def gather(connection: Connection, namespace: str, name: str) -> JobFacts:
     )
 
 
-def _simulation(connection: Connection, job: JSON, group: JSON) -> Simulation | None:
+def _simulation(connection: ApiConnection, job: JSON, group: JSON) -> Simulation | None:
     """None when the scheduler does not answer simulations, as Volcano's own does not."""
     metadata = group["metadata"]
     question = {"podGroup": f"{metadata.get('namespace', '')}/{metadata['name']}", "job": job}

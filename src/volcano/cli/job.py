@@ -10,7 +10,7 @@ from volcano.api.manifests import ManifestError, load_documents
 from volcano.api.meta import JSON
 from volcano.cli.bus_commands import ask_for
 from volcano.cli.command_line import Called, say
-from volcano.cli.connection import Connection, connect
+from volcano.cli.connection import ApiConnection, connect
 from volcano.cli.failures import Failed
 from volcano.cli.formats import labels_of, local_date, padded, parse_resource_list
 from volcano.cli.output import follow, show
@@ -34,7 +34,7 @@ def run(called: Called) -> int:
     return create_or_try(connection, body, values["namespace"], values["dry-run"])
 
 
-def create_or_try(connection: Connection, body: JSON, namespace: str, dry_run: str) -> int:
+def create_or_try(connection: ApiConnection, body: JSON, namespace: str, dry_run: str) -> int:
     """Submit, or with `--dry-run=schedule` only ask what would happen."""
     if dry_run not in ("", "schedule"):
         raise Failed(f"--dry-run={dry_run}: only `schedule` is known")
@@ -100,7 +100,7 @@ def _first_document(text: str) -> str:
     return next((part for part in re.split(r"(?m)^---\s*$", text) if part.strip()), "")
 
 
-def create(connection: Connection, body: JSON, namespace: str) -> None:
+def create(connection: ApiConnection, body: JSON, namespace: str) -> None:
     stated = body["metadata"].get("namespace") or namespace
     if stated != namespace:
         raise Failed(

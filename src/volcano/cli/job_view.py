@@ -13,7 +13,7 @@ from volcano.api.errors import ApiError
 from volcano.api.meta import JSON
 from volcano.api.quantity import format_quantity
 from volcano.cli.command_line import Called, say
-from volcano.cli.connection import Connection, connect
+from volcano.cli.connection import ApiConnection, connect
 from volcano.cli.failures import Failed
 from volcano.cli.formats import local_timestamp, parse_time, utc_now
 from volcano.cli.job import named_job
@@ -164,7 +164,7 @@ def _status(lines: Lines, status: JSON, *, conditions: bool) -> None:
             lines.put(2, f"{each.get('status', '')} \t{local_timestamp(each.get('lastTransitionTime'))} ")
 
 
-def _events(connection: Connection, namespace: str, name: str) -> None:
+def _events(connection: ApiConnection, namespace: str, name: str) -> None:
     try:
         found = connection.attempt(connection.client.list_json(EVENTS, namespace)).get("items") or []
     except ApiError as error:

@@ -13,7 +13,7 @@ from volcano.api.errors import ApiError, error_from
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType
 from volcano.cli.command_line import Called, say
-from volcano.cli.connection import Connection
+from volcano.cli.connection import ApiConnection
 from volcano.cli.failures import Failed
 from volcano.cli.formats import NONE_FOUND
 from volcano.machinery.transport import Request
@@ -45,7 +45,7 @@ def show(called: Called, resource: ResourceType, items: list[JSON], table: Rows,
 
 def follow(
     called: Called,
-    connection: Connection,
+    connection: ApiConnection,
     resource: ResourceType,
     namespace: str,
     since: str,
@@ -61,7 +61,7 @@ def follow(
                 changed(event["object"])
 
 
-def _events(connection: Connection, request: Request) -> Iterator[JSON]:
+def _events(connection: ApiConnection, request: Request) -> Iterator[JSON]:
     response = connection.do(connection.client.raw(request))
     pending = b""
     stream: Any = response.stream

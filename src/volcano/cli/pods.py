@@ -8,7 +8,7 @@ from volcano.api.ages import age
 from volcano.api.meta import JSON
 from volcano.api.pods.state import summarize
 from volcano.cli.command_line import Called, say
-from volcano.cli.connection import Connection, connect
+from volcano.cli.connection import ApiConnection, connect
 from volcano.cli.failures import Failed
 from volcano.cli.formats import labels_of, padded, parse_time, utc_now
 from volcano.cli.output import follow, show
@@ -55,7 +55,7 @@ def _wide_table(pods: list[JSON], table: str) -> str:
     return "\n".join(lines)
 
 
-def _chosen(connection: Connection, namespace: str, *, job: str, queue: str) -> list[JSON]:
+def _chosen(connection: ApiConnection, namespace: str, *, job: str, queue: str) -> list[JSON]:
     if job:
         pods = connection.list(PODS, namespace, labelSelector=f"{JOB_LABEL} in ({job})")
         others = [pod for pod in pods if labels_of(pod).get(QUEUE_LABEL, queue) != queue]

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Final, NoReturn
 
-from volcano.cli.command_line import BOOL, INT, INT32, Command, Flag, main
+from volcano.cli.command_line import BOOL, INT, INT32, CommandSpec, Flag, main
 
 CONNECTION: Final = (
     Flag("kubeconfig", "k", help="(optional) absolute path to the kubeconfig file"),
@@ -32,17 +32,17 @@ RUN_FLAGS: Final = (
     Flag("scheduler", "S", default="volcano", help="the scheduler for this job"),
 )
 
-JOB: Final = Command(
+JOB: Final = CommandSpec(
     "job",
     "vcctl command line operation job",
     children=(
-        Command(
+        CommandSpec(
             "run",
             "run job by parameters from the command line",
             (*CONNECTION, NAMESPACE, NAME, *RUN_FLAGS, Flag("filename", "f", help="the yaml file of job"), DRY_RUN),
             "volcano.cli.job:run",
         ),
-        Command(
+        CommandSpec(
             "list",
             "list job information",
             (
@@ -56,11 +56,11 @@ JOB: Final = Command(
             ),
             "volcano.cli.job:list_jobs",
         ),
-        Command("view", "show job information", (*CONNECTION, NAMESPACE, NAME), "volcano.cli.job_view:view"),
-        Command("suspend", "abort a job", (*CONNECTION, NAMESPACE, NAME), "volcano.cli.job:suspend"),
-        Command("resume", "resume a job", (*CONNECTION, NAMESPACE, NAME), "volcano.cli.job:resume"),
-        Command("delete", "delete a job", (*CONNECTION, NAMESPACE, NAME), "volcano.cli.job:delete"),
-        Command(
+        CommandSpec("view", "show job information", (*CONNECTION, NAMESPACE, NAME), "volcano.cli.job_view:view"),
+        CommandSpec("suspend", "abort a job", (*CONNECTION, NAMESPACE, NAME), "volcano.cli.job:suspend"),
+        CommandSpec("resume", "resume a job", (*CONNECTION, NAMESPACE, NAME), "volcano.cli.job:resume"),
+        CommandSpec("delete", "delete a job", (*CONNECTION, NAMESPACE, NAME), "volcano.cli.job:delete"),
+        CommandSpec(
             "explain",
             "say why a job waits, and whether waiting will help",
             (*CONNECTION, NAMESPACE, NAME, Flag("output", "o", help="json or yaml")),
@@ -72,11 +72,11 @@ JOB: Final = Command(
 )
 
 QUEUE_NAME: Final = Flag("name", "n", help="the name of queue")
-QUEUE: Final = Command(
+QUEUE: Final = CommandSpec(
     "queue",
     "Queue Operations",
     children=(
-        Command(
+        CommandSpec(
             "create",
             "create a queue",
             (
@@ -87,8 +87,8 @@ QUEUE: Final = Command(
             ),
             "volcano.cli.queue:create",
         ),
-        Command("delete", "delete a queue", (*CONNECTION, QUEUE_NAME), "volcano.cli.queue:delete"),
-        Command(
+        CommandSpec("delete", "delete a queue", (*CONNECTION, QUEUE_NAME), "volcano.cli.queue:delete"),
+        CommandSpec(
             "operate",
             "operate a queue",
             (
@@ -99,49 +99,51 @@ QUEUE: Final = Command(
             ),
             "volcano.cli.queue:operate",
         ),
-        Command("list", "list all the queues", (*CONNECTION, *BEYOND), "volcano.cli.queue:list_queues"),
-        Command("get", "get a queue", (*CONNECTION, QUEUE_NAME), "volcano.cli.queue:get"),
-        Command("tree", "show the hierarchy of queues", CONNECTION, "volcano.cli.queue_tree:tree", hidden=True),
+        CommandSpec("list", "list all the queues", (*CONNECTION, *BEYOND), "volcano.cli.queue:list_queues"),
+        CommandSpec("get", "get a queue", (*CONNECTION, QUEUE_NAME), "volcano.cli.queue:get"),
+        CommandSpec("tree", "show the hierarchy of queues", CONNECTION, "volcano.cli.queue_tree:tree", hidden=True),
     ),
 )
 
 
-def _flow_group(name: str, *, everywhere: bool) -> Command:
+def _flow_group(name: str, *, everywhere: bool) -> CommandSpec:
     namespace = Flag("namespace", "n", default="default", help=f"the namespace of {name}")
     named = Flag("name", "N", help=f"the name of {name}")
     file = Flag("file", "f", help=f"the path to the YAML file containing the {name}")
     listing = (Flag("all-namespaces", kind=BOOL, default=False, help=f"list {name}s in all namespaces"),)
     form = Flag("format", "o", default="yaml", help="the format of the output, yaml or json")
-    drawn = Command(
+    drawn = CommandSpec(
         "view", f"draw a {name} with the state of its steps", (*CONNECTION, named, namespace),
         "volcano.cli.flow_view:view", hidden=True,
     )  # fmt: skip
-    return Command(
+    return CommandSpec(
         name,
         f"vcctl command line operation {name}",
         children=(
             *((drawn,) if name == "jobflow" else ()),
-            Command("create", f"create a {name}", (*CONNECTION, file), "volcano.cli.flows:create"),
-            Command("delete", f"delete a {name}", (*CONNECTION, named, namespace, file), "volcano.cli.flows:delete"),
-            Command("get", f"get a {name}", (*CONNECTION, named, namespace), "volcano.cli.flows:get"),
-            Command(
+            CommandSpec("create", f"create a {name}", (*CONNECTION, file), "volcano.cli.flows:create"),
+            CommandSpec(
+                "delete", f"delete a {name}", (*CONNECTION, named, namespace, file), "volcano.cli.flows:delete"
+            ),
+            CommandSpec("get", f"get a {name}", (*CONNECTION, named, namespace), "volcano.cli.flows:get"),
+            CommandSpec(
                 "list",
                 f"list {name}s",
                 (*CONNECTION, namespace, *(listing if everywhere else ()), *BEYOND),
                 "volcano.cli.flows:list_objects",
             ),
-            Command(
+            CommandSpec(
                 "describe", f"describe a {name}", (*CONNECTION, named, namespace, form), "volcano.cli.flows:describe"
             ),
         ),
     )
 
 
-POD: Final = Command(
+POD: Final = CommandSpec(
     "pod",
     "vcctl command line operation pod",
     children=(
-        Command(
+        CommandSpec(
             "list",
             "list pod information",
             (
@@ -157,7 +159,7 @@ POD: Final = Command(
     ),
 )
 
-VCCTL: Final = Command(
+VCCTL: Final = CommandSpec(
     "vcctl",
     children=(
         JOB,
@@ -165,17 +167,17 @@ VCCTL: Final = Command(
         _flow_group("jobflow", everywhere=True),
         _flow_group("jobtemplate", everywhere=False),
         POD,
-        Command("version", "Print the version information", run="volcano.cli.version:version"),
-        Command("top", "show queues, jobs and nodes, live", CONNECTION, "volcano.cli.top:top", hidden=True),
-        Command(
+        CommandSpec("version", "Print the version information", run="volcano.cli.version:version"),
+        CommandSpec("top", "show queues, jobs and nodes, live", CONNECTION, "volcano.cli.top:top", hidden=True),
+        CommandSpec(
             "completion",
             "print a completion script for bash, zsh or fish",
             run="volcano.cli.completion:completion",
             hidden=True,
             more_help="Example:\n  source <(vcctl completion bash)",
         ),
-        Command("__complete", run="volcano.cli.completion:complete", hidden=True),
-        Command("beyond", "what goes beyond Volcano's own vcctl", run="volcano.cli.beyond:beyond", hidden=True),
+        CommandSpec("__complete", run="volcano.cli.completion:complete", hidden=True),
+        CommandSpec("beyond", "what goes beyond Volcano's own vcctl", run="volcano.cli.beyond:beyond", hidden=True),
     ),
 )
 
@@ -189,10 +191,10 @@ def _from_environment(flag: Flag, variable: str) -> Flag:
     return dataclasses.replace(flag, default=os.environ.get(variable) or flag.default)
 
 
-def _vsub() -> Command:
+def _vsub() -> CommandSpec:
     variables = {"image": "VOLCANO_DEFAULT_IMAGE", "scheduler": "VOLCANO_SCHEDULER_NAME"}
     flags = tuple(_from_environment(flag, variables.get(flag.name, "")) for flag in RUN_FLAGS)
-    return Command(
+    return CommandSpec(
         "vsub",
         "submit a job described by flags; manifests are not accepted",
         (
@@ -208,7 +210,7 @@ def _vsub() -> Command:
 
 
 ALIASES: Final = {
-    "vjobs": Command(
+    "vjobs": CommandSpec(
         "vjobs",
         "show one job, or the jobs of a namespace",
         (
@@ -221,25 +223,25 @@ ALIASES: Final = {
         ),
         "volcano.cli.aliases:vjobs",
     ),
-    "vqueues": Command(
+    "vqueues": CommandSpec(
         "vqueues",
         "show one queue, or all queues",
         (*CONNECTION, QUEUE_NAME),
         "volcano.cli.queue:vqueues",
     ),
-    "vcancel": Command(
+    "vcancel": CommandSpec(
         "vcancel",
         "cancel a running, pending or aborted job",
         (*CONNECTION, ALIAS_NAME, ALIAS_NAMESPACE),
         "volcano.cli.aliases:cancel",
     ),
-    "vsuspend": Command(
+    "vsuspend": CommandSpec(
         "vsuspend",
         "suspend a running or pending job",
         (*CONNECTION, ALIAS_NAME, ALIAS_NAMESPACE),
         "volcano.cli.job:suspend",
     ),
-    "vresume": Command(
+    "vresume": CommandSpec(
         "vresume",
         "resume an aborted job",
         (*CONNECTION, ALIAS_NAME, ALIAS_NAMESPACE),

@@ -13,7 +13,7 @@ from volcano.api.pods.amounts import Amounts, added, amounts_of
 from volcano.api.pods.requests import pod_requests, read_resources
 from volcano.api.quantity import NANO, Quantity
 from volcano.cli.command_line import Called, say
-from volcano.cli.connection import Connection, connect
+from volcano.cli.connection import ApiConnection, connect
 from volcano.cli.resources import JOBS, NODES, POD_GROUPS, PODS, QUEUES
 
 REFRESH_SECONDS = 2.0
@@ -24,7 +24,7 @@ ZERO, ONE = Quantity(0), Quantity(NANO)
 class Picture:
     """The state of things at one moment."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: ApiConnection) -> None:
         self.queues = connection.list(QUEUES)
         self.groups = connection.list(POD_GROUPS)
         self.jobs = connection.list(JOBS)

@@ -40,7 +40,7 @@ def amounts(text: str) -> dict[str, str]:
 
 # -- what is there ------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Machine:
+class MachineShape:
     has: str = "cpu=4, memory=8Gi"
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: Sequence[Mapping[str, str]] = ()
@@ -57,7 +57,7 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Gang:
+class GangShape:
     size: int
     each: str = "cpu=1"
     min: int | None = None
@@ -131,18 +131,18 @@ class Share:
         return {"metadata": _meta(name, START, self.annotations), "spec": spec, "status": {"state": self.state}}
 
 
-def gang(size: int = 1, each: str = "cpu=1", **more: Any) -> Gang:
+def gang(size: int = 1, each: str = "cpu=1", **more: Any) -> GangShape:
     """`size` tasks asking for `each`; all of them are needed unless `min` says otherwise."""
-    return Gang(size, each, **more)
+    return GangShape(size, each, **more)
 
 
-def running(on: Sequence[str], each: str = "cpu=1", **more: Any) -> Gang:
+def running(on: Sequence[str], each: str = "cpu=1", **more: Any) -> GangShape:
     """A job whose tasks run on these nodes; it can do without all but one of them unless `min` says otherwise."""
-    return Gang(more.pop("size", len(on)), each, on=on, min=more.pop("min", 1), **more)
+    return GangShape(more.pop("size", len(on)), each, on=on, min=more.pop("min", 1), **more)
 
 
-def machine(has: str = "cpu=4, memory=8Gi", **more: Any) -> Machine:
-    return Machine(has, **more)
+def machine(has: str = "cpu=4, memory=8Gi", **more: Any) -> MachineShape:
+    return MachineShape(has, **more)
 
 
 def share(**more: Any) -> Share:
@@ -162,7 +162,7 @@ def _meta(name: str, created: str, annotations: Mapping[str, str]) -> JSON:
 
 # -- the cluster and what becomes of it -----------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Outcome:
+class CycleOutcome:
     """What one cycle decided, by short names."""
 
     decisions: Decisions
@@ -203,14 +203,14 @@ class Cluster:
 
     def schedule(
         self, actions: str = "enqueue, allocate", plugins: str | SchedulerConfig = "", *, seed: int = 0, **more: Any
-    ) -> Outcome:
+    ) -> CycleOutcome:
         """One cycle. `plugins` is a list of names (`;` parts tiers) or a whole configuration.
 
         `knowing`: further plugin classes; `arguments`: plugin → its arguments; `switches`: plugin → its switches;
         `configurations`: action → its arguments.
         """
         config = plugins if isinstance(plugins, SchedulerConfig) else configuration(actions, plugins, **more)
-        return Outcome(cycle(self.snapshot(), config, SeededChance(seed), plugins=_known(more.get("knowing", ()))))
+        return CycleOutcome(cycle(self.snapshot(), config, SeededChance(seed), plugins=_known(more.get("knowing", ()))))
 
     def session(self, plugins: str = "", *, seed: int = 0, **more: Any) -> Session:
         """An open session, for asking single questions."""
@@ -223,15 +223,15 @@ class Cluster:
 
 def cluster(
     *,
-    nodes: Mapping[str, str | Machine] | None = None,
-    jobs: Mapping[str, Gang] | None = None,
+    nodes: Mapping[str, str | MachineShape] | None = None,
+    jobs: Mapping[str, GangShape] | None = None,
     queues: Mapping[str, Share] | None = None,
     objects: Mapping[str, list[JSON]] | None = None,
     extra: Mapping[str, Any] | None = None,
     now: datetime | None = None,
 ) -> Cluster:
     """`objects`: further lists by plural name, as the API has them; `extra`: hypernodes, shards."""
-    machines = {name: Machine(has) if isinstance(has, str) else has for name, has in (nodes or {}).items()}
+    machines = {name: MachineShape(has) if isinstance(has, str) else has for name, has in (nodes or {}).items()}
     shares = {"default": Share(), **(queues or {})}
     groups = jobs or {}
     priorities = sorted({job.priority for job in groups.values() if job.priority})

@@ -24,10 +24,10 @@ from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.machinery.clock import VirtualClock, run_virtually
 from volcano.machinery.ids import SeededIds
 from volcano.machinery.informer import Informer
-from volcano.testing.view import WATCHED, View
+from volcano.testing.view import WATCHED, SystemView
 
 
-class VirtualSystem(View):
+class VirtualSystem(SystemView):
     """The view of a system in this process, on virtual time."""
 
     def __init__(self, system: System, clock: VirtualClock) -> None:

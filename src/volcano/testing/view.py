@@ -26,7 +26,7 @@ MOMENT = timedelta(milliseconds=50)
 WATCHED: tuple[type[Resource], ...] = (Job, Pod, PodGroup, Queue)
 
 
-class View:
+class SystemView:
     """A client, a mirror of the main kinds, and waiting."""
 
     def __init__(self, client: Client, clock: Clock, *, namespace: str = "default", moment: timedelta = MOMENT) -> None:

@@ -17,7 +17,7 @@ from volcano.scheduler.model import EPSILON, SeededChance, Status, StoppedWatch
 from volcano.scheduler.model.resources import Resources
 from volcano.scheduler.plugins import PLUGINS
 from volcano.scheduler.solve.contest import Contests
-from volcano.testing.clusters import Cluster, Gang, Machine, Share, cluster, configuration
+from volcano.testing.clusters import Cluster, GangShape, MachineShape, Share, cluster, configuration
 
 REQUESTS = ("cpu=1", "cpu=2, memory=1Gi", "cpu=500m, memory=2Gi", "cpu=1, nvidia.com/gpu=1", "")
 CONFIGS = (
@@ -30,7 +30,7 @@ CONFIGS = (
 ACTIONS = "enqueue, allocate, preempt, reclaim, backfill"
 
 machines = st.builds(
-    Machine,
+    MachineShape,
     has=st.sampled_from(
         ["cpu=4, memory=8Gi", "cpu=8, memory=4Gi", "cpu=2, memory=2Gi", "cpu=8, memory=16Gi, nvidia.com/gpu=2"]
     ),
@@ -54,11 +54,11 @@ def shares(draw: Any) -> Share:
 
 
 @st.composite
-def gangs(draw: Any, nodes: list[str], queues: list[str]) -> Gang:
+def gangs(draw: Any, nodes: list[str], queues: list[str]) -> GangShape:
     size = draw(st.integers(1, 5))
     is_running = draw(st.booleans())
     spread = st.lists(st.sampled_from(nodes), min_size=size, max_size=size)
-    return Gang(
+    return GangShape(
         size,
         draw(st.sampled_from(REQUESTS)),
         min=draw(st.integers(0, size)),

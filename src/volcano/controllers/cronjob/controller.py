@@ -19,7 +19,7 @@ from volcano.api.meta import JSON, Key, Resource
 from volcano.api.scheme import resource_type
 from volcano.api.sources import CronJobSource
 from volcano.api.times import zoned_timestamp
-from volcano.controllers.cronjob.history import SCHEDULED_AT, Books, balanced, is_finished, is_owned, pruned
+from volcano.controllers.cronjob.history import SCHEDULED_AT, StatusUpdate, balanced, is_finished, is_owned, pruned
 from volcano.machinery.controller import Controller, Wake, Waker, self_key
 from volcano.machinery.plan import (
     NOTHING,
@@ -62,14 +62,14 @@ class CronJobController(Controller):
         if cron is None or cron.is_deleting:
             return NOTHING
         jobs = [job for job in world.where(Job, "owner", cron.uid) if is_owned(job, cron)]
-        books = balanced(cron, jobs, [cause.name for cause in causes if isinstance(cause, Appeared)])
+        update = balanced(cron, jobs, [cause.name for cause in causes if isinstance(cause, Appeared)])
         prunes = tuple(pruned(cron, jobs))
-        run = () if cron.spec.suspend else tuple(self._run(cron, books, world))
-        written: Plan = (patch_status(cron, books.status),) if books.status != cron.status else ()
+        run = () if cron.spec.suspend else tuple(self._run(cron, update, world))
+        written: Plan = (patch_status(cron, update.status),) if update.status != cron.status else ()
         # The status comes before the new Job: what it replaces must not count as active when it is seen.
-        return (*written, *books.steps, *run, *prunes)
+        return (*written, *update.steps, *run, *prunes)
 
-    def _run(self, cron: CronJobSource, books: Books, world: World) -> Iterable[Step]:
+    def _run(self, cron: CronJobSource, update: StatusUpdate, world: World) -> Iterable[Step]:
         times = timetable(cron.spec.schedule, cron.spec.time_zone, self._local_zone)
         if isinstance(times, BadSchedule):
             yield _warning(cron, times.reason, times.message)
@@ -83,23 +83,25 @@ class CronJobController(Controller):
             return
         due = most_recent(times.schedule, since, world.now, not_before=_deadline(cron, world.now))
         if due is not None:
-            yield from self._serve(cron, books, world, due=due, times=times)
+            yield from self._serve(cron, update, world, due=due, times=times)
         following = _following(times, since, due, world.now)
         if following is not None:
             yield Later(following - world.now + A_LITTLE)
 
-    def _serve(self, cron: CronJobSource, books: Books, world: World, *, due: Due, times: Timetable) -> Iterable[Step]:
+    def _serve(
+        self, cron: CronJobSource, update: StatusUpdate, world: World, *, due: Due, times: Timetable
+    ) -> Iterable[Step]:
         """Make the Job of a time, unless it is there, or must not be."""
         name = job_name(cron, due.time)
         found = world.get(Job, Key(cron.namespace, name))
         if found is not None:
-            yield from _take(cron, books, found, due)
+            yield from _take(cron, update, found, due)
             return
         if due.missed_many:
             yield _warning(
                 cron, "TooManyMissedTimes", "more than 100 times were missed; only the last one is made good"
             )
-        active = [job for entry in books.active if (job := _active(entry.uid, world, cron)) is not None]
+        active = [job for entry in update.active if (job := _active(entry.uid, world, cron)) is not None]
         if active and cron.spec.concurrency_policy == "Forbid":
             yield _warning(cron, "ForbidConcurrent", f"{active[0].name} still runs; {name} is not made now")
             return
@@ -107,19 +109,19 @@ class CronJobController(Controller):
             for job in active:
                 yield _warning(cron, "ReplaceConcurrent", f"{job.name} is deleted to make room for {name}")
                 yield Delete(ref(job), propagation="Background")
-            books.set_active([])
+            update.set_active([])
         yield Create(resource_type(Job), job_at(cron, due.time, times.shown_in))
         yield Record(ref(cron), "SuccessfulCreate", f"Job {name} is created")
 
 
-def _take(cron: CronJobSource, books: Books, job: Job, due: Due) -> Iterable[Step]:
+def _take(cron: CronJobSource, update: StatusUpdate, job: Job, due: Due) -> Iterable[Step]:
     """The Job of this time is there: it is ours and entered, or someone else's and left alone."""
     if not is_owned(job, cron):
         yield _warning(cron, "ForeignJob", f"the name {job.name} is taken by a Job that is not of this CronJob")
         return
-    last = books.status.last_schedule_time
+    last = update.status.last_schedule_time
     if last is None or last < due.time:
-        books.status = msgspec.structs.replace(books.status, last_schedule_time=due.time)
+        update.status = msgspec.structs.replace(update.status, last_schedule_time=due.time)
 
 
 def _active(uid: str, world: World, cron: CronJobSource) -> Job | None:

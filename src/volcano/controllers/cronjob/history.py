@@ -19,7 +19,7 @@ SCHEDULED_AT: Final = "volcano.sh/cronjob-scheduled-timestamp"
 
 
 @dataclass(slots=True)
-class Books:
+class StatusUpdate:
     """The status as it comes to be, with what is to be told and done on the way."""
 
     status: CronJobStatus
@@ -54,17 +54,17 @@ def reference_to(job: Job) -> ObjectReference:
     )
 
 
-def balanced(cron: CronJobSource, jobs: list[Job], appeared: Iterable[str]) -> Books:
+def balanced(cron: CronJobSource, jobs: list[Job], appeared: Iterable[str]) -> StatusUpdate:
     """Finished Jobs leave `active`, those that are gone too, and those that a crash kept out come in."""
-    books = Books(cron.status)
+    update = StatusUpdate(cron.status)
     by_uid = {job.uid: job for job in jobs}
     active: list[ObjectReference] = []
     for entry in cron.status.active:
         job = by_uid.get(entry.uid)
         if job is None:
-            books.steps.append(_note(cron, "StaleReference", f"Job {entry.name} is gone", warning=True))
+            update.steps.append(_note(cron, "StaleReference", f"Job {entry.name} is gone", warning=True))
         elif is_finished(job):
-            books.steps.append(_note(cron, "SawCompletedJob", f"Job {job.name} is {job.status.state.phase}"))
+            update.steps.append(_note(cron, "SawCompletedJob", f"Job {job.name} is {job.status.state.phase}"))
         else:
             active.append(entry)
     known = {entry.uid for entry in active}
@@ -74,21 +74,21 @@ def balanced(cron: CronJobSource, jobs: list[Job], appeared: Iterable[str]) -> B
         if SCHEDULED_AT in job.annotations:
             active.append(reference_to(job))
         elif job.name in appeared:
-            books.steps.append(_note(cron, "OrphanedJob", f"Job {job.name} is not of the schedule", warning=True))
+            update.steps.append(_note(cron, "OrphanedJob", f"Job {job.name} is not of the schedule", warning=True))
     if active != cron.status.active:
-        books.set_active(active)
-    _see_successes(books, jobs)
-    return books
+        update.set_active(active)
+    _see_successes(update, jobs)
+    return update
 
 
-def _see_successes(books: Books, jobs: Iterable[Job]) -> None:
-    times = [books.status.last_successful_time] if books.status.last_successful_time is not None else []
+def _see_successes(update: StatusUpdate, jobs: Iterable[Job]) -> None:
+    times = [update.status.last_successful_time] if update.status.last_successful_time is not None else []
     for job in jobs:
         state = job.status.state
         if state.phase == Phase.COMPLETED and state.last_transition_time is not None:
             times.append(state.last_transition_time)
-    if times and max(times) != books.status.last_successful_time:
-        books.status = msgspec.structs.replace(books.status, last_successful_time=max(times))
+    if times and max(times) != update.status.last_successful_time:
+        update.status = msgspec.structs.replace(update.status, last_successful_time=max(times))
 
 
 def pruned(cron: CronJobSource, jobs: Iterable[Job]) -> Iterable[Step]:

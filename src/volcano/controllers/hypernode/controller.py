@@ -18,7 +18,7 @@ from volcano.controllers.hypernode.discovery import (
     CONFIG_KEY,
     LABEL_SOURCE,
     SOURCE_LABEL,
-    Domain,
+    DiscoveredDomain,
     discover,
     parse_discovery,
 )
@@ -86,7 +86,7 @@ class HyperNodeController(Controller):
         return (*_reconciled(wanted, {domain.name: domain for domain in known}), *notes)
 
 
-def _reconciled(wanted: list[Domain], known: Mapping[str, HyperNode]) -> Plan:
+def _reconciled(wanted: list[DiscoveredDomain], known: Mapping[str, HyperNode]) -> Plan:
     """Missing ones are made, changed ones changed, others of the same source deleted; parents after children."""
     steps: list[Step] = []
     for domain in sorted(wanted, key=lambda each: (each.tier, each.name)):
@@ -101,7 +101,7 @@ def _reconciled(wanted: list[Domain], known: Mapping[str, HyperNode]) -> Plan:
     return tuple(steps)
 
 
-def _difference(have: HyperNode, wanted: Domain) -> dict[str, object]:
+def _difference(have: HyperNode, wanted: DiscoveredDomain) -> dict[str, object]:
     patch: dict[str, object] = {}
     if have.spec != msgspec.convert(wanted.spec(), HyperNodeSpec):
         patch["spec"] = wanted.spec()

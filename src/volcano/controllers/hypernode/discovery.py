@@ -30,7 +30,7 @@ class Discovery:
 
 
 @dataclass(slots=True)
-class Domain:
+class DiscoveredDomain:
     """A HyperNode that should exist."""
 
     name: str
@@ -78,10 +78,12 @@ def _types(types: Mapping[Any, Any]) -> dict[str, tuple[str, ...]]:
     return answer
 
 
-def discover(types: Mapping[str, tuple[str, ...]], nodes: Iterable[Node], known: Iterable[HyperNode]) -> list[Domain]:
+def discover(
+    types: Mapping[str, tuple[str, ...]], nodes: Iterable[Node], known: Iterable[HyperNode]
+) -> list[DiscoveredDomain]:
     """The domains that the nodes' labels make, each under the name it already has if it has one."""
     nodes, known = sorted(nodes, key=lambda node: node.name), sorted(known, key=lambda domain: domain.name)
-    found: dict[tuple[str, str, str], Domain] = {}
+    found: dict[tuple[str, str, str], DiscoveredDomain] = {}
     for kind, labels in sorted(types.items()):
         for node in nodes:
             member = node.name
@@ -91,7 +93,7 @@ def discover(types: Mapping[str, tuple[str, ...]], nodes: Iterable[Node], known:
                     break
                 if (kind, label, value) not in found:
                     name = _name(f"hypernode-{_spelled(kind)}-tier{tier}", label, value, known)
-                    found[kind, label, value] = Domain(name, tier, label, value)
+                    found[kind, label, value] = DiscoveredDomain(name, tier, label, value)
                 found[kind, label, value].members.add(member)
                 member = found[kind, label, value].name
     return sorted(found.values(), key=lambda domain: domain.name)

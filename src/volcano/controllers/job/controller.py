@@ -22,14 +22,14 @@ from volcano.api.meta import Key, Resource
 from volcano.api.scheduling import PodGroup, Queue
 from volcano.controllers.job.kill import clean_up, drain, finish_restart, intent, victims
 from volcano.controllers.job.occurrences import Armed, PodBecame, PodGone
-from volcano.controllers.job.policies import NO_VERDICT, Request, Verdict, Waiting, command_request, judge
+from volcano.controllers.job.policies import NO_VERDICT, ActionRequest, Verdict, Waiting, command_request, judge
 from volcano.controllers.job.states import STATES, Work, effect_of
 from volcano.controllers.job.status import QUIET
 from volcano.controllers.job.sync import sync
 from volcano.controllers.job.view import TARGET_INDEX, JobView
 from volcano.controllers.job.wakes import (
     GroupWaits,
-    Look,
+    WakeCause,
     command_changes,
     group_changes,
     job_changes,
@@ -98,7 +98,7 @@ class JobController(Controller):
         verdict = self._verdict(view, causes)
         if verdict.request is not None:
             return (*intent(view, verdict.request, view.records), *told)
-        steps = self._carry_on(view, verdict, now_idle=Look.WHEN_IDLE in causes)
+        steps = self._carry_on(view, verdict, now_idle=WakeCause.WHEN_IDLE in causes)
         return (*steps, *told, *_reminders(view, verdict.waiting, causes))
 
     def on_failure(self, key: Key, world: World, failure: PlanFailed) -> Plan:
@@ -115,7 +115,7 @@ class JobController(Controller):
         if not gives_up or effect is None or view.phase is Phase.RESTARTING:
             return told
         why = f"retry limit reached: {about}"[:LONGEST]
-        return (*told, *intent(view, Request(Action.TERMINATE_JOB, effect, why), view.records))
+        return (*told, *intent(view, ActionRequest(Action.TERMINATE_JOB, effect, why), view.records))
 
     @staticmethod
     def _verdict(view: JobView, causes: tuple[Hashable, ...]) -> Verdict:

@@ -12,18 +12,18 @@ import msgspec
 
 from volcano.api.batch import OUT_OF_SYNC_KEY, Phase
 from volcano.controllers.job.plugins import removal
-from volcano.controllers.job.policies import Request
+from volcano.controllers.job.policies import ActionRequest
 from volcano.controllers.job.records import EVERYTHING, UNFINISHED, Records, Target
 from volcano.controllers.job.states import STATES, Keep, Kill, Work, settled
 from volcano.controllers.job.status import count, entering, lasting, tally, with_counts, written, written_as_is
-from volcano.controllers.job.view import JobView, Member
+from volcano.controllers.job.view import JobPod, JobView
 from volcano.machinery.plan import NOTHING, Delete, Patch, Plan, Record, Step, Together, patch_status, ref
 
 MARK = {"metadata": {"annotations": {OUT_OF_SYNC_KEY: "true"}}}
 
 
 # -- the intent -----------------------------------------------------------------------------------------------
-def intent(view: JobView, request: Request, records: Records) -> Plan:
+def intent(view: JobView, request: ActionRequest, records: Records) -> Plan:
     """The status in which the job is being killed; what follows from it is decided when it has been written."""
     status, effect = view.job.status, request.effect
     retries = status.retry_count + effect.counts_as_retry
@@ -62,12 +62,12 @@ def _kept(view: JobView, effect: Kill) -> Keep:
     return Keep.FINISHED if last_retry else effect.keep
 
 
-def hits(target: Target, member: Member) -> bool:
+def hits(target: Target, member: JobPod) -> bool:
     return target.covers(task=member.task, pod=member.name, partition=member.partition)
 
 
 # -- who has to go --------------------------------------------------------------------------------------------
-def victims(view: JobView) -> Callable[[Member], bool]:
+def victims(view: JobView) -> Callable[[JobPod], bool]:
     """The rule for this phase. A pod that carries our mark always goes."""
     work = STATES[view.phase].work
     if work in (Work.DRAIN, Work.CLEAN_UP):
@@ -77,10 +77,10 @@ def victims(view: JobView) -> Callable[[Member], bool]:
     return lambda member: member.marked or (view.is_old(member) and not member.is_finished)
 
 
-def _restart_victims(view: JobView) -> Callable[[Member], bool]:
+def _restart_victims(view: JobView) -> Callable[[JobPod], bool]:
     everything, targets = view.records.restart == EVERYTHING, view.records.targets
 
-    def goes(member: Member) -> bool:
+    def goes(member: JobPod) -> bool:
         if member.marked or (view.is_old(member) and (everything or not member.is_finished)):
             return True
         return any(hits(target, member) for target in targets)
@@ -88,7 +88,7 @@ def _restart_victims(view: JobView) -> Callable[[Member], bool]:
     return goes
 
 
-def ending(members: Iterable[Member]) -> Plan:
+def ending(members: Iterable[JobPod]) -> Plan:
     """Mark, so that their end is not taken for a loss, then delete."""
     standing = [member for member in members if not member.is_deleting]
     unmarked = [Patch(ref(member.pod), MARK) for member in standing if not member.marked]

@@ -15,7 +15,7 @@ from typing import Final
 
 from volcano.api.batch import BusEvent, TaskSpec
 from volcano.api.core import Pod
-from volcano.controllers.job.view import JobView, Member, partition_of, pod_name, task_name
+from volcano.controllers.job.view import JobPod, JobView, partition_of, pod_name, task_name
 
 DEFAULT_MAX_RETRY: Final = 3
 NEVER: Final = -1
@@ -98,18 +98,18 @@ def _of_tasks(view: JobView, spared: frozenset[str]) -> Iterator[Occurrence]:
         yield from _retried_too_often(task, current)
 
 
-def _of(event: BusEvent, member: Member, since: datetime | None, code: int = 0) -> Occurrence:
+def _of(event: BusEvent, member: JobPod, since: datetime | None, code: int = 0) -> Occurrence:
     return Occurrence(event, member.task, member.name, member.partition, code, since)
 
 
-def _completed(task: TaskSpec, members: list[Member], current: list[Member]) -> Iterator[Occurrence]:
+def _completed(task: TaskSpec, members: list[JobPod], current: list[JobPod]) -> Iterator[Occurrence]:
     succeeded = [member for member in current if member.phase == "Succeeded"]
     if succeeded and 0 < task.replicas <= sum(member.phase == "Succeeded" for member in members):
         last = max(succeeded, key=lambda member: (str(finished_at(member.pod) or ""), member.name))
         yield _of(BusEvent.TASK_COMPLETED, last, finished_at(last.pod))
 
 
-def _retried_too_often(task: TaskSpec, current: list[Member]) -> Iterator[Occurrence]:
+def _retried_too_often(task: TaskSpec, current: list[JobPod]) -> Iterator[Occurrence]:
     limit = task.max_retry or DEFAULT_MAX_RETRY
     if limit == NEVER or task.replicas == 0:
         return

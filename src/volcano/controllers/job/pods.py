@@ -24,9 +24,9 @@ from volcano.api.core import Pod
 from volcano.api.meta import JSON
 from volcano.api.scheduling import GROUP_NAME_ANNOTATION
 from volcano.api.scheme import resource_type
-from volcano.controllers.job.plugins import Plugin, change_pod
+from volcano.controllers.job.plugins import JobPluginBase, change_pod
 from volcano.controllers.job.plugins.plugin import append
-from volcano.controllers.job.view import JobView, Member, group_name, partition_of, task_name
+from volcano.controllers.job.view import JobPod, JobView, group_name, partition_of, task_name
 from volcano.controllers.job.volumes import mounts
 from volcano.machinery.plan import Create, owner_reference
 
@@ -41,7 +41,7 @@ AT_A_TIME: Final = 1_000
 BUDGET_KEYS: Final = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
 
 
-def missing_pods(view: JobView, plugins: list[Plugin]) -> list[Create]:
+def missing_pods(view: JobView, plugins: list[JobPluginBase]) -> list[Create]:
     """Pods to make now: not there, and not held back by a task they depend on. Those made bring the next look."""
     found = islice(_missing(view), AT_A_TIME)
     return [Create(POD, build_pod(view, task, index, plugins=plugins)) for task, index in found]
@@ -54,7 +54,7 @@ def _missing(view: JobView) -> Iterator[tuple[TaskSpec, int]]:
             yield from ((task, i) for i in range(task.replicas) if not view.name_is_taken(f"{name}-{i}"))
 
 
-def superfluous(view: JobView) -> list[Member]:
+def superfluous(view: JobView) -> list[JobPod]:
     """Pods beyond their task's replicas. Those of tasks that the spec does not know are left alone."""
     tasks = {task_name(task) for task in view.job.spec.tasks}
     return [m for m in view.members if m.task in tasks and m.name not in view.wanted and not m.is_deleting]
@@ -76,13 +76,13 @@ def _is_ready(view: JobView, name: str) -> bool:
     return sum(_counts_as_up(member) for member in view.by_task[name]) >= task.min_available
 
 
-def _counts_as_up(member: Member) -> bool:
+def _counts_as_up(member: JobPod) -> bool:
     if member.phase == "Succeeded":
         return True
     return member.phase == "Running" and all(status.ready for status in member.pod.status.container_statuses)
 
 
-def build_pod(view: JobView, task: TaskSpec, index: int, *, plugins: list[Plugin]) -> JSON:
+def build_pod(view: JobView, task: TaskSpec, index: int, *, plugins: list[JobPluginBase]) -> JSON:
     """The template, with what the job, its volumes and its plugins add."""
     job = view.job
     template: JSON = copied(task.template)

@@ -26,7 +26,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ActionRequest:
     """An action that is due, and why."""
 
     action: str
@@ -48,7 +48,7 @@ class Waiting:
 class Verdict:
     """What policies make of a job now."""
 
-    request: Request | None = None
+    request: ActionRequest | None = None
     waiting: tuple[Waiting, ...] = ()
 
 
@@ -110,15 +110,15 @@ def judge(view: JobView, causes: Sequence[Hashable], *, spared: frozenset[str] =
     return Verdict(waiting=tuple(waiting))
 
 
-def request_for(view: JobView, action: str, occurrence: Occurrence) -> Request | None:
+def request_for(view: JobView, action: str, occurrence: Occurrence) -> ActionRequest | None:
     """The action as something to do in the job's phase; None when it would change nothing."""
     effect = effect_of(view.phase, action)
     if effect is None:
         return None
     if not isinstance(effect, KillTarget):
-        return Request(action, effect, str(occurrence))
+        return ActionRequest(action, effect, str(occurrence))
     target = Target(Action(action), occurrence.task, occurrence.pod, occurrence.partition)
-    return Request(action, effect, str(occurrence), target) if is_there(view, target) else None
+    return ActionRequest(action, effect, str(occurrence), target) if is_there(view, target) else None
 
 
 def is_there(view: JobView, target: Target) -> bool:
@@ -131,12 +131,12 @@ def is_there(view: JobView, target: Target) -> bool:
     return any(task_name(task) == target.task for task in view.job.spec.tasks)
 
 
-def command_request(view: JobView, action: str) -> Request | None:
+def command_request(view: JobView, action: str) -> ActionRequest | None:
     """What a Command asks for. It names no task and no pod, so targeted restarts mean nothing here."""
     effect = effect_of(view.phase, action)
     if effect is None or action in TARGETED:
         return None
-    return Request(action, effect, "a Command")
+    return ActionRequest(action, effect, "a Command")
 
 
 def lost_waiting(view: JobView, waiting: Iterable[Waiting]) -> dict[str, datetime]:

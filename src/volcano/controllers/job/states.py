@@ -49,7 +49,7 @@ Effect: TypeAlias = Kill | KillTarget
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class JobTally:
     """What the counting rules look at."""
 
     total: int  # replicas of all tasks
@@ -70,36 +70,36 @@ class Tally:
         return 0 < self.total == self.succeeded + self.failed
 
 
-def gang_is_up(tally: Tally) -> bool:
+def gang_is_up(tally: JobTally) -> bool:
     return tally.min_available <= tally.running + tally.succeeded + tally.failed
 
 
-def enough_succeeded(tally: Tally) -> bool:
+def enough_succeeded(tally: JobTally) -> bool:
     return tally.total > 0 and tally.min_success is not None and tally.succeeded >= tally.min_success
 
 
-def too_few_succeeded(tally: Tally) -> bool:
+def too_few_succeeded(tally: JobTally) -> bool:
     missed = tally.min_success is not None and tally.succeeded < tally.min_success
     return tally.all_finished and (tally.a_task_fell_short or missed or tally.succeeded < tally.min_available)
 
 
-def all_finished(tally: Tally) -> bool:
+def all_finished(tally: JobTally) -> bool:
     return tally.all_finished
 
 
-def gang_is_broken(tally: Tally) -> bool:
+def gang_is_broken(tally: JobTally) -> bool:
     return tally.total > 0 and tally.pending > tally.total - tally.min_available
 
 
-def out_of_retries(tally: Tally) -> bool:
+def out_of_retries(tally: JobTally) -> bool:
     return tally.retries >= tally.max_retry
 
 
-def room_for_the_gang(tally: Tally) -> bool:
+def room_for_the_gang(tally: JobTally) -> bool:
     return tally.total - tally.terminating >= tally.known_min_available
 
 
-def drained(tally: Tally) -> bool:
+def drained(tally: JobTally) -> bool:
     return tally.terminating == tally.pending == tally.running == 0
 
 
@@ -108,12 +108,12 @@ class Settles:
     """The phase that follows once the counts allow it."""
 
     then: Phase
-    when: Callable[[Tally], bool]
+    when: Callable[[JobTally], bool]
     words: str
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class PhaseRules:
     """One phase: its own work, what actions do instead, and where the counts lead. First rule that holds wins."""
 
     work: Work
@@ -126,8 +126,8 @@ TARGETED: Final = (Action.RESTART_TASK, Action.RESTART_POD, Action.RESTART_PARTI
 RESTART: Final = Kill(Keep.NOTHING, then=Phase.RESTARTING, counts_as_retry=True)
 RESTART_TARGET: Final = KillTarget(then=Phase.RESTARTING, counts_as_retry=True)
 RESUME: Final = Kill(Keep.FINISHED, then=Phase.RESTARTING, counts_as_retry=True)
-RESTART_AGAIN: Final = Kill(Keep.NOTHING)
-RESTART_TARGET_TOO: Final = KillTarget()
+RESTART_EVERYTHING: Final = Kill(Keep.NOTHING)
+ADD_TARGET_TO_RESTART: Final = KillTarget()
 
 _ALIVE: Final[Mapping[Action, Effect]] = {
     Action.RESTART_JOB: RESTART,
@@ -139,23 +139,23 @@ _ALIVE: Final[Mapping[Action, Effect]] = {
     Action.COMPLETE_JOB: Kill(Keep.FINISHED, then=Phase.COMPLETING),
 }
 _RESTARTING: Final[Mapping[Action, Effect]] = {
-    Action.RESTART_JOB: RESTART_AGAIN,
-    Action.RESTART_TASK: RESTART_TARGET_TOO,
-    Action.RESTART_POD: RESTART_TARGET_TOO,
-    Action.RESTART_PARTITION: RESTART_TARGET_TOO,
-    Action.ABORT_JOB: RESTART_AGAIN,
-    Action.TERMINATE_JOB: RESTART_AGAIN,
-    Action.COMPLETE_JOB: RESTART_AGAIN,
-    Action.RESUME_JOB: RESTART_AGAIN,
+    Action.RESTART_JOB: RESTART_EVERYTHING,
+    Action.RESTART_TASK: ADD_TARGET_TO_RESTART,
+    Action.RESTART_POD: ADD_TARGET_TO_RESTART,
+    Action.RESTART_PARTITION: ADD_TARGET_TO_RESTART,
+    Action.ABORT_JOB: RESTART_EVERYTHING,
+    Action.TERMINATE_JOB: RESTART_EVERYTHING,
+    Action.COMPLETE_JOB: RESTART_EVERYTHING,
+    Action.RESUME_JOB: RESTART_EVERYTHING,
 }
 
-STATES: Final[Mapping[Phase, State]] = {
-    Phase.PENDING: State(
+STATES: Final[Mapping[Phase, PhaseRules]] = {
+    Phase.PENDING: PhaseRules(
         Work.SYNC,
         _ALIVE,
         (Settles(Phase.RUNNING, gang_is_up, "running + succeeded + failed ≥ minAvailable"),),
     ),
-    Phase.RUNNING: State(
+    Phase.RUNNING: PhaseRules(
         Work.SYNC,
         _ALIVE,
         (
@@ -165,7 +165,7 @@ STATES: Final[Mapping[Phase, State]] = {
             Settles(Phase.PENDING, gang_is_broken, "pending > replicas − minAvailable"),
         ),
     ),
-    Phase.RESTARTING: State(
+    Phase.RESTARTING: PhaseRules(
         Work.FINISH_RESTART,
         _RESTARTING,
         (
@@ -173,15 +173,15 @@ STATES: Final[Mapping[Phase, State]] = {
             Settles(Phase.PENDING, room_for_the_gang, "replicas − terminating ≥ minAvailable"),
         ),
     ),
-    Phase.ABORTING: State(
+    Phase.ABORTING: PhaseRules(
         Work.DRAIN, {Action.RESUME_JOB: RESUME}, (Settles(Phase.ABORTED, drained, "no pod is left unfinished"),)
     ),
-    Phase.ABORTED: State(Work.CLEAN_UP, {Action.RESUME_JOB: RESUME}),
-    Phase.COMPLETING: State(Work.DRAIN, {}, (Settles(Phase.COMPLETED, drained, "no pod is left unfinished"),)),
-    Phase.COMPLETED: State(Work.CLEAN_UP),
-    Phase.TERMINATING: State(Work.DRAIN, {}, (Settles(Phase.TERMINATED, drained, "no pod is left unfinished"),)),
-    Phase.TERMINATED: State(Work.CLEAN_UP),
-    Phase.FAILED: State(Work.CLEAN_UP),
+    Phase.ABORTED: PhaseRules(Work.CLEAN_UP, {Action.RESUME_JOB: RESUME}),
+    Phase.COMPLETING: PhaseRules(Work.DRAIN, {}, (Settles(Phase.COMPLETED, drained, "no pod is left unfinished"),)),
+    Phase.COMPLETED: PhaseRules(Work.CLEAN_UP),
+    Phase.TERMINATING: PhaseRules(Work.DRAIN, {}, (Settles(Phase.TERMINATED, drained, "no pod is left unfinished"),)),
+    Phase.TERMINATED: PhaseRules(Work.CLEAN_UP),
+    Phase.FAILED: PhaseRules(Work.CLEAN_UP),
 }
 """An action that a phase does not list changes nothing: the phase goes on with its own work."""
 
@@ -196,6 +196,6 @@ def effect_of(phase: Phase, action: str) -> Effect | None:
     return STATES[phase].actions.get(Action(action)) if action in tuple(Action) else None
 
 
-def settled(phase: Phase, tally: Tally) -> Settles | None:
+def settled(phase: Phase, tally: JobTally) -> Settles | None:
     """The rule that ends this phase now, if one holds."""
     return next((rule for rule in STATES[phase].settles if rule.when(tally)), None)

@@ -12,9 +12,9 @@ import msgspec
 
 from volcano.api.batch import JobCondition, JobState, JobStatus, Phase, TaskState
 from volcano.api.durations import format_duration
-from volcano.controllers.job.states import Tally
-from volcano.controllers.job.view import JobView, Member, task_name
-from volcano.controllers.job.wakes import Look
+from volcano.controllers.job.states import JobTally
+from volcano.controllers.job.view import JobPod, JobView, task_name
+from volcano.controllers.job.wakes import WakeCause
 from volcano.machinery.plan import Later, Plan, patch_status
 
 QUIET: Final = timedelta(seconds=1)
@@ -27,7 +27,7 @@ QUIET_WORDS: Final = timedelta(seconds=60)
 
 
 @dataclass(slots=True)
-class Counts:
+class JobPodCounts:
     """The pods of a job by phase. What the controller ends is terminating and nothing else."""
 
     pending: int = 0
@@ -42,9 +42,9 @@ class Counts:
     restarted controller learns of an eviction, so pods that someone else is deleting are among them."""
 
 
-def count(view: JobView, is_victim: Callable[[Member], bool] = lambda _member: False) -> Counts:
+def count(view: JobView, is_victim: Callable[[JobPod], bool] = lambda _member: False) -> JobPodCounts:
     """Count the pods; victims are as good as terminating."""
-    counts, phases = Counts(), Counter[str]()
+    counts, phases = JobPodCounts(), Counter[str]()
     wanted = view.wanted
     present: defaultdict[str, Counter[str]] = defaultdict(Counter)
     alive: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -64,9 +64,9 @@ def count(view: JobView, is_victim: Callable[[Member], bool] = lambda _member: F
     return counts
 
 
-def tally(view: JobView, counts: Counts) -> Tally:
+def tally(view: JobView, counts: JobPodCounts) -> JobTally:
     spec, status = view.job.spec, view.job.status
-    return Tally(
+    return JobTally(
         total=view.total,
         min_available=spec.min_available,
         known_min_available=status.min_available or spec.min_available,
@@ -82,7 +82,7 @@ def tally(view: JobView, counts: Counts) -> Tally:
     )
 
 
-def _a_task_fell_short(view: JobView, counts: Counts) -> bool:
+def _a_task_fell_short(view: JobView, counts: JobPodCounts) -> bool:
     tasks = view.job.spec.tasks
     needed = sum(task.replicas if task.min_available is None else task.min_available for task in tasks)
     if view.job.spec.min_available < needed:
@@ -95,7 +95,7 @@ def _a_task_fell_short(view: JobView, counts: Counts) -> bool:
     )
 
 
-def with_counts(status: JobStatus, counts: Counts, **changes: Any) -> JobStatus:
+def with_counts(status: JobStatus, counts: JobPodCounts, **changes: Any) -> JobStatus:
     tasks = {task: TaskState(phase=dict(sorted(phases.items()))) for task, phases in sorted(counts.present.items())}
     return msgspec.structs.replace(
         status,
@@ -136,7 +136,7 @@ def written(view: JobView, wanted: JobStatus, *, now_idle: bool = True) -> Plan:
     if not now_idle and _is_first_word(known, wanted):
         age = view.now - (view.job.metadata.creation_timestamp or view.now)
         if age < FIRST_WORD:
-            return (Later(FIRST_WORD - age, Look.WHEN_IDLE, when_idle=True),)
+            return (Later(FIRST_WORD - age, WakeCause.WHEN_IDLE, when_idle=True),)
     last = known.state.last_transition_time
     pause = _pause(known, wanted)
     if pause and last is not None and view.now - last < pause:
@@ -194,4 +194,4 @@ def _counters(status: JobStatus) -> tuple[Any, ...]:
 
 def _without_counters(status: JobStatus) -> JobStatus:
     state = JobState(phase=status.state.phase)
-    return with_counts(status, Counts(), state=state, conditions=[])
+    return with_counts(status, JobPodCounts(), state=state, conditions=[])

@@ -12,12 +12,12 @@ import msgspec
 from volcano.api.batch import Action, JobState, JobStatus, Phase
 from volcano.controllers.job.groups import DIGEST_KEY, group_steps, is_admitted
 from volcano.controllers.job.kill import ending, intent, victims
-from volcano.controllers.job.plugins import Plugin, PluginError, digest, plugins_of
+from volcano.controllers.job.plugins import JobPluginBase, JobPluginError, digest, plugins_of
 from volcano.controllers.job.pods import FORWARDING_KEY, missing_pods, superfluous
-from volcano.controllers.job.policies import Request, Waiting, forgotten, lost_waiting
+from volcano.controllers.job.policies import ActionRequest, Waiting, forgotten, lost_waiting
 from volcano.controllers.job.reasons import why_it_waits
 from volcano.controllers.job.states import effect_of, settled
-from volcano.controllers.job.status import Counts, count, entering, tally, with_counts, written
+from volcano.controllers.job.status import JobPodCounts, count, entering, tally, with_counts, written
 from volcano.controllers.job.view import JobView
 from volcano.controllers.job.volumes import claims, making, missing_claim, naming
 from volcano.machinery.plan import NOTHING, Create, Delete, Later, Patch, Plan, Record, Step, Together, ref
@@ -45,7 +45,7 @@ def sync(view: JobView, waiting: Sequence[Waiting], *, patience: timedelta | Non
         for plugin in plugins:
             plugin.check()
         problem = _problem(view) or _leftovers(view, plugins)
-    except PluginError as error:
+    except JobPluginError as error:
         plugins, problem = [], Problem("PluginError", str(error))
     if problem is not None:
         return _wait_out(view, problem, None if problem.passes else patience)
@@ -67,7 +67,7 @@ def _problem(view: JobView) -> Problem | None:
     return Problem("PVCError", f"persistent volume claim {claim!r} does not exist") if claim else None
 
 
-def _leftovers(view: JobView, plugins: list[Plugin]) -> Problem | None:
+def _leftovers(view: JobView, plugins: list[JobPluginBase]) -> Problem | None:
     """Plugins' objects have the job's name: those of an older job must be gone first, or what we make goes with it."""
     begins = any(plugin.is_recorded and plugin.name not in view.records.plugins for plugin in plugins)
     if not begins or not view.leftovers:
@@ -84,7 +84,7 @@ def _forwarding(view: JobView) -> Plan:
     return (Patch(ref(view.job), {"metadata": {"annotations": {FORWARDING_KEY: "true"}}}),)
 
 
-def _prepared(view: JobView, plugins: list[Plugin], creates: list[Create]) -> Plan:
+def _prepared(view: JobView, plugins: list[JobPluginBase], creates: list[Create]) -> Plan:
     """Objects of plugins are made once, and again when a pod is lost: whoever took it may have taken them too."""
     known, wanted = view.records.plugins, digest(plugins)
     steps: list[Step] = []
@@ -111,7 +111,7 @@ def _pods(view: JobView, creates: list[Create]) -> Plan:
 
 
 # -- the status ---------------------------------------------------------------------------------------------------
-def _status(view: JobView, plugins: list[Plugin], waiting: Sequence[Waiting]) -> JobStatus:
+def _status(view: JobView, plugins: list[JobPluginBase], waiting: Sequence[Waiting]) -> JobStatus:
     counts = count(view, victims(view))
     status = view.job.status
     records = view.records.without_restart()
@@ -130,7 +130,7 @@ def _status(view: JobView, plugins: list[Plugin], waiting: Sequence[Waiting]) ->
     return _phased(view, wanted, counts)
 
 
-def _phased(view: JobView, wanted: JobStatus, counts: Counts) -> JobStatus:
+def _phased(view: JobView, wanted: JobStatus, counts: JobPodCounts) -> JobStatus:
     if not wanted.state.phase:
         wanted = entering(view, wanted, Phase.PENDING)
     rule = settled(view.phase, tally(view, counts))
@@ -144,7 +144,7 @@ def _phased(view: JobView, wanted: JobStatus, counts: Counts) -> JobStatus:
     return msgspec.structs.replace(wanted, state=state)
 
 
-def _words(view: JobView, phase: Phase, counts: Counts) -> tuple[str, str]:
+def _words(view: JobView, phase: Phase, counts: JobPodCounts) -> tuple[str, str]:
     if phase is Phase.FAILED:
         return "TooFewSucceeded", f"{counts.succeeded} of {view.total} pods succeeded, {counts.failed} failed"
     waits = phase is Phase.PENDING or (phase is Phase.RUNNING and counts.pending > 0)
@@ -169,6 +169,6 @@ def _wait_out(view: JobView, problem: Problem, patience: timedelta | None) -> Pl
         effect = effect_of(view.phase, Action.TERMINATE_JOB)
         assert effect is not None, "a job that is synced can be terminated"
         why = f"retry limit reached: {problem.message}"
-        return intent(view, Request(Action.TERMINATE_JOB, effect, why), view.records)
+        return intent(view, ActionRequest(Action.TERMINATE_JOB, effect, why), view.records)
     pause = min(max(elapsed, FIRST_DELAY), LONGEST_DELAY)
     return (Later(min(pause, patience - elapsed) if patience is not None else pause),)

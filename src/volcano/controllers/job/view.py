@@ -28,7 +28,7 @@ DEFAULT_TASK: Final = "default"
 TARGET_INDEX: Final = "target"  # Commands by "namespace/job"
 
 
-class Member:
+class JobPod:
     """A pod of the job, with what its annotations say read once."""
 
     __slots__ = ("is_deleting", "marked", "name", "partition", "phase", "pod", "task", "version")
@@ -93,11 +93,11 @@ class JobView:
         return self.world.now.replace(microsecond=0)
 
     @cached_property
-    def members(self) -> list[Member]:
+    def members(self) -> list[JobPod]:
         """Pods that this very Job made; those of an older job of the same name are not its own."""
         uid, pods = self.job.uid, self.world.where(Pod, "job", str(self.job.key))
         return [
-            Member(pod) for pod in pods if any(o.controller and o.uid == uid for o in pod.metadata.owner_references)
+            JobPod(pod) for pod in pods if any(o.controller and o.uid == uid for o in pod.metadata.owner_references)
         ]
 
     @cached_property
@@ -110,12 +110,12 @@ class JobView:
         return [name for name, owner in owners if owner and owner.kind == "Job" and owner.uid != self.job.uid]
 
     @cached_property
-    def by_name(self) -> Mapping[str, Member]:
+    def by_name(self) -> Mapping[str, JobPod]:
         return {member.name: member for member in self.members}
 
     @cached_property
-    def by_task(self) -> Mapping[str, list[Member]]:
-        tasks: dict[str, list[Member]] = {task_name(task): [] for task in self.job.spec.tasks}
+    def by_task(self) -> Mapping[str, list[JobPod]]:
+        tasks: dict[str, list[JobPod]] = {task_name(task): [] for task in self.job.spec.tasks}
         for member in self.members:
             tasks.setdefault(member.task, []).append(member)
         return tasks
@@ -143,7 +143,7 @@ class JobView:
     def total(self) -> int:
         return sum(task.replicas for task in self.job.spec.tasks)
 
-    def is_old(self, member: Member) -> bool:
+    def is_old(self, member: JobPod) -> bool:
         """Made before the last kill of the whole job."""
         return member.version < self.job.status.version
 

@@ -21,7 +21,7 @@ from volcano.machinery.world import Change
 API_VERSION: Final = "batch.volcano.sh/v1alpha1"
 
 
-class Look(Enum):
+class WakeCause(Enum):
     """The cause of a decision: something changed that the objects themselves tell and that must not wait, or nothing
     did and there is time to say what has not been said."""
 
@@ -48,7 +48,7 @@ def job_changes(change: Change[Job]) -> Iterable[Wake]:
     if new is None:
         return
     if old is None or _relevant(old) != _relevant(new):
-        yield Wake(new.key, Look.AT_ONCE)
+        yield Wake(new.key, WakeCause.AT_ONCE)
 
 
 def _relevant(job: Job) -> tuple[object, ...]:
@@ -78,7 +78,7 @@ def pod_changes(change: Change[Pod]) -> Iterable[Wake]:
     elif old is None or old.status.phase != new.status.phase:
         yield Wake(key, PodBecame(new.name, new.status.phase or "Pending"))
     elif _looks(old) != _looks(new):
-        yield Wake(key, Look.AT_ONCE)
+        yield Wake(key, WakeCause.AT_ONCE)
 
 
 def _looks(pod: Pod) -> tuple[object, ...]:
@@ -94,13 +94,13 @@ def group_changes(change: Change[PodGroup]) -> Iterable[Wake]:
     if owners and owners[-1].api_version != API_VERSION:
         return
     if new is None:
-        yield Wake(key, Look.AT_ONCE)
+        yield Wake(key, WakeCause.AT_ONCE)
         return
     before, now = waiting_condition(old) if old is not None else None, waiting_condition(new)
     if now is not None and (before is None or (before.type, before.message) != (now.type, now.message)):
         yield Wake(key, GroupWaits(now.type, now.message))
     elif old is None or _group_looks(old) != _group_looks(new):
-        yield Wake(key, Look.AT_ONCE)
+        yield Wake(key, WakeCause.AT_ONCE)
 
 
 def _group_looks(group: PodGroup) -> tuple[object, ...]:
@@ -111,4 +111,4 @@ def command_changes(change: Change[Command]) -> Iterable[Wake]:
     """A Command that comes is obeyed; when it is seen to go, the job goes on with what it had to wait with."""
     if change.old is None or change.new is None:
         for target in targets_of(change.object):
-            yield Wake(Key.parse(target), Look.AT_ONCE)
+            yield Wake(Key.parse(target), WakeCause.AT_ONCE)

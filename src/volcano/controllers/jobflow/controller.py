@@ -20,7 +20,7 @@ from volcano.api.sources import JobFlowSource, JobTemplateSource
 from volcano.controllers.jobflow.merge import merged_spec
 from volcano.controllers.jobflow.probes import WAITS, verdict_on
 from volcano.controllers.jobflow.status import FAILED, SUCCEED, TERMINATING, next_phase, recounted, with_phase
-from volcano.controllers.jobflow.steps import VANISHED, JobGone, Step, steps_of
+from volcano.controllers.jobflow.steps import VANISHED, FlowStep, JobGone, steps_of
 from volcano.controllers.jobflow.templates import CREATED_BY_TEMPLATE, label_value
 from volcano.machinery.controller import Controller, Wake, Waker, self_key
 from volcano.machinery.plan import (
@@ -98,7 +98,7 @@ class JobFlowController(Controller):
         return tuple(plan)
 
     def _starts(
-        self, flow: JobFlowSource, steps: Iterable[Step], world: World, causes: tuple[Hashable, ...]
+        self, flow: JobFlowSource, steps: Iterable[FlowStep], world: World, causes: tuple[Hashable, ...]
     ) -> Iterable[PlanStep]:
         """Make the Jobs of all steps whose time has come, and ask what others wait for."""
         answers = {cause.name: cause.ok for cause in causes if isinstance(cause, ProbeAnswer)}
@@ -123,7 +123,7 @@ class JobFlowController(Controller):
             yield Later(self._probe_period)
 
 
-def _made(flow: JobFlowSource, step: Step, world: World) -> tuple[Create | None, Record | None]:
+def _made(flow: JobFlowSource, step: FlowStep, world: World) -> tuple[Create | None, Record | None]:
     """The Job of a step, or why there is none."""
     template = world.get(JobTemplateSource, Key(flow.namespace, step.name))
     if step.foreign is not None:
@@ -138,7 +138,7 @@ def _made(flow: JobFlowSource, step: Step, world: World) -> tuple[Create | None,
     return Create(resource_type(Job), job_for(flow, step, template)), note
 
 
-def job_for(flow: JobFlowSource, step: Step, template: JobTemplateSource) -> JSON:
+def job_for(flow: JobFlowSource, step: FlowStep, template: JobTemplateSource) -> JSON:
     """The Job of a step."""
     made_by = {
         CREATED_BY_TEMPLATE: label_value(template.namespace, template.name),
@@ -157,7 +157,7 @@ def job_for(flow: JobFlowSource, step: Step, template: JobTemplateSource) -> JSO
     }
 
 
-def _doubts(flow: JobFlowSource, steps: Iterable[Step], causes: tuple[Hashable, ...]) -> Plan:
+def _doubts(flow: JobFlowSource, steps: Iterable[FlowStep], causes: tuple[Hashable, ...]) -> Plan:
     """Jobs that were there and are not seen now: the server is asked before they count as gone."""
     told = {cause.name for cause in causes if isinstance(cause, JobGone)}
     looked = {cause.target.key.name: cause.present for cause in causes if isinstance(cause, Found)}
@@ -176,7 +176,7 @@ def _cleaned_up(flow: JobFlowSource, world: World) -> Plan:
     return (Together(tuple(Delete(ref(job), propagation="Background") for job in jobs)),) if jobs else NOTHING
 
 
-def _notes(flow: JobFlowSource, steps: Iterable[Step], phase: str) -> Iterable[PlanStep]:
+def _notes(flow: JobFlowSource, steps: Iterable[FlowStep], phase: str) -> Iterable[PlanStep]:
     for step in steps:
         if step.has_vanished and step.phase == VANISHED and (step.record is None or step.record.state != VANISHED):
             message = f"Job {step.job_name} was deleted before it had finished; it is not made again"

@@ -12,9 +12,8 @@ from typing import Final
 
 from volcano.api.batch import TASK_INDEX_KEY, TASK_SPEC_KEY, Job, TaskSpec
 from volcano.api.core import Pod
-from volcano.api.flow import HttpGet, TaskStatusProbe, TcpSocket
-from volcano.api.flow import Probe as FlowProbe
-from volcano.controllers.jobflow.steps import Step
+from volcano.api.flow import FlowProbe, HttpGet, TaskStatusProbe, TcpSocket
+from volcano.controllers.jobflow.steps import FlowStep
 from volcano.machinery.plan import Probe
 from volcano.machinery.world import World
 
@@ -24,7 +23,7 @@ MOST_PODS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ProbeVerdict:
     """Whether a step may start now, and what must be asked to know."""
 
     starts: bool = False
@@ -32,12 +31,12 @@ class Verdict:
     asks_again: bool = False
 
 
-WAITS: Final = Verdict()
-STARTS: Final = Verdict(starts=True)
-LATER: Final = Verdict(asks_again=True)
+WAITS: Final = ProbeVerdict()
+STARTS: Final = ProbeVerdict(starts=True)
+LATER: Final = ProbeVerdict(asks_again=True)
 
 
-def verdict_on(step: Step, world: World, answers: Mapping[str, bool]) -> Verdict:
+def verdict_on(step: FlowStep, world: World, answers: Mapping[str, bool]) -> ProbeVerdict:
     """A step starts when all it waits for is completed, or, if it has probes, runs and answers."""
     depends_on = step.flow.depends_on
     if depends_on is None or not depends_on.targets:
@@ -57,29 +56,29 @@ def verdict_on(step: Step, world: World, answers: Mapping[str, bool]) -> Verdict
     if asked is None:
         return LATER
     if not any(question.name in answers for question in asked):
-        return Verdict(questions=tuple(asked), asks_again=True) if asked else STARTS
+        return ProbeVerdict(questions=tuple(asked), asks_again=True) if asked else STARTS
     return STARTS if all(answers.get(question.name) for question in asked) else LATER
 
 
-def tasks_are_in_phase(step: Step, probe: FlowProbe) -> bool:
+def tasks_are_in_phase(step: FlowStep, probe: FlowProbe) -> bool:
     """Whether enough pods of each task have come to the phase asked for."""
     return all(_is_in_phase(step, each) for each in probe.task_status_list)
 
 
-def _is_in_phase(step: Step, wanted: TaskStatusProbe) -> bool:
+def _is_in_phase(step: FlowStep, wanted: TaskStatusProbe) -> bool:
     found = _tasks(step, wanted.task_name)
     if not found:
         return _some_completed(step)
     return all(_reached(job, task, wanted.phase) for job, task in found)
 
 
-def _tasks(step: Step, name: str) -> list[tuple[Job, TaskSpec]]:
+def _tasks(step: FlowStep, name: str) -> list[tuple[Job, TaskSpec]]:
     """The tasks of that name, or all if it is empty, of the Jobs that are waited for and not completed."""
     jobs = [target.job for target in step.targets if target.job is not None and not target.is_completed]
     return [(job, task) for job in jobs for task in job.spec.tasks if name in ("", task.name)]
 
 
-def _some_completed(step: Step) -> bool:
+def _some_completed(step: FlowStep) -> bool:
     """A task nobody has any more may have been that of a Job that is done, and then there is nothing to wait for."""
     return any(target.is_completed for target in step.targets)
 
@@ -94,7 +93,7 @@ def _reached(job: Job, task: TaskSpec, phase: str) -> bool:
     return reached >= max(1, needed)
 
 
-def questions(step: Step, probe: FlowProbe, world: World) -> list[Probe] | None:
+def questions(step: FlowStep, probe: FlowProbe, world: World) -> list[Probe] | None:
     """What to ask the pods; None while a pod that must answer is not running."""
     asked: list[Probe] = []
     for index, http in enumerate(probe.http_get_list):
@@ -110,7 +109,7 @@ def questions(step: Step, probe: FlowProbe, world: World) -> list[Probe] | None:
     return asked
 
 
-def _pods(step: Step, name: str, world: World) -> list[Pod] | None:
+def _pods(step: FlowStep, name: str, world: World) -> list[Pod] | None:
     """The pods of a task, all of them running; None if they are not."""
     tasks = _tasks(step, name)
     if not tasks:

@@ -11,7 +11,7 @@ import msgspec
 from volcano.api.batch import Phase
 from volcano.api.durations import DurationError, parse_duration
 from volcano.api.flow import FlowCondition, FlowJobStatus, JobFlowState, JobFlowStatus, RunningHistory
-from volcano.controllers.jobflow.steps import VANISHED, Step
+from volcano.controllers.jobflow.steps import VANISHED, FlowStep
 
 PENDING: Final = "Pending"
 RUNNING: Final = "Running"
@@ -51,7 +51,7 @@ def next_phase(phase: str, status: JobFlowStatus, steps: int) -> str:
     return phase
 
 
-def recounted(before: JobFlowStatus, steps: Iterable[Step], now: datetime) -> JobFlowStatus:
+def recounted(before: JobFlowStatus, steps: Iterable[FlowStep], now: datetime) -> JobFlowStatus:
     """The status as the Jobs have it now; the phase is as it was."""
     now = now.replace(microsecond=0)
     lists: dict[str, list[str]] = {name: [] for name in LISTS.values()}
@@ -74,7 +74,7 @@ def with_phase(status: JobFlowStatus, phase: str) -> JobFlowStatus:
     return msgspec.structs.replace(status, state=JobFlowState(phase=phase))
 
 
-def _record(step: Step, now: datetime) -> FlowJobStatus:
+def _record(step: FlowStep, now: datetime) -> FlowJobStatus:
     before = step.record if step.record is not None else FlowJobStatus(name=step.job_name)
     histories = _histories(before.running_histories, step.phase, now)
     if step.job is None:
@@ -109,7 +109,7 @@ def _histories(histories: list[RunningHistory], state: str, now: datetime) -> li
     return [*closed, RunningHistory(state=state, start_timestamp=now)][-MOST_HISTORY:]
 
 
-def _condition(step: Step) -> FlowCondition | None:
+def _condition(step: FlowStep) -> FlowCondition | None:
     if step.job is None:
         return msgspec.structs.replace(step.condition, phase=step.phase) if step.condition is not None else None
     status = step.job.status

@@ -30,7 +30,7 @@ class JobGone:
 
 
 @dataclass(slots=True)
-class Step:
+class FlowStep:
     """One step, as far as it has come."""
 
     name: str
@@ -41,7 +41,7 @@ class Step:
     condition: FlowCondition | None = None
     last_phase: str = ""  # of a Job that went before it was recorded
     foreign: Job | None = None
-    targets: list[Step] = field(default_factory=list)
+    targets: list[FlowStep] = field(default_factory=list)
 
     @property
     def has_started(self) -> bool:
@@ -71,14 +71,14 @@ def job_name(flow: JobFlowSource, step: str) -> str:
     return f"{flow.name}-{step}"
 
 
-def steps_of(flow: JobFlowSource, world: World, gone: Iterable[JobGone]) -> dict[str, Step]:
+def steps_of(flow: JobFlowSource, world: World, gone: Iterable[JobGone]) -> dict[str, FlowStep]:
     """All steps by name, in order; of several of one name the last counts."""
     records = {record.name: record for record in flow.status.job_status_list}
     went = {each.name: each.phase for each in gone if each.flow_uid == flow.uid}
-    steps: dict[str, Step] = {}
+    steps: dict[str, FlowStep] = {}
     for source in flow.spec.flows:
         name = job_name(flow, source.name)
-        step = Step(source.name, source, name, record=records.get(name), condition=flow.status.conditions.get(name))
+        step = FlowStep(source.name, source, name, record=records.get(name), condition=flow.status.conditions.get(name))
         found = world.get(Job, Key(flow.namespace, name))
         if found is not None and is_owned(found, flow):
             step.job = found
@@ -94,7 +94,7 @@ def is_owned(job: Job, flow: JobFlowSource) -> bool:
     return any(owner.uid == flow.uid for owner in job.metadata.owner_references)
 
 
-def _link(steps: Mapping[str, Step]) -> None:
+def _link(steps: Mapping[str, FlowStep]) -> None:
     for step in steps.values():
         wanted = step.flow.depends_on.targets if step.flow.depends_on is not None else []
         step.targets = [steps[target] for target in wanted if target in steps]

@@ -18,7 +18,7 @@ from volcano.api.bus import Command
 from volcano.api.indexes import QUEUES_BY_PARENT, Indexes
 from volcano.api.meta import Key, Resource
 from volcano.api.scheduling import ROOT_QUEUE, PodGroup, Queue
-from volcano.controllers.queue.states import SHUT, Act, Asked, State, act_on, closed, settled, state_from
+from volcano.controllers.queue.states import SHUT, Act, QueueAction, QueueState, act_on, closed, settled, state_from
 from volcano.machinery.controller import Controller, Wake, Waker, by, self_key
 from volcano.machinery.plan import Delete, Later, Patch, Plan, Record, Ref, Step, patch_status, ref
 from volcano.machinery.world import Change, World
@@ -34,10 +34,10 @@ COUNTED_AFTER: Final = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class QueueRequest:
     """An action asked of a queue: by a Command, which is deleted before it is acted on, or again after a refusal."""
 
-    asked: Asked
+    asked: QueueAction
     command: Ref | None = None
     target_uid: str = ""
     tries: int = 0
@@ -59,7 +59,7 @@ class QueueController(Controller):
         return {**wakers, Command: _commands} if self._obeys else wakers
 
     def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
-        requests = [cause for cause in causes if isinstance(cause, Request)]
+        requests = [cause for cause in causes if isinstance(cause, QueueRequest)]
         taken = tuple(Delete(request.command) for request in requests if request.command is not None)
         queue = world.get(Queue, key)
         if queue is None or queue.is_deleting:
@@ -86,7 +86,7 @@ class _Decision:
     def is_root(self) -> bool:
         return self.queue.name == ROOT_QUEUE
 
-    def act(self, request: Request) -> None:
+    def act(self, request: QueueRequest) -> None:
         act = act_on(self.state, request.asked)
         if act is Act.OPEN:
             self._open(request)
@@ -96,33 +96,33 @@ class _Decision:
     def follow_parent(self) -> None:
         """A queue closes with its parent, and opens with it again if that is why it was closed."""
         parent = self._parent()
-        above = state_from(parent.status.state) if parent is not None else State.OPEN
+        above = state_from(parent.status.state) if parent is not None else QueueState.OPEN
         if above in SHUT and self.state not in SHUT:
             self._close(by_parent=True)
-        elif above is State.OPEN and self.mark == "true":
+        elif above is QueueState.OPEN and self.mark == "true":
             if self.state in SHUT:
-                self._open(Request(Asked.OPEN))
+                self._open(QueueRequest(QueueAction.OPEN))
             self.mark = "false"  # also where opening was cut short before the mark was changed
 
     def _parent(self) -> Queue | None:
         parent = self.queue.spec.parent or ROOT_QUEUE
         return self.world.get(Queue, Key("", parent)) if parent != ROOT_QUEUE else None
 
-    def _open(self, request: Request) -> None:
+    def _open(self, request: QueueRequest) -> None:
         parent = self._parent()
         if parent is not None and state_from(parent.status.state) in SHUT:
             self._wait_for_parent(request, parent)
             return
-        self.state, self.mark = State.OPEN, "false"
+        self.state, self.mark = QueueState.OPEN, "false"
 
-    def _wait_for_parent(self, request: Request, parent: Queue) -> None:
+    def _wait_for_parent(self, request: QueueRequest, parent: Queue) -> None:
         """Opening a parent and then its child in one breath should work, so the refusal is not final at once."""
         if request.tries < self.max_requeue or self.max_requeue < 0:
-            again = Request(Asked.OPEN, target_uid=self.queue.uid, tries=request.tries + 1)
+            again = QueueRequest(QueueAction.OPEN, target_uid=self.queue.uid, tries=request.tries + 1)
             self.notes.append(Later(FIRST_DELAY * (1 << min(request.tries, 20)), again))
             return
         message = f"the parent queue {parent.name} is {parent.status.state}; open it first"
-        self.notes.append(Record(ref(self.queue), Asked.OPEN, message, "Warning"))
+        self.notes.append(Record(ref(self.queue), QueueAction.OPEN, message, "Warning"))
 
     def _close(self, *, by_parent: bool) -> None:
         self.state = closed(busy=bool(self.groups))
@@ -130,12 +130,12 @@ class _Decision:
             self.mark = "true"
         elif self.mark == "true":
             self.mark = "false"  # else the open parent would open it again at once
-        self.notes.append(Record(ref(self.queue), Asked.CLOSE, f"the queue is {self.state.lower()}"))
+        self.notes.append(Record(ref(self.queue), QueueAction.CLOSE, f"the queue is {self.state.lower()}"))
 
     def steps(self) -> Plan:
         """Closing marks first and opening marks last, so that a crash between the two never leaves a queue shut."""
         state = (*self._mark_steps(), *self._status_steps())
-        if self.state is State.OPEN:
+        if self.state is QueueState.OPEN:
             state = (*self._status_steps(), *self._mark_steps())
         return (*self._spec_steps(), *state, *self._children_steps(), *self.notes)
 
@@ -161,7 +161,7 @@ class _Decision:
         for child in self.world.where(Queue, "parent", self.queue.name):
             state = state_from(child.status.state)
             must_close = self.state in SHUT and state not in SHUT
-            may_open = self.state is State.OPEN and state in SHUT
+            may_open = self.state is QueueState.OPEN and state in SHUT
             if must_close or (may_open and child.annotations.get(CLOSED_BY_PARENT) == "true"):
                 yield Later(AT_ONCE, key=child.key)
 
@@ -175,8 +175,8 @@ def _commands(change: Change[Command]) -> Iterable[Wake]:
     if change.old is not None or command is None or target is None:
         return
     if (target.api_version, target.kind) == TARGET:
-        asked = Asked(command.action) if command.action in tuple(Asked) else Asked.SYNC
-        yield Wake(Key("", target.name), Request(asked, ref(command), target.uid))
+        asked = QueueAction(command.action) if command.action in tuple(QueueAction) else QueueAction.SYNC
+        yield Wake(Key("", target.name), QueueRequest(asked, ref(command), target.uid))
 
 
 def _counts(groups: list[PodGroup]) -> dict[str, int]:

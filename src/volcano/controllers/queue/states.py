@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 
-class State(StrEnum):
+class QueueState(StrEnum):
     """What a Queue's `status.state` says."""
 
     OPEN = "Open"
@@ -15,7 +15,7 @@ class State(StrEnum):
     UNKNOWN = "Unknown"
 
 
-class Asked(StrEnum):
+class QueueAction(StrEnum):
     """What someone wants of a queue, as Commands spell it."""
 
     OPEN = "OpenQueue"
@@ -31,33 +31,33 @@ class Act(StrEnum):
     SETTLE = "settle"
 
 
-SHUT: Final = (State.CLOSING, State.CLOSED)
+SHUT: Final = (QueueState.CLOSING, QueueState.CLOSED)
 
 TRANSITIONS: Final = {
-    (State.OPEN, Asked.CLOSE): Act.CLOSE,
-    (State.UNKNOWN, Asked.CLOSE): Act.CLOSE,
-    (State.UNKNOWN, Asked.OPEN): Act.OPEN,
-    (State.CLOSING, Asked.OPEN): Act.OPEN,
-    (State.CLOSED, Asked.OPEN): Act.OPEN,
+    (QueueState.OPEN, QueueAction.CLOSE): Act.CLOSE,
+    (QueueState.UNKNOWN, QueueAction.CLOSE): Act.CLOSE,
+    (QueueState.UNKNOWN, QueueAction.OPEN): Act.OPEN,
+    (QueueState.CLOSING, QueueAction.OPEN): Act.OPEN,
+    (QueueState.CLOSED, QueueAction.OPEN): Act.OPEN,
 }
 """A pair that is not listed only settles: a closing queue closes once it is empty, any other stays as it is."""
 
 
-def state_from(text: str) -> State:
+def state_from(text: str) -> QueueState:
     """A new queue has no state yet and counts as open; a word nobody knows counts as Unknown."""
     if not text:
-        return State.OPEN
-    return State(text) if text in tuple(State) else State.UNKNOWN
+        return QueueState.OPEN
+    return QueueState(text) if text in tuple(QueueState) else QueueState.UNKNOWN
 
 
-def act_on(state: State, asked: Asked) -> Act:
+def act_on(state: QueueState, asked: QueueAction) -> Act:
     return TRANSITIONS.get((state, asked), Act.SETTLE)
 
 
-def settled(state: State, *, busy: bool) -> State:
+def settled(state: QueueState, *, busy: bool) -> QueueState:
     """A closing queue is closed once its last PodGroup is gone."""
-    return State.CLOSED if state is State.CLOSING and not busy else state
+    return QueueState.CLOSED if state is QueueState.CLOSING and not busy else state
 
 
-def closed(*, busy: bool) -> State:
-    return State.CLOSING if busy else State.CLOSED
+def closed(*, busy: bool) -> QueueState:
+    return QueueState.CLOSING if busy else QueueState.CLOSED

@@ -14,11 +14,11 @@ from volcano.api.scheduling import PodGroup
 from volcano.controllers.job import JobController
 from volcano.controllers.job.states import (
     STATES,
+    JobTally,
     Keep,
     Kill,
     KillTarget,
     Settles,
-    Tally,
     effect_of,
     phase_from,
     settled,
@@ -217,48 +217,48 @@ def then(rule: Settles | None) -> Phase | None:
 @pytest.mark.parametrize(
     ("tally", "expected"),
     [
-        (Tally(total=3, min_available=2, running=1, pending=2), None),
-        (Tally(total=3, min_available=2, running=2), P.RUNNING),
-        (Tally(total=3, min_available=2, running=1, succeeded=1), P.RUNNING),
-        (Tally(total=3, min_available=2, failed=2), P.RUNNING),
+        (JobTally(total=3, min_available=2, running=1, pending=2), None),
+        (JobTally(total=3, min_available=2, running=2), P.RUNNING),
+        (JobTally(total=3, min_available=2, running=1, succeeded=1), P.RUNNING),
+        (JobTally(total=3, min_available=2, failed=2), P.RUNNING),
     ],
 )
-def test_pending_becomes_running_when_the_gang_is_up(tally: Tally, expected: Phase | None) -> None:
+def test_pending_becomes_running_when_the_gang_is_up(tally: JobTally, expected: Phase | None) -> None:
     assert then(settled(P.PENDING, tally)) == expected
 
 
 @pytest.mark.parametrize(
     ("tally", "expected"),
     [
-        (Tally(total=0, min_available=0), None),
-        (Tally(total=5, min_available=5, min_success=2, succeeded=2, running=3), P.COMPLETED),
-        (Tally(total=5, min_available=5, min_success=2, succeeded=1, running=4), None),
-        (Tally(total=2, min_available=2, succeeded=2), P.COMPLETED),
-        (Tally(total=2, min_available=1, succeeded=1, failed=1), P.COMPLETED),
-        (Tally(total=2, min_available=2, succeeded=1, failed=1), P.FAILED),
-        (Tally(total=2, min_available=1, min_success=2, succeeded=1, failed=1), P.FAILED),
-        (Tally(total=2, min_available=1, succeeded=1, failed=1, a_task_fell_short=True), P.FAILED),
-        (Tally(total=3, min_available=3, pending=1, running=2), P.PENDING),
-        (Tally(total=3, min_available=2, pending=1, running=2), None),
-        (Tally(total=3, min_available=2, pending=2, running=1), P.PENDING),
-        (Tally(total=3, min_available=2, succeeded=1, failed=1, running=1), None),
+        (JobTally(total=0, min_available=0), None),
+        (JobTally(total=5, min_available=5, min_success=2, succeeded=2, running=3), P.COMPLETED),
+        (JobTally(total=5, min_available=5, min_success=2, succeeded=1, running=4), None),
+        (JobTally(total=2, min_available=2, succeeded=2), P.COMPLETED),
+        (JobTally(total=2, min_available=1, succeeded=1, failed=1), P.COMPLETED),
+        (JobTally(total=2, min_available=2, succeeded=1, failed=1), P.FAILED),
+        (JobTally(total=2, min_available=1, min_success=2, succeeded=1, failed=1), P.FAILED),
+        (JobTally(total=2, min_available=1, succeeded=1, failed=1, a_task_fell_short=True), P.FAILED),
+        (JobTally(total=3, min_available=3, pending=1, running=2), P.PENDING),
+        (JobTally(total=3, min_available=2, pending=1, running=2), None),
+        (JobTally(total=3, min_available=2, pending=2, running=1), P.PENDING),
+        (JobTally(total=3, min_available=2, succeeded=1, failed=1, running=1), None),
     ],
 )
-def test_running_ends_or_falls_back_as_the_counts_say(tally: Tally, expected: Phase | None) -> None:
+def test_running_ends_or_falls_back_as_the_counts_say(tally: JobTally, expected: Phase | None) -> None:
     assert then(settled(P.RUNNING, tally)) == expected
 
 
 @pytest.mark.parametrize(
     ("tally", "expected"),
     [
-        (Tally(total=3, min_available=3, known_min_available=3, retries=3, max_retry=3), P.FAILED),
-        (Tally(total=3, min_available=3, known_min_available=3, retries=1, terminating=1), None),
-        (Tally(total=3, min_available=2, known_min_available=2, retries=1, terminating=1), P.PENDING),
-        (Tally(total=3, min_available=3, known_min_available=3, retries=1), P.PENDING),
+        (JobTally(total=3, min_available=3, known_min_available=3, retries=3, max_retry=3), P.FAILED),
+        (JobTally(total=3, min_available=3, known_min_available=3, retries=1, terminating=1), None),
+        (JobTally(total=3, min_available=2, known_min_available=2, retries=1, terminating=1), P.PENDING),
+        (JobTally(total=3, min_available=3, known_min_available=3, retries=1), P.PENDING),
     ],
 )
 def test_restarting_goes_on_when_there_is_room_or_fails_when_retries_are_used_up(
-    tally: Tally, expected: Phase | None
+    tally: JobTally, expected: Phase | None
 ) -> None:
     assert then(settled(P.RESTARTING, tally)) == expected
 

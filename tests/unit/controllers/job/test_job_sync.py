@@ -10,7 +10,7 @@ from volcano.api.batch import Job, Phase
 from volcano.api.core import PersistentVolumeClaim, Pod, Service
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup, Queue
 from volcano.controllers.job import JobController
-from volcano.controllers.job.wakes import Look
+from volcano.controllers.job.wakes import WakeCause
 from volcano.testing.pure_jobs import JobWorld, a_command, a_job, a_queue, a_task, policy
 
 BOX = {"name": "main", "image": "any"}
@@ -452,8 +452,8 @@ def test_the_status_of_a_large_job_is_written_a_handful_of_times() -> None:
 def test_that_a_new_job_is_pending_is_said_when_there_is_nothing_more_urgent() -> None:
     world = JobWorld(a_job(a_task(replicas=1)))
     key = world.job.key
-    first = JobController().decide(key, world.mirror, (Look.AT_ONCE,))
-    idle = JobController().decide(key, world.mirror, (Look.WHEN_IDLE,))
+    first = JobController().decide(key, world.mirror, (WakeCause.AT_ONCE,))
+    idle = JobController().decide(key, world.mirror, (WakeCause.WHEN_IDLE,))
 
     assert [type(step).__name__ for step in first] == ["Create", "Later"]
     assert first[-1].when_idle
@@ -464,14 +464,14 @@ def test_a_job_that_runs_before_anything_was_said_has_both_phases_in_its_history
     world = JobWorld(a_job(a_task(replicas=1)))
     controller, key = JobController(), world.job.key
     for _ in range(2):  # the PodGroup, then the pods
-        world.apply(controller.decide(key, world.mirror, (Look.AT_ONCE,)))
+        world.apply(controller.decide(key, world.mirror, (WakeCause.AT_ONCE,)))
         for group in world.all(PodGroup):
             world.change(PodGroup, group.name, {"status": {"phase": "Inqueue"}})
     assert (world.phase, len(world.pods())) == ("", 1)
     for name in world.pods():
         world.change(Pod, name, {"status": {"phase": "Running"}})
 
-    world.apply(controller.decide(key, world.mirror, (Look.AT_ONCE,)))
+    world.apply(controller.decide(key, world.mirror, (WakeCause.AT_ONCE,)))
 
     assert [condition.status for condition in world.job.status.conditions] == ["Pending", "Running"]
     assert world.phase == "Running"

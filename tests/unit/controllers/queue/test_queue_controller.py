@@ -10,8 +10,8 @@ from volcano.api.bus import Command
 from volcano.api.meta import Key
 from volcano.api.scheduling import PodGroup, Queue
 from volcano.controllers.queue import QueueController
-from volcano.controllers.queue.controller import CLOSED_BY_PARENT, COUNTED_AFTER, Request
-from volcano.controllers.queue.states import Asked, State
+from volcano.controllers.queue.controller import CLOSED_BY_PARENT, COUNTED_AFTER, QueueRequest
+from volcano.controllers.queue.states import QueueAction, QueueState
 from volcano.machinery.plan import Delete, Patch, ref
 from volcano.testing.pure_world import Killed, PureWorld
 
@@ -63,35 +63,35 @@ def state(world: PureWorld, name: str) -> str:
     return queue.status.state
 
 
-OPEN, CLOSING, CLOSED, UNKNOWN = State.OPEN, State.CLOSING, State.CLOSED, State.UNKNOWN
+OPEN, CLOSING, CLOSED, UNKNOWN = QueueState.OPEN, QueueState.CLOSING, QueueState.CLOSED, QueueState.UNKNOWN
 TABLE = [
     # state, asked, busy, ends in
-    ("", Asked.SYNC, False, OPEN),
-    ("", Asked.OPEN, False, OPEN),
-    ("", Asked.CLOSE, False, CLOSED),
-    ("", Asked.CLOSE, True, CLOSING),
-    (OPEN, Asked.SYNC, True, OPEN),
-    (OPEN, Asked.OPEN, True, OPEN),
-    (OPEN, Asked.CLOSE, True, CLOSING),
-    (OPEN, Asked.CLOSE, False, CLOSED),
-    (CLOSING, Asked.SYNC, True, CLOSING),
-    (CLOSING, Asked.SYNC, False, CLOSED),
-    (CLOSING, Asked.CLOSE, True, CLOSING),
-    (CLOSING, Asked.CLOSE, False, CLOSED),
-    (CLOSING, Asked.OPEN, True, OPEN),
-    (CLOSED, Asked.SYNC, False, CLOSED),
-    (CLOSED, Asked.SYNC, True, CLOSED),
-    (CLOSED, Asked.CLOSE, True, CLOSED),
-    (CLOSED, Asked.OPEN, False, OPEN),
-    (UNKNOWN, Asked.SYNC, False, UNKNOWN),
-    (UNKNOWN, Asked.OPEN, False, OPEN),
-    (UNKNOWN, Asked.CLOSE, True, CLOSING),
-    (UNKNOWN, Asked.CLOSE, False, CLOSED),
+    ("", QueueAction.SYNC, False, OPEN),
+    ("", QueueAction.OPEN, False, OPEN),
+    ("", QueueAction.CLOSE, False, CLOSED),
+    ("", QueueAction.CLOSE, True, CLOSING),
+    (OPEN, QueueAction.SYNC, True, OPEN),
+    (OPEN, QueueAction.OPEN, True, OPEN),
+    (OPEN, QueueAction.CLOSE, True, CLOSING),
+    (OPEN, QueueAction.CLOSE, False, CLOSED),
+    (CLOSING, QueueAction.SYNC, True, CLOSING),
+    (CLOSING, QueueAction.SYNC, False, CLOSED),
+    (CLOSING, QueueAction.CLOSE, True, CLOSING),
+    (CLOSING, QueueAction.CLOSE, False, CLOSED),
+    (CLOSING, QueueAction.OPEN, True, OPEN),
+    (CLOSED, QueueAction.SYNC, False, CLOSED),
+    (CLOSED, QueueAction.SYNC, True, CLOSED),
+    (CLOSED, QueueAction.CLOSE, True, CLOSED),
+    (CLOSED, QueueAction.OPEN, False, OPEN),
+    (UNKNOWN, QueueAction.SYNC, False, UNKNOWN),
+    (UNKNOWN, QueueAction.OPEN, False, OPEN),
+    (UNKNOWN, QueueAction.CLOSE, True, CLOSING),
+    (UNKNOWN, QueueAction.CLOSE, False, CLOSED),
 ]
 
 
 @pytest.mark.parametrize(("before", "asked", "busy", "after"), TABLE)
-def test_the_state_table(before: str, asked: Asked, busy: bool, after: State):
+def test_the_state_table(before: str, asked: QueueAction, busy: bool, after: QueueState):
     groups = [a_group("g", queue="q")] if busy else []
 
     world = a_world(a_queue("q", state=before), *groups, a_command("q", asked))
@@ -106,7 +106,7 @@ def test_a_command_is_deleted_before_it_is_acted_on():
     world.mirror.add_indexes(controller.indexes)
     command = world.get(Command, "q-closequeue")
     assert command is not None
-    plan = controller.decide(Key("", "q"), world.mirror, (Request(Asked.CLOSE, ref(command)),))
+    plan = controller.decide(Key("", "q"), world.mirror, (QueueRequest(QueueAction.CLOSE, ref(command)),))
 
     assert isinstance(plan[0], Delete)
     assert isinstance(plan[1], Patch)

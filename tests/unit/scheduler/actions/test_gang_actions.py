@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from volcano.scheduler.loop import cycle
 from volcano.scheduler.model import SeededChance
-from volcano.testing.clusters import Cluster, Gang, cluster, configuration, gang, running, share
+from volcano.testing.clusters import Cluster, GangShape, cluster, configuration, gang, running, share
 
 ACTIONS = "enqueue, allocate, gangpreempt"
 PLUGINS = "priority, gang, conformance; predicates, nodeorder, network-topology-aware"
@@ -22,11 +22,11 @@ RACKS = {
 }
 
 
-def four_slots(**jobs: Gang) -> Cluster:
+def four_slots(**jobs: GangShape) -> Cluster:
     return cluster(nodes={f"n{i}": "cpu=1" for i in range(1, 5)}, jobs=jobs, extra=RACKS)
 
 
-def everywhere(**more: Any) -> Gang:
+def everywhere(**more: Any) -> GangShape:
     return running(["n1", "n2", "n3", "n4"], priority=1, **more)
 
 
@@ -185,7 +185,7 @@ RECLAIM = "enqueue, allocate, gangreclaim"
 FAIR = "priority, gang, conformance; predicates, proportion"
 
 
-def two_queues(over_share: Gang, under: Gang, plugins: str = FAIR, **queues: Any) -> Any:
+def two_queues(over_share: GangShape, under: GangShape, plugins: str = FAIR, **queues: Any) -> Any:
     given = cluster(
         nodes={f"n{i}": "cpu=1" for i in range(1, 5)},
         jobs={"over": over_share, "under": under},

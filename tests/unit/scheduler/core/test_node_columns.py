@@ -14,7 +14,7 @@ from volcano.scheduler.core.assemble import snapshot_from
 from volcano.scheduler.core.heap import Heap
 from volcano.scheduler.core.node_view import NodeView
 from volcano.scheduler.core.snapshot import drop_group, drop_node, drop_pod, put_group, put_node, put_pod
-from volcano.testing.clusters import Machine, cluster, gang, machine, running
+from volcano.testing.clusters import MachineShape, cluster, gang, machine, running
 
 
 def test_a_view_with_copies_shows_what_would_be() -> None:
@@ -31,7 +31,7 @@ def test_a_view_with_copies_shows_what_would_be() -> None:
 
 
 def test_labels_answer_selectors_for_all_nodes_at_once() -> None:
-    nodes = {"n1": machine(labels={"zone": "a", "gen": "3"}), "n2": machine(labels={"zone": "b"}), "n3": Machine()}
+    nodes = {"n1": machine(labels={"zone": "a", "gen": "3"}), "n2": machine(labels={"zone": "b"}), "n3": MachineShape()}
     labels = cluster(nodes=nodes).snapshot().table.labels
 
     def chosen(operator: str, *values: str, key: str = "zone") -> list[bool]:

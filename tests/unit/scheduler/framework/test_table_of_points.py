@@ -10,7 +10,7 @@ import pytest
 
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.points import POINTS, EveryPoint
-from volcano.testing.clusters import Outcome, cluster, gang, running, share
+from volcano.testing.clusters import CycleOutcome, cluster, gang, running, share
 
 TWO_NODES = {"n1": "cpu=4", "n2": "cpu=4"}
 RACKS = {"hyperNodeRealNodes": {"r1": ["n1"], "r2": ["n2"]}, "hyperNodesByTier": {"1": ["r1", "r2"]}}
@@ -25,7 +25,7 @@ class AlwaysFirst(Plugin):
         return nodes[0]
 
 
-def plain() -> Outcome:
+def plain() -> CycleOutcome:
     """Two queues with jobs of two tasks, one of which does not fit."""
     given = cluster(
         nodes=TWO_NODES,
@@ -42,7 +42,7 @@ def plain() -> Outcome:
     )
 
 
-def sub_groups() -> Outcome:
+def sub_groups() -> CycleOutcome:
     """A job of two sub-groups, of which one fits."""
     policy = {"name": "w", "matchLabelKeys": ["volcano.sh/task-spec"]}
     given = cluster(nodes={"n1": "cpu=1"}, jobs={"a": gang(2, policies=[policy])})
@@ -51,7 +51,7 @@ def sub_groups() -> Outcome:
     return given.schedule("enqueue, allocate", "priority, gang; predicates")
 
 
-def topology() -> Outcome:
+def topology() -> CycleOutcome:
     given = cluster(
         nodes=TWO_NODES,
         jobs={"a": gang(2, topology={"mode": "hard", "highestTierAllowed": 1})},
@@ -60,7 +60,7 @@ def topology() -> Outcome:
     return given.schedule("enqueue, allocate", "gang; predicates, network-topology-aware")
 
 
-def preempting(**configured: bool) -> Outcome:
+def preempting(**configured: bool) -> CycleOutcome:
     given = cluster(nodes={"n1": "cpu=2"}, jobs={"low": running(["n1", "n1"], priority=1), "high": gang(1, priority=9)})
     return given.schedule(
         "enqueue, allocate, preempt",
@@ -69,7 +69,7 @@ def preempting(**configured: bool) -> Outcome:
     )
 
 
-def reclaiming() -> Outcome:
+def reclaiming() -> CycleOutcome:
     given = cluster(
         nodes={"n1": "cpu=4"},
         jobs={
@@ -82,16 +82,16 @@ def reclaiming() -> Outcome:
     return given.schedule("enqueue, allocate, reclaim", "priority, gang, conformance; predicates, proportion")
 
 
-def gang_preempting() -> Outcome:
+def gang_preempting() -> CycleOutcome:
     given = cluster(nodes={"n1": "cpu=2"}, jobs={"low": running(["n1", "n1"], priority=1), "high": gang(1, priority=9)})
     return given.schedule("enqueue, allocate, gangpreempt", "priority, gang, conformance; predicates")
 
 
-def shuffling() -> Outcome:
+def shuffling() -> CycleOutcome:
     return cluster(nodes={"n1": "cpu=2"}, jobs={"low": running(["n1"])}).schedule("shuffle", "tdm")
 
 
-CYCLES: dict[str, Callable[[], Outcome]] = {
+CYCLES: dict[str, Callable[[], CycleOutcome]] = {
     **dict.fromkeys(POINTS, plain),
     **dict.fromkeys(["sub_job_order", "sub_job_ready", "sub_job_pipelined"], sub_groups),
     **dict.fromkeys(["domain_gradient_for_job", "domain_gradient_for_sub_job", "domain_score"], topology),

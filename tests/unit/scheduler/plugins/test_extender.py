@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from volcano.scheduler.plugins.extender import Extender, reaching
-from volcano.testing.clusters import Outcome, cluster, gang, running
+from volcano.testing.clusters import CycleOutcome, cluster, gang, running
 
 JSON = dict[str, Any]
 
@@ -37,7 +37,7 @@ class Service:
 
 def schedule(
     service: Service, *verbs: str, actions: str = "enqueue, allocate", jobs: JSON | None = None, **more: Any
-) -> Outcome:
+) -> CycleOutcome:
     arguments = {"extender.urlPrefix": "http://service/path/", **{f"extender.{v}Verb": v for v in verbs}}
     arguments |= {f"extender.{key}": value for key, value in more.items()}
     plugin = reaching(service)

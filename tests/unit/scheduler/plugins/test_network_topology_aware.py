@@ -10,7 +10,7 @@ import pytest
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Domain, Task
 from volcano.scheduler.plugins.network_topology_aware.gradients import widest_first
-from volcano.testing.clusters import Cluster, Gang, cluster, gang, running
+from volcano.testing.clusters import Cluster, GangShape, cluster, gang, running
 
 PLUGIN = "network-topology-aware"
 NODES = {
@@ -30,7 +30,7 @@ EXTRA = {"hyperNodeRealNodes": TREE, "hyperNodesByTier": TIERS}
 HARD = {"mode": "hard", "highestTierAllowed": 3}
 
 
-def given(jobs: dict[str, Gang], has: str = "cpu=4, memory=8Gi", more: tuple[str, ...] = ()) -> Cluster:
+def given(jobs: dict[str, GangShape], has: str = "cpu=4, memory=8Gi", more: tuple[str, ...] = ()) -> Cluster:
     return cluster(nodes=dict.fromkeys((*TREE["s0"], *more), has), jobs=jobs, extra=EXTRA)
 
 
@@ -181,7 +181,7 @@ def test_for_evicting_domains_count_as_if_nobody_were_there_and_the_widest_come_
 
 
 def test_a_job_that_runs_in_part_stays_near() -> None:
-    def job(tier: int) -> Gang:
+    def job(tier: int) -> GangShape:
         return gang(3, min=1, on=["a1", "a2"], phase="Running", topology={"mode": "hard", "highestTierAllowed": tier})
 
     assert gradients(asking(given({"j": job(1)})), "j") == [["s3"]]

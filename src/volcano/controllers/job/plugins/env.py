@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from volcano.api.batch import TaskSpec
 from volcano.api.meta import JSON
-from volcano.controllers.job.plugins.plugin import Plugin, add_env, all_containers
+from volcano.controllers.job.plugins.plugin import JobPluginBase, add_env, all_containers
 
 
-class Env(Plugin):
+class Env(JobPluginBase):
     name: ClassVar = "env"
 
     def on_pod(self, pod: JSON, task: TaskSpec, index: int) -> None:

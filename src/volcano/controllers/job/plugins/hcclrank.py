@@ -6,12 +6,12 @@ from typing import ClassVar, Final
 
 from volcano.api.batch import TaskSpec
 from volcano.api.meta import JSON
-from volcano.controllers.job.plugins.plugin import Plugin, main_containers
+from volcano.controllers.job.plugins.plugin import JobPluginBase, main_containers
 
 RANK: Final = "hccl/rankIndex"
 
 
-class HcclRank(Plugin):
+class HcclRank(JobPluginBase):
     name: ClassVar = "hcclrank"
     is_recorded: ClassVar = False
 

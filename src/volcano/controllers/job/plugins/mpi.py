@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from volcano.api.batch import TaskSpec
 from volcano.api.meta import JSON
-from volcano.controllers.job.plugins.plugin import Plugin, add_env, addresses, all_containers, open_port
+from volcano.controllers.job.plugins.plugin import JobPluginBase, add_env, addresses, all_containers, open_port
 
 
-class Mpi(Plugin):
+class Mpi(JobPluginBase):
     name: ClassVar = "mpi"
 
     def on_pod(self, pod: JSON, task: TaskSpec, index: int) -> None:

@@ -16,11 +16,11 @@ from volcano.api.scheme import ResourceType
 from volcano.machinery.plan import NOTHING, Create, Plan, owner_reference
 
 
-class PluginError(Exception):
+class JobPluginError(Exception):
     """A plugin cannot do what the job asks of it; the job says so and waits."""
 
 
-class Plugin:
+class JobPluginBase:
     """Made anew for every decision, from the job and the plugin's arguments."""
 
     name: ClassVar[str]

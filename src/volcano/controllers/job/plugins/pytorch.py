@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 
 from volcano.api.batch import TaskSpec
 from volcano.api.meta import JSON
-from volcano.controllers.job.plugins.plugin import Plugin, add_env, address, append, main_containers, open_port
+from volcano.controllers.job.plugins.plugin import JobPluginBase, add_env, address, append, main_containers, open_port
 
 WAITER: Final = "wait-for-master"
 _SCRIPT: Final = """\
@@ -22,7 +22,7 @@ done
 """
 
 
-class PyTorch(Plugin):
+class PyTorch(JobPluginBase):
     name: ClassVar = "pytorch"
 
     def on_pod(self, pod: JSON, task: TaskSpec, index: int) -> None:

@@ -9,14 +9,14 @@ from volcano.api.batch import TASK_SPEC_KEY, TaskSpec
 from volcano.api.core import Service
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import resource_type
-from volcano.controllers.job.plugins.plugin import Plugin, PluginError, address, main_containers, open_port
+from volcano.controllers.job.plugins.plugin import JobPluginBase, JobPluginError, address, main_containers, open_port
 from volcano.machinery.plan import Delete, Plan, Ref
 
 SERVICE: Final = resource_type(Service)
 PORTS: Final = (("gcs", "port"), ("dashboard", "dashboardPort"), ("client-server", "clientPort"))
 
 
-class Ray(Plugin):
+class Ray(JobPluginBase):
     name: ClassVar = "ray"
 
     @property
@@ -33,7 +33,7 @@ class Ray(Plugin):
         name = self.arguments.text("head")
         head = self.task(name)
         if head is None:
-            raise PluginError(f"ray: the job has no task {name!r} for its head")
+            raise JobPluginError(f"ray: the job has no task {name!r} for its head")
         return head
 
     def objects(self) -> Plan:

@@ -12,7 +12,14 @@ from volcano.api.batch import TaskSpec
 from volcano.api.core import Secret
 from volcano.api.meta import JSON, Key, OwnerReference
 from volcano.api.scheme import resource_type
-from volcano.controllers.job.plugins.plugin import Plugin, address, all_containers, append, distinct_indices, host
+from volcano.controllers.job.plugins.plugin import (
+    JobPluginBase,
+    address,
+    all_containers,
+    append,
+    distinct_indices,
+    host,
+)
 from volcano.machinery.plan import Delete, EnsureSecret, Plan, Ref, owner_reference
 
 SECRET: Final = resource_type(Secret)
@@ -22,7 +29,7 @@ KEY_BITS: Final = 2048
 DEFAULT_PORT: Final = 22
 
 
-class Ssh(Plugin):
+class Ssh(JobPluginBase):
     name: ClassVar = "ssh"
 
     @property

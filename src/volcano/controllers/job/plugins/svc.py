@@ -8,7 +8,7 @@ from volcano.api.batch import TaskSpec
 from volcano.api.core import ConfigMap, Service
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import find_resource_type, resource_type
-from volcano.controllers.job.plugins.plugin import Plugin, addresses, all_containers, append
+from volcano.controllers.job.plugins.plugin import JobPluginBase, addresses, all_containers, append
 from volcano.machinery.plan import Delete, Patch, Plan, Ref
 
 CONFIG_MAP: Final = resource_type(ConfigMap)
@@ -20,7 +20,7 @@ NETWORK_POLICY: Final = _POLICY
 MOUNT_PATH: Final = "/etc/volcano"
 
 
-class Svc(Plugin):
+class Svc(JobPluginBase):
     name: ClassVar = "svc"
 
     @property

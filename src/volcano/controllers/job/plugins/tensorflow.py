@@ -8,12 +8,12 @@ import msgspec
 
 from volcano.api.batch import TaskSpec
 from volcano.api.meta import JSON
-from volcano.controllers.job.plugins.plugin import Plugin, add_env, address, main_containers
+from volcano.controllers.job.plugins.plugin import JobPluginBase, add_env, address, main_containers
 
 ROLES: Final = ("ps", "worker", "chief", "evaluator")
 
 
-class TensorFlow(Plugin):
+class TensorFlow(JobPluginBase):
     name: ClassVar = "tensorflow"
 
     def on_pod(self, pod: JSON, task: TaskSpec, index: int) -> None:
