@@ -1,20 +1,14 @@
-"""`volcano manifests`: what a cluster needs to run the system, printed as YAML or written as a Helm chart."""
+"""`volcano manifests`: what a cluster needs to run the system, printed as YAML or written as a Helm chart (install)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import click
 import yaml
 
 from volcano.api.crds import crd_manifests
-from volcano.api.meta import JSON
-
-
-def as_yaml(objects: Iterable[JSON]) -> str:
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    return str(yaml.dump_all(objects, Dumper=dumper, sort_keys=False, default_flow_style=False, width=120))
+from volcano.install.yaml_text import as_yaml
 
 
 @click.group("manifests")

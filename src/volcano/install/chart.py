@@ -7,13 +7,12 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from volcano import __version__
 from volcano.api.crds import crd_manifests
 from volcano.api.meta import JSON
 from volcano.install.installation import WITH_POLICIES, installation_parts
 from volcano.install.values import EXTENSION, PLACEHOLDER, VALUES, Part, Placeholders
+from volcano.install.yaml_text import as_yaml
 
 KUBERNETES: Final = ">=1.30.0-0"
 NOTES: Final = """\
@@ -155,8 +154,8 @@ def _expressions(part: Part) -> str:
 
 
 def _dump(body: JSON) -> str:
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    return str(yaml.dump(body, Dumper=dumper, sort_keys=False, default_flow_style=False, width=10_000))
+    """Without line breaks in texts: a template's action must not be broken."""
+    return as_yaml([body], width=10_000)
 
 
 # -- values -------------------------------------------------------------------------------------------------------

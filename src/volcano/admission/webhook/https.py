@@ -12,9 +12,9 @@ from typing import Final
 from volcano.admission.webhook.reviews import Reviewer
 from volcano.machinery.https_server import Receive, Scope, Send, ServerLimits, bind, serving_https
 
-LARGEST_BODY: Final = 3 * 1024 * 1024
-BODY_SECONDS: Final = 10.0
-ANSWER_SECONDS: Final = 10.0
+MAX_BODY_BYTES: Final = 3 * 1024 * 1024
+BODY_TIMEOUT_SECONDS: Final = 10.0
+ANSWER_TIMEOUT_SECONDS: Final = 10.0
 MAX_CONNECTIONS: Final = 1024
 
 
@@ -42,19 +42,19 @@ class ReviewApp:
         if scope["method"] != "POST":
             return 405, b""
         length = headers.get(b"content-length", b"0")
-        if length.isdigit() and int(length) > LARGEST_BODY:
+        if length.isdigit() and int(length) > MAX_BODY_BYTES:
             return 413, b""
         if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
             return 200, b""
         try:
-            async with asyncio.timeout(BODY_SECONDS):
+            async with asyncio.timeout(BODY_TIMEOUT_SECONDS):
                 body = await _read(receive)
         except TimeoutError:
             return 408, b""
         if body is None:
             return 413, b""
         try:
-            async with asyncio.timeout(ANSWER_SECONDS):
+            async with asyncio.timeout(ANSWER_TIMEOUT_SECONDS):
                 return 200, await self._reviewer.answer(scope["path"], body)
         except TimeoutError:
             return 504, b""
@@ -68,7 +68,7 @@ async def _read(receive: Receive) -> bytes | None:
         if message["type"] == "http.disconnect":
             return bytes(body)
         body += message.get("body", b"")
-        if len(body) > LARGEST_BODY:
+        if len(body) > MAX_BODY_BYTES:
             return None
         if not message.get("more_body", False):
             return bytes(body)
@@ -78,7 +78,7 @@ async def _read(receive: Receive) -> bytes | None:
 async def serving_reviews(
     app: ReviewApp, *, host: str, port: int, context: ssl.SSLContext, stop_within: timedelta = timedelta(seconds=30)
 ) -> AsyncIterator[int]:
-    """Serve while the block runs, then finish the reviews under way; yields the port."""
+    """Serve while the block runs, then finish the reviews in progress; yields the port."""
     listener = bind(host, port)
     limits = ServerLimits(connections=MAX_CONNECTIONS, stop_seconds=max(1, int(stop_within.total_seconds())))
     async with serving_https(app, listener, context, limits):

@@ -1,4 +1,4 @@
-"""The Mutating- and ValidatingWebhookConfigurations of the webhook manager: made if missing, with our CA in them."""
+"""The Mutating- and ValidatingWebhookConfigurations of the webhook manager: created if missing, with its CA in them."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 
 log = logging.getLogger(__name__)
-PREFIX: Final = "volcano-admission-service"
-POLL: Final = timedelta(seconds=1)
-WAIT_AT_MOST: Final = timedelta(minutes=5)
-ATTEMPTS: Final = 10
-TIMEOUT_SECONDS: Final = 10
+NAME_PREFIX: Final = "volcano-admission-service"
+POLL_INTERVAL: Final = timedelta(seconds=1)
+APPEAR_TIMEOUT: Final = timedelta(minutes=5)
+MAX_UPDATE_ATTEMPTS: Final = 10
+REVIEW_TIMEOUT_SECONDS: Final = 10
 
 
 class RegistrationError(Exception):
-    """The webhook configurations could not be brought in order."""
+    """The webhook configurations could not be created or updated."""
 
 
 class Location(msgspec.Struct, frozen=True):
-    """Where the API server reaches us: by service, or by URL."""
+    """Where the API server reaches the webhook: at a service, or at a URL."""
 
     namespace: str = ""
     service: str = ""
@@ -46,7 +46,7 @@ class Location(msgspec.Struct, frozen=True):
 
 
 def configuration_name(path: str) -> str:
-    return PREFIX + path.replace("/", "-")
+    return NAME_PREFIX + path.replace("/", "-")
 
 
 def configuration_type(webhook: Webhook) -> ResourceType:
@@ -76,7 +76,7 @@ def configuration(webhook: Webhook, location: Location, bundle: bytes) -> JSON:
             }
         ],
         "sideEffects": "None" if for_hypernodes else "NoneOnDryRun",
-        "timeoutSeconds": TIMEOUT_SECONDS,
+        "timeoutSeconds": REVIEW_TIMEOUT_SECONDS,
     }
     if not for_hypernodes:
         exempt = sorted({location.namespace, "kube-system"} - {""})
@@ -90,7 +90,7 @@ def configuration(webhook: Webhook, location: Location, bundle: bytes) -> JSON:
 async def register(
     client: Client, clock: Clock, paths: Iterable[str], *, location: Location, bundle: bytes, creates: bool = True
 ) -> None:
-    """Every enabled path has its configuration with this CA; or a RegistrationError."""
+    """Make sure that every enabled path has its configuration with this CA; RegistrationError if that fails."""
     for path in paths:
         webhook = BY_PATH[path]
         if creates:
@@ -109,28 +109,28 @@ async def _ensure(client: Client, webhook: Webhook, location: Location, bundle: 
             await client.create(row, configuration(webhook, location, bundle))
             log.info("created %s", key.name)
         except AlreadyExists:
-            log.debug("%s was created by someone else", key.name)
+            log.debug("%s was created by another process", key.name)
 
 
 async def _wait_for(client: Client, clock: Clock, webhook: Webhook) -> None:
-    """The installer makes it; only its absence is waited for."""
+    """Wait until the installer has created the configuration."""
     row, key = configuration_type(webhook), Key("", configuration_name(webhook.path))
-    end = clock.now() + WAIT_AT_MOST
+    end = clock.now() + APPEAR_TIMEOUT
     while True:
         try:
             await client.get_json(row, key)
             return
         except NotFound:
             if clock.now() >= end:
-                raise RegistrationError(f"{row.kind} {key.name} did not appear within {WAIT_AT_MOST}") from None
-        await clock.sleep(POLL)
+                raise RegistrationError(f"{row.kind} {key.name} did not appear within {APPEAR_TIMEOUT}") from None
+        await clock.sleep(POLL_INTERVAL)
 
 
 async def _put_bundle(client: Client, webhook: Webhook, bundle: bytes) -> None:
-    """Our CA in every entry; written only when it differs."""
+    """Write the CA into every entry, if it differs."""
     row, key = configuration_type(webhook), Key("", configuration_name(webhook.path))
     wanted = base64.b64encode(bundle).decode()
-    for _ in range(ATTEMPTS):
+    for _ in range(MAX_UPDATE_ATTEMPTS):
         found = await client.get_json(row, key)
         entries = [entry for entry in found.get("webhooks") or () if isinstance(entry, dict)]
         if all((entry.get("clientConfig") or {}).get("caBundle") == wanted for entry in entries):

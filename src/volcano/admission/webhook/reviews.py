@@ -1,7 +1,7 @@
-"""AdmissionReview in, AdmissionReview out: what the webhook's HTTPS server says to one request.
+"""AdmissionReview in, AdmissionReview out: what the webhook's HTTPS server answers to one request.
 
 Decisions are taken from a mirror of queues and namespaces. A refusal, and anything about a queue itself, is decided
-again from a live read first: right after a change the mirror may not know it yet.
+again from a live read first: right after a change the mirror may not have it yet.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from volcano.machinery.world import Mirror
 log = logging.getLogger(__name__)
 VERSION: Final = "admission.k8s.io/v1"
 READS_QUEUES: Final = ("/jobs/validate", "/podgroups/validate", "/queues/validate")
-LIVE_READ_SECONDS: Final = 5.0
+LIVE_READ_TIMEOUT_SECONDS: Final = 5.0
 
 
-class Unintelligible(ValueError):
+class NotAReview(ValueError):
     """The body is not an AdmissionReview."""
 
 
@@ -50,10 +50,10 @@ class Reviewer:
         self._chain, self._mirror, self._client, self._record = chain, mirror, client, record
 
     async def answer(self, path: str, body: bytes) -> bytes:
-        """The encoded answer; a body that cannot be understood is a denial too."""
+        """The encoded answer; a body that is no review is denied."""
         try:
             uid, attributes = read_review(body)
-        except Unintelligible as error:
+        except NotAReview as error:
             return encode_answer("", deny(str(error)))
         answer = await self._decide(BY_PATH[path], attributes)
         if not attributes.dry_run:
@@ -70,9 +70,9 @@ class Reviewer:
         return answer if fresh is None else self._chain().answer(webhook, attributes, fresh)
 
     async def _live(self) -> Reader | None:
-        """Queues as they are now; None when they cannot be read in time, and the mirror must do."""
+        """Queues as they are now; None when they cannot be read in time."""
         try:
-            async with asyncio.timeout(LIVE_READ_SECONDS):
+            async with asyncio.timeout(LIVE_READ_TIMEOUT_SECONDS):
                 page = await self._client.list(Queue)
         except (ApiError, ConnectionError, OSError, TimeoutError, msgspec.DecodeError) as error:
             log.warning("queues could not be read live, deciding from the mirror: %s", error)
@@ -86,14 +86,14 @@ class Reviewer:
 
 
 def read_review(body: bytes) -> tuple[str, Attributes]:
-    """The request's uid and what it asks."""
+    """The request's uid and its attributes."""
     try:
         review: Any = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise Unintelligible(f"the AdmissionReview cannot be decoded: {error}") from error
+        raise NotAReview(f"the AdmissionReview cannot be decoded: {error}") from error
     request = review.get("request") if isinstance(review, dict) else None
     if not isinstance(request, dict) or review.get("apiVersion") != VERSION:
-        raise Unintelligible(f"expect an AdmissionReview of {VERSION} with a request")
+        raise NotAReview(f"expect an AdmissionReview of {VERSION} with a request")
     resource, kind, user = (_object(request.get(name)) for name in ("resource", "kind", "userInfo"))
     attributes = Attributes(
         operation=_text(request.get("operation")),

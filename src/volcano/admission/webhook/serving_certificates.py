@@ -1,4 +1,4 @@
-"""The webhook's certificates: read from files or made by itself, and taken up anew when the files change."""
+"""The webhook's certificates: read from files or made here, and reloaded when the files change."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,11 +15,23 @@ from volcano.machinery.certificates import Authority
 from volcano.machinery.clock import Clock
 
 log = logging.getLogger(__name__)
-LOOK_EVERY: Final = timedelta(seconds=5)
 
 
 class CertificateError(Exception):
     """The certificates cannot be used; the message says which and why."""
+
+
+class FileState(NamedTuple):
+    """Differs whenever a file is replaced or written, also through a symbolic link as Secrets are mounted."""
+
+    modified_ns: int
+    size: int
+    inode: int
+
+    @classmethod
+    def of(cls, path: Path) -> FileState:
+        state = path.stat()
+        return cls(state.st_mtime_ns, state.st_size, state.st_ino)
 
 
 class CertificateFiles(msgspec.Struct, frozen=True):
@@ -29,55 +41,53 @@ class CertificateFiles(msgspec.Struct, frozen=True):
     key: Path
     authority: Path
 
-    def fingerprint(self) -> tuple[tuple[int, int, int], ...]:
-        """Changes whenever a file is replaced or written, also through a symbolic link as Secrets are mounted."""
-        states = [path.stat() for path in (self.certificate, self.key, self.authority)]
-        return tuple((state.st_mtime_ns, state.st_size, state.st_ino) for state in states)
+    def states(self) -> tuple[FileState, ...]:
+        return tuple(map(FileState.of, (self.certificate, self.key, self.authority)))
 
 
-def made_files(folder: Path, hosts: Sequence[str], clock: Clock) -> CertificateFiles:
-    """Certificates of our own: a CA in the folder, and a certificate for these names, renewed when due."""
+def make_files(folder: Path, hosts: Sequence[str], clock: Clock) -> CertificateFiles:
+    """A CA in the folder and a certificate for these names; both are created or renewed where due."""
     authority = Authority(folder, clock.now())
     pair = authority.server_pair(hosts, clock.now())
     return CertificateFiles(pair, pair, authority.certificate_path)
 
 
 class Certificates:
-    """A TLS context whose certificates follow the files, and the CA bundle to tell the API server."""
+    """A TLS context whose certificates follow the files, and the CA bundle for the API server."""
 
     def __init__(self, files: CertificateFiles) -> None:
         self.files = files
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self.bundle = b""
-        self._seen: tuple[tuple[int, int, int], ...] = ()
+        self._loaded: tuple[FileState, ...] = ()
         self.load()
 
     def load(self) -> None:
-        """Read all three files; connections from now on use what they hold."""
+        """Read all three files; new connections use what they contain."""
         try:
-            seen = self.files.fingerprint()
+            states = self.files.states()
             bundle = self.files.authority.read_bytes()
-            trial = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)  # the context in use stays whole if the files are not
+            trial = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)  # an error must leave the context in use as it is
             trial.load_cert_chain(self.files.certificate, self.files.key)
             trial.load_verify_locations(cadata=bundle.decode())
             self.context.load_cert_chain(self.files.certificate, self.files.key)
             self.context.load_verify_locations(cadata=bundle.decode())
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
             raise CertificateError(f"cannot use {self.files.certificate}, its key and CA: {error}") from error
-        self.context.verify_mode = ssl.CERT_OPTIONAL  # a client's certificate is verified if it shows one
-        self.bundle, self._seen = bundle, seen
+        self.context.verify_mode = ssl.CERT_OPTIONAL  # a client's certificate is verified if it sends one
+        self.bundle, self._loaded = bundle, states
 
     def changed(self) -> bool:
         try:
-            return self.files.fingerprint() != self._seen
+            return self.files.states() != self._loaded
         except OSError:
-            return False  # between two versions; look again later
+            return False  # the files are being replaced; the next poll sees them
 
-    async def follow(self, clock: Clock, on_authority: Callable[[], Awaitable[None]]) -> None:
-        """Until cancelled: take up changed files, and say so when the CA is another."""
+    async def follow(self, clock: Clock, on_authority: Callable[[], Awaitable[None]], *, interval: timedelta) -> None:
+        """Until cancelled: reload changed files, and call `on_authority` when the CA is another."""
         while True:
-            await clock.sleep(LOOK_EVERY)
+            await clock.sleep(interval)
             if not self.changed():
                 continue
             before = self.bundle
@@ -86,6 +96,6 @@ class Certificates:
             except CertificateError as error:
                 log.warning("keeping the certificates in use: %s", error)
                 continue
-            log.info("certificates were exchanged")
+            log.info("certificates were reloaded")
             if self.bundle != before:
                 await on_authority()
