@@ -11,7 +11,7 @@ SEED ?=
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup $(if $(SEED),--hypothesis-seed=$(SEED))
 SOURCES := src tests benchmarks tools
 
-.PHONY: help install run test test-all test-coverage properties check format vectors bench kubernetes test-kubernetes programs clean
+.PHONY: help install run test test-all test-coverage properties check format vectors bench kubernetes test-kubernetes programs release clean
 
 help:
 	@echo "make run      install into .venv and run a gang job of several roles, start to end"
@@ -23,6 +23,7 @@ help:
 	@echo "make format   write the sources as ruff format wants them"
 	@echo "make vectors  compare the scheduler's decisions with the recorded ones (needs ../shared/vectors)"
 	@echo "make bench    run the benchmarks and print their figures"
+	@echo "make release  build wheel and sdist, and try each in an empty environment"
 	@echo "make kubernetes        build a real kube-apiserver, once (about ten minutes; Go is fetched where it is missing)"
 	@echo "make test-kubernetes   run the suites on it"
 
@@ -87,8 +88,12 @@ vectors: $(DEV_STAMP)
 bench: $(DEV_STAMP)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
+# Build the distributions into dist/, and try each in an empty environment.
+release: $(DEV_STAMP)
+	@$(BIN)/python tools/release.py
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # A real kube-apiserver, kube-controller-manager and etcd, built once into a cache outside the checkout.
 kubernetes: $(DEV_STAMP)
