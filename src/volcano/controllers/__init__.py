@@ -1,0 +1,1 @@
+"""What should exist: each controller compares the World with what an object asks for and returns a Plan. Pure."""

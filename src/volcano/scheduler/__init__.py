@@ -1,0 +1,1 @@
+"""Which pod runs where: cycles over a snapshot of the cluster, and the service that runs them."""

@@ -1,0 +1,1 @@
+"""Tables that tools/ generates from the published definitions of Kubernetes."""
