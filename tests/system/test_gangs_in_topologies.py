@@ -11,7 +11,7 @@ from volcano.api import core, scheduling, topology
 from volcano.api.meta import Key
 from volcano.api.scheduling import WHY_ANNOTATION
 from volcano.api.scheme import resource_type
-from volcano.scheduler.service.service import SchedulerSettings
+from volcano.scheduler.service.settings import SchedulerSettings
 
 HYPERNODES = resource_type(topology.HyperNode)
 CLASSES = resource_type(core.PriorityClass)

@@ -27,7 +27,8 @@ from volcano.machinery.clock import VirtualClock, run_virtually
 from volcano.machinery.ids import SeededIds
 from volcano.machinery.transport import InProcess, Request, Response, User
 from volcano.scheduler.service.replay import replay_scenario
-from volcano.scheduler.service.service import SchedulerService, SchedulerSettings
+from volcano.scheduler.service.service import SchedulerService
+from volcano.scheduler.service.settings import SchedulerSettings
 
 PODS, NODES = resource_type(core.Pod), resource_type(core.Node)
 GROUPS, QUEUES = resource_type(scheduling.PodGroup), resource_type(scheduling.Queue)
@@ -441,13 +442,13 @@ def test_every_recorded_cycle_replays_to_the_same_decisions(tmp_path: Path):
     @story(SchedulerSettings(record_dir=str(tmp_path), adopt_plain_pods=True))
     async def _(world: World) -> None:
         decided: dict[int, dict[str, str]] = {}
-        turn = world.service.sending.send
+        turn = world.service.sender.send
 
         def watching(commitment: Any) -> None:
             decided[world.service.turns] = {bind.pod.name: bind.node for bind in commitment.binds}
             turn(commitment)
 
-        world.service.sending.send = watching  # type: ignore[method-assign]
+        world.service.sender.send = watching  # type: ignore[method-assign]
         for number in range(3):
             await world.node(f"n{number}", cpu="3")
         for number in range(4):
@@ -468,7 +469,7 @@ def test_a_cycle_that_fails_does_not_end_scheduling():
     @story()
     async def _(world: World) -> None:
         await world.node("n1")
-        decide = world.service._decide
+        decide = world.service.decider.decide
         calls = []
 
         def failing(*arguments: Any) -> Any:
@@ -477,7 +478,7 @@ def test_a_cycle_that_fails_does_not_end_scheduling():
                 raise RuntimeError("a bug")
             return decide(*arguments)
 
-        world.service._decide = failing  # type: ignore[method-assign]
+        world.service.decider.decide = failing  # type: ignore[method-assign]
         await world.gang("g", 2)
 
         await world.until(lambda: _counts(world, 2))
@@ -605,7 +606,7 @@ def test_whatever_writes_fail_everything_is_placed_in_the_end_and_no_node_is_ove
         await world.until(lambda: _counts(world, 9), within=timedelta(minutes=2))
         await _no_node_is_overcommitted(world)
         await world.until(lambda: _all_running(world, [f"g{number}" for number in range(1, 5)]))
-        held = world.service.cache.refresh(world.service.cache.take(), world.clock.now(), "look").table.idle
+        held = world.service.decider.snapshot.table.idle
         assert (held >= 0).all()
 
 

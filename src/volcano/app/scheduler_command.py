@@ -28,7 +28,8 @@ from volcano.scheduler.framework.lint import lint
 from volcano.scheduler.service.configuration import ConfigMapKey, read_file
 from volcano.scheduler.service.registry import PluginError, load_registry
 from volcano.scheduler.service.routes import scheduler_routes
-from volcano.scheduler.service.service import SchedulerService, SchedulerSettings
+from volcano.scheduler.service.service import SchedulerService
+from volcano.scheduler.service.settings import SchedulerSettings
 
 ON: dict[str, Any] = {"type": bool, "is_flag": False, "flag_value": True}
 
@@ -141,7 +142,7 @@ async def _main(flags: dict[str, Any], settings: SchedulerSettings) -> None:
         )
         service = SchedulerService(client, clock, settings, expand_job=expand_job)
         dump_dir = flags["cache_dump_dir"] or settings.record_dir or tempfile.gettempdir()
-        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, service.recordings.ask, dump_dir)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, service.recordings.request, dump_dir)
         if flags["enable_healthz"]:
             context = tls_context(flags["tls_cert_file"], flags["tls_private_key_file"], flags["ca_cert_file"])
             health = {("GET", "/healthz"): health_route()}

@@ -36,7 +36,8 @@ from volcano.machinery.local_zone import local_zone
 from volcano.machinery.runner import Runner
 from volcano.machinery.transport import InProcess, Request, Response, User
 from volcano.scheduler.service.routes import scheduler_routes
-from volcano.scheduler.service.service import SchedulerService, SchedulerSettings
+from volcano.scheduler.service.service import SchedulerService
+from volcano.scheduler.service.settings import SchedulerSettings
 from volcano.scheduler.service.shipped_configuration import DEFAULT_CONFIGURATION
 
 CONFIGMAPS: Final = resource_type(ConfigMap)

@@ -15,7 +15,7 @@ from volcano.api import core, scheduling, topology
 from volcano.api.decode import decode_object
 from volcano.api.meta import Key, Resource
 from volcano.machinery.world import Change, Mirror
-from volcano.scheduler.cache import Cache, CacheSettings, matters
+from volcano.scheduler.cache import Cache, CacheSettings, PendingChanges, matters
 from volcano.scheduler.cache.followed import wakes
 from volcano.scheduler.model import Status
 
@@ -60,14 +60,14 @@ class Watched:
     """A cache that follows a mirror."""
 
     def __init__(self, *resources: Resource, chosen: CacheSettings | None = None) -> None:
-        self.mirror, self.cache = Mirror(lambda: NOW), Cache(chosen)
-        self.news = 0
+        self.mirror, self.pending, self.cache = Mirror(lambda: NOW), PendingChanges(), Cache(chosen)
+        self.changes = 0
         self.version = 0
-        self.cache.follow(self.mirror, self.hear)
+        self.pending.follow(self.mirror, self.changed)
         self.put(*resources)
 
-    def hear(self, urgent: bool = True) -> None:
-        self.news += 1
+    def changed(self, urgent: bool = True) -> None:
+        self.changes += 1
 
     def put(self, *resources: Resource) -> None:
         for resource in resources:
@@ -79,7 +79,13 @@ class Watched:
         self.mirror.remove(kind, Key(namespace, name))
 
     def refreshed(self):
-        return self.cache.refresh(self.cache.take(), NOW, "turn")
+        snapshot = self.cache.refresh(self.pending.take(), NOW, "turn")
+        self.pending.confirm(self.cache.take_confirmed())
+        return snapshot
+
+    def assume(self, bound: dict[str, str] | None = None, evicted: tuple[str, ...] = ()) -> None:
+        self.cache.assume(bound or {}, evicted)
+        self.pending.assume(bound or {}, evicted)
 
 
 def test_a_pod_takes_its_room_when_it_comes_and_leaves_it_when_it_goes():
@@ -106,7 +112,7 @@ def test_an_assumed_bind_holds_its_room_until_the_world_shows_it():
     given_ = Watched(node("n1"), queue(), group(), pod("p"))
     given_.refreshed()
 
-    given_.cache.assume_bound("p", "n1")
+    given_.assume({"p": "n1"})
     given_.put(pod("p", priorityClassName="x"))
     assumed = given_.refreshed()
     held = (assumed.tasks["p"].status, assumed.table.idle[0, 0])
@@ -115,15 +121,15 @@ def test_an_assumed_bind_holds_its_room_until_the_world_shows_it():
 
     assert held == (Status.BINDING, 3000.0)
     assert (shown.tasks["p"].status, shown.table.idle[0, 0]) == (Status.RUNNING, 3000.0)
-    assert not given_.cache.is_assumed("p")
+    assert given_.pending.assumptions().assumed == {}
 
 
 def test_a_failed_bind_gives_its_room_back():
     given_ = Watched(node("n1"), queue(), group(), pod("p"))
     given_.refreshed()
-    given_.cache.assume_bound("p", "n1")
+    given_.assume({"p": "n1"})
 
-    given_.cache.forget("p", given_.mirror.get(core.Pod, Key("ns", "p")))
+    given_.pending.forget("p", given_.mirror.get(core.Pod, Key("ns", "p")))
     snapshot = given_.refreshed()
 
     assert (snapshot.tasks["p"].status, snapshot.table.idle[0, 0]) == (Status.PENDING, 4000.0)
@@ -133,7 +139,7 @@ def test_an_assumed_eviction_counts_as_leaving():
     given_ = Watched(node("n1"), queue(), group(), pod("p", on="n1"))
     given_.refreshed()
 
-    given_.cache.assume_evicted("p")
+    given_.assume(evicted=("p",))
     snapshot = given_.refreshed()
 
     assert snapshot.tasks["p"].status == Status.RELEASING
@@ -251,12 +257,12 @@ def test_only_selected_nodes_enter(labels, count):
 def test_what_does_not_matter_neither_wakes_nor_touches_anything():
     given_ = Watched(node("n1"), queue(), group(), pod("p", on="n1"))
     given_.refreshed()
-    given_.news = 0
+    given_.changes = 0
     beating = msgspec.structs.replace(node("n1"), status=msgspec.structs.replace(node("n1").status, conditions=[]))
 
     given_.put(beating)
 
-    assert (given_.news, given_.cache.has_news) == (0, False)
+    assert (given_.changes, given_.pending.has_objects) == (0, False)
 
 
 @pytest.mark.parametrize(
@@ -286,9 +292,10 @@ def test_which_changes_matter_and_which_wake(old, new, matter, wake):
 def test_after_a_failure_everything_is_taken_in_again():
     given_ = Watched(node("n1"), queue(), group(), pod("p", on="n1"), pod("q"))
     given_.refreshed()
-    given_.cache.assume_bound("q", "n1")
+    given_.assume({"q": "n1"})
 
-    given_.cache.begin_anew(given_.mirror)
+    given_.cache.reset()
+    given_.pending.reload(given_.mirror)
     snapshot = given_.refreshed()
 
     assert snapshot.table.idle[0, 0] == 2000.0
@@ -332,8 +339,8 @@ def test_changes_one_by_one_give_what_all_at_once_would(operations):
     stepwise = followed.refreshed()
     at_once = Watched()
     at_once.mirror = followed.mirror
-    at_once.cache = Cache()
-    at_once.cache.follow(followed.mirror, at_once.hear)
+    at_once.pending, at_once.cache = PendingChanges(), Cache()
+    at_once.pending.follow(followed.mirror, at_once.changed)
     whole = at_once.refreshed()
 
     assert set(stepwise.tasks) == set(whole.tasks)

@@ -14,7 +14,7 @@ from volcano.api.scheduling import PodGroupCondition
 from volcano.api.why import FIT, QUOTA, Why
 from volcano.machinery.plan import Bind as BindStep
 from volcano.machinery.plan import Delete, Patch
-from volcano.scheduler.commit import Committer, quantities_from
+from volcano.scheduler.commit import Committer, Unwritten, quantities_from
 from volcano.scheduler.core.assemble import snapshot_from
 from volcano.scheduler.framework.decisions import Decisions, GroupStatus, PodNotice
 from volcano.scheduler.framework.record import Bind, Eviction, Note, VolumeChoice
@@ -244,7 +244,7 @@ def test_a_notice_that_could_not_be_written_is_said_again():
     committer = Committer()
     committer.commitment(notice(), snapshot(), NOW)
 
-    committer.unsay(pod_uid="u")
+    committer.mark_unwritten(Unwritten(pod_uid="u"))
 
     assert len(committer.commitment(notice(), snapshot(), LATER).others) == 1
 

@@ -1,31 +1,23 @@
-"""Cache: keeps one Snapshot true to the world, change by change, together with what the scheduler has itself begun.
+"""Cache: keeps one Snapshot equal to the API server's objects, change by change.
 
-Changes are gathered while a cycle runs and taken in before the next one. A bind or eviction that was sent counts as
-done (it is *assumed*) until the world shows it or it failed. An object that cannot be taken in is set aside.
+Only one thread at a time uses it: the worker thread while a cycle runs, the event loop in between. What changes while
+a cycle runs waits in cache.pending_changes; an object that cannot be taken in is set aside.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 from volcano.api import core, scheduling, topology
 from volcano.api.meta import Key, ObjectMeta, Resource
 from volcano.api.scheduling import PodGroup, PodGroupSpec, PodGroupStatus
-from volcano.machinery.world import Change, Mirror
 from volcano.scheduler.cache.composition import Composition, keep
-from volcano.scheduler.cache.followed import (
-    CLUSTER_WIDE,
-    FOLLOWED,
-    SURROUNDING,
-    asked_of_group,
-    is_urgent,
-    matters,
-    wakes,
-)
+from volcano.scheduler.cache.followed import CLUSTER_WIDE, SURROUNDING, asked_of_group
+from volcano.scheduler.cache.pending_changes import Batch, Confirmed
 from volcano.scheduler.core.snapshot import (
     Snapshot,
     drop_group,
@@ -36,7 +28,7 @@ from volcano.scheduler.core.snapshot import (
     put_nodes,
     put_task,
 )
-from volcano.scheduler.model import Shard, Status, Task, Usage
+from volcano.scheduler.model import Shard, Status, Task
 from volcano.scheduler.model.read import task_from_pod
 
 log = logging.getLogger(__name__)
@@ -59,24 +51,12 @@ class CacheSettings:
     shard_name: str = "volcano"
 
 
-@dataclass(slots=True)
-class Batch:
-    """What the next cycle has to learn: the newest state of each changed object, None when it is gone."""
-
-    objects: dict[tuple[type[Resource], Key], Resource | None] = field(default_factory=dict)
-    assumed: dict[str, str] = field(default_factory=dict)  # pod uid → node
-    evicting: frozenset[str] = frozenset()
-    usage: dict[str, Usage] = field(default_factory=dict)
-
-
 class Cache:
     def __init__(self, settings: CacheSettings | None = None) -> None:
         self.settings = settings or CacheSettings()
         self.snapshot = self._empty()
-        self._objects: dict[tuple[type[Resource], Key], Resource | None] = {}
-        self._assumed: dict[str, str] = {}
-        self._evicting: set[str] = set()
-        self._usage: dict[str, Usage] = {}
+        self._bound: set[str] = set()  # pods (by uid) whose assumed bind is confirmed
+        self._evicted: set[str] = set()  # and whose assumed eviction is
         self._uids: dict[Key, str] = {}
         self._numa: dict[str, Any] = {}
         self._composition = Composition(self.settings.sharding_mode, self.settings.shard_name)
@@ -91,76 +71,31 @@ class Cache:
         snapshot.surroundings.shard = Shard(chosen.sharding_mode, chosen.shard_name)
         return snapshot
 
-    # -- hearing (between and during cycles) ---------------------------------------------------------------------
-    def follow(
-        self, mirror: Mirror, on_news: Callable[[bool], None], kinds: Iterable[type[Resource]] = FOLLOWED
-    ) -> None:
-        """Hear of everything there is and of every change that matters.
-
-        `on_news` is called when a cycle should follow: with True at once, with False before long.
-        """
-
-        def hear(change: Change[Any]) -> None:
-            if matters(change):
-                resource = change.object
-                self._objects[type(resource), resource.key] = change.new
-                if wakes(change):
-                    on_news(is_urgent(change))
-
-        for kind in kinds:
-            mirror.listen(kind, hear)
-
-    @property
-    def has_news(self) -> bool:
-        return bool(self._objects)
-
-    def take(self) -> Batch:
-        """Everything heard since the last time."""
-        batch = self.assumptions()
-        batch.objects, self._objects = self._objects, {}
-        return batch
-
-    def assumptions(self) -> Batch:
-        """What is on its way, without any news."""
-        return Batch({}, dict(self._assumed), frozenset(self._evicting), dict(self._usage))
-
-    def measure(self, usage: Mapping[str, Usage]) -> None:
-        """Measured load of nodes, by name."""
-        self._usage.update(usage)
-
     @property
     def hypernodes(self) -> Iterable[topology.HyperNode]:
         return self._composition.hypernodes
 
-    def begin_anew(self, mirror: Mirror, kinds: Iterable[type[Resource]] = FOLLOWED) -> None:
-        """Forget the snapshot and take everything in again; after a failure that may have left it half changed."""
+    def reset(self) -> None:
+        """Throw the snapshot away, after a failure that may have left it half changed; all objects must come again."""
         self.snapshot = self._empty()
         self._uids.clear()
-        for kind in kinds:
-            for resource in mirror.all(kind):
-                self._objects[kind, resource.key] = resource
+        self._bound, self._evicted = set(), set()
 
-    # -- assuming (between cycles) -------------------------------------------------------------------------------
-    def assume_bound(self, uid: str, node: str) -> None:
-        """A bind is on its way: the task takes its room from now on."""
-        self._assumed[uid] = node
-        self._move(uid, Status.BINDING, node)
+    # -- as a cycle ends -----------------------------------------------------------------------------------------
+    def assume(self, bound: Mapping[str, str], evicted: Iterable[str]) -> None:
+        """What is about to be sent counts as done: a bound task takes its room, an evicted one is being released."""
+        for uid, node in bound.items():
+            self._move(uid, Status.BINDING, node)
+        for uid in evicted:
+            task = self.snapshot.tasks.get(uid)
+            if task is not None:
+                self._move(uid, Status.RELEASING, task.node)
 
-    def assume_evicted(self, uid: str) -> None:
-        self._evicting.add(uid)
-        task = self.snapshot.tasks.get(uid)
-        if task is not None:
-            self._move(uid, Status.RELEASING, task.node)
-
-    def forget(self, uid: str, pod: core.Pod | None) -> None:
-        """It failed: the pod counts again as the world shows it."""
-        self._assumed.pop(uid, None)
-        self._evicting.discard(uid)
-        if pod is not None:
-            self._objects.setdefault((core.Pod, pod.key), pod)
-
-    def is_assumed(self, uid: str) -> bool:
-        return uid in self._assumed or uid in self._evicting
+    def take_confirmed(self) -> Confirmed:
+        """The assumptions of the batches taken in so far that need not be made any longer."""
+        confirmed = Confirmed(frozenset(self._bound), frozenset(self._evicted))
+        self._bound, self._evicted = set(), set()
+        return confirmed
 
     def _move(self, uid: str, status: Status, node: str) -> None:
         task = self.snapshot.tasks.get(uid)
@@ -215,12 +150,12 @@ class Cache:
     def _take_pod(self, key: Key, pod: core.Pod | None, batch: Batch) -> None:
         known = self._uids.pop(key, None)
         if known is not None and (pod is None or known != _uid(pod)):
-            self._drop(known)
+            self._drop(known, batch)
         if pod is None:
             return
         uid = self._uids[key] = _uid(pod)
         if not self._is_ours(pod):
-            self._drop(uid)
+            self._drop(uid, batch)
             return
         task = task_from_pod(pod, self.snapshot.shapes)
         self._apply_assumptions(task, batch)
@@ -235,11 +170,11 @@ class Cache:
 
     def _apply_assumptions(self, task: Task, batch: Batch) -> None:
         if task.node or task.is_terminated or task.status == Status.RELEASING:
-            self._assumed.pop(task.uid, None)  # the world has caught up
+            self._bound |= batch.assumed.keys() & {task.uid}
         elif task.uid in batch.assumed:
             task.status, task.node = Status.BINDING, batch.assumed[task.uid]
         if task.status == Status.RELEASING or task.is_terminated:
-            self._evicting.discard(task.uid)
+            self._evicted |= batch.evicting & {task.uid}
         elif task.uid in batch.evicting:
             task.status = Status.RELEASING
 
@@ -259,11 +194,11 @@ class Cache:
             put_group(self.snapshot, PodGroup(metadata=meta, spec=spec, status=PodGroupStatus(phase="Inqueue")))
         return job_id
 
-    def _drop(self, uid: str) -> None:
+    def _drop(self, uid: str, batch: Batch) -> None:
         task = self.snapshot.tasks.get(uid)
         drop_pod(self.snapshot, uid)
-        self._assumed.pop(uid, None)
-        self._evicting.discard(uid)
+        self._bound |= batch.assumed.keys() & {uid}
+        self._evicted |= batch.evicting & {uid}
         if task is not None and is_adopted(task.job_id):
             drop_group(self.snapshot, task.job_id)
 

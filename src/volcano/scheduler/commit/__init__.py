@@ -1,7 +1,16 @@
 """The output edge: a cycle's decisions become plans for machinery.apply."""
 
-from volcano.scheduler.commit.committer import Binding, Commitment, Committer, Evicting
+from volcano.scheduler.commit.committer import BindPlan, Commitment, Committer, EvictionPlan, Unwritten
 from volcano.scheduler.commit.queues import quantities_from
 from volcano.scheduler.commit.steps import bind_failed, shard_status
 
-__all__ = ["Binding", "Commitment", "Committer", "Evicting", "bind_failed", "quantities_from", "shard_status"]
+__all__ = [
+    "BindPlan",
+    "Commitment",
+    "Committer",
+    "EvictionPlan",
+    "Unwritten",
+    "bind_failed",
+    "quantities_from",
+    "shard_status",
+]

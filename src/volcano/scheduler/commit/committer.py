@@ -31,7 +31,7 @@ BUSY: Final = 50
 
 
 @dataclass(slots=True, frozen=True)
-class Binding:
+class BindPlan:
     """One bind: claims that must be bound first, how to ask for that, and the bind itself."""
 
     pod: core.Pod
@@ -43,7 +43,7 @@ class Binding:
 
 
 @dataclass(slots=True, frozen=True)
-class Evicting:
+class EvictionPlan:
     pod: core.Pod
     uid: str
     plan: Plan
@@ -53,19 +53,27 @@ class Evicting:
 class Commitment:
     """Everything a cycle has to send; each step stands for itself."""
 
-    binds: tuple[Binding, ...] = ()
-    evictions: tuple[Evicting, ...] = ()
+    binds: tuple[BindPlan, ...] = ()
+    evictions: tuple[EvictionPlan, ...] = ()
     groups: Mapping[str, Patch] = field(default_factory=dict)  # by job
     others: tuple[Step, ...] = ()  # pods' conditions, queues, gates
     records: tuple[Record, ...] = ()
     postponed: bool = False  # something is still to be said, before long
 
 
-@dataclass(slots=True)
-class Told:
-    """What was last said of something, and when."""
+@dataclass(slots=True, frozen=True)
+class Unwritten:
+    """A job or a pod (by uid) whose status could not be written."""
 
-    said: Any
+    job: str = ""
+    pod_uid: str = ""
+
+
+@dataclass(slots=True)
+class LastWrite:
+    """What was last written about something, and when."""
+
+    content: Any
     at: datetime
 
 
@@ -76,7 +84,7 @@ class Committer:
         self._scheduler_name = scheduler_name
         self._groups: dict[str, datetime] = {}
         self._agreed: dict[str, tuple[PodGroup, GroupStatus]] = {}  # what was compared last and found equal
-        self._pods: dict[str, Told] = {}
+        self._pods: dict[str, LastWrite] = {}
         self._events = EventLimiter()
         self._queues: dict[str, datetime] = {}
         self._postponed = False
@@ -116,13 +124,13 @@ class Committer:
             self._postponed,
         )
 
-    def unsay(self, *, job: str = "", pod_uid: str = "") -> None:
-        """A status could not be written: whatever it should say is news again."""
-        self._groups.pop(job, None)
-        self._pods.pop(pod_uid, None)
+    def mark_unwritten(self, unwritten: Unwritten) -> None:
+        """A write failed: the next cycle writes the status again."""
+        self._groups.pop(unwritten.job, None)
+        self._pods.pop(unwritten.pod_uid, None)
 
     # -- binds and evictions -------------------------------------------------------------------------------------
-    def _binds(self, decisions: Decisions, snapshot: Snapshot) -> Iterator[Binding]:
+    def _binds(self, decisions: Decisions, snapshot: Snapshot) -> Iterator[BindPlan]:
         for bind in decisions.binds:
             task = snapshot.tasks.get(bind.uid)
             if task is None or bind.task in decisions.dropped:
@@ -130,9 +138,9 @@ class Committer:
             volumes = decisions.volumes.get(bind.uid, ())
             said = Record(ref(task.pod), "Scheduled", f"Successfully assigned {bind.task} to {bind.node}")
             steps = (Bind(ref(task.pod), bind.node, bind.annotations), said)
-            yield Binding(task.pod, bind.uid, bind.node, volumes, tuple(volume_steps(volumes, snapshot)), steps)
+            yield BindPlan(task.pod, bind.uid, bind.node, volumes, tuple(volume_steps(volumes, snapshot)), steps)
 
-    def _evictions(self, decisions: Decisions, snapshot: Snapshot, now: datetime) -> Iterator[Evicting]:
+    def _evictions(self, decisions: Decisions, snapshot: Snapshot, now: datetime) -> Iterator[EvictionPlan]:
         for eviction in decisions.evictions:
             task = snapshot.tasks.get(eviction.uid)
             if task is None or eviction.task in decisions.dropped:
@@ -155,7 +163,7 @@ class Committer:
                 steps.append(Record(ref(job.group), "Evict", eviction.reason))
             steps.append(Patch(pod, {"status": {"conditions": conditions}}, kind="strategic", subresource="status"))
             steps.append(Delete(pod))
-            yield Evicting(task.pod, eviction.uid, tuple(steps))
+            yield EvictionPlan(task.pod, eviction.uid, tuple(steps))
 
     # -- PodGroups -----------------------------------------------------------------------------------------------
     def _group_patches(
@@ -236,10 +244,10 @@ class Committer:
             return False
         last = self._pods.get(notice.uid)
         if last is not None:
-            same_cause = last.said[0] == notice.reason and last.said[2] == notice.nominated_node
-            if last.said == saying or (same_cause and now - last.at < QUIET_TIME):
+            same_cause = last.content[0] == notice.reason and last.content[2] == notice.nominated_node
+            if last.content == saying or (same_cause and now - last.at < QUIET_TIME):
                 return False
-        self._pods[notice.uid] = Told(saying, now)
+        self._pods[notice.uid] = LastWrite(saying, now)
         return True
 
     # -- events --------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from volcano.api.decode import Unreadable, decode_object
 from volcano.api.meta import JSON, Resource
 from volcano.api.times import timestamp_or_none
 from volcano.scheduler.core.snapshot import Snapshot, put_group, put_nodes, put_pod, put_queue
-from volcano.scheduler.model import Shard, Usage
+from volcano.scheduler.model import NodeUsage, Shard
 from volcano.scheduler.model.domain import domains_from_lists
 from volcano.scheduler.model.hypernodes import domains_from
 
@@ -89,7 +89,7 @@ def put_usage(snapshot: Snapshot, usage: Mapping[str, Mapping[str, Any]]) -> Non
         row = snapshot.table.index.get(name)
         if row is not None:
             when = measured.get("measured")
-            snapshot.table.nodes[row].usage = Usage(
+            snapshot.table.nodes[row].usage = NodeUsage(
                 float(measured.get("cpu", 0.0)),
                 float(measured.get("memory", 0.0)),
                 datetime.fromisoformat(when) if isinstance(when, str) else None,

@@ -16,7 +16,7 @@ OFF_BY_DEFAULT: Final = frozenset({HIERARCHY, "enabledClusterOrder"})
 SWITCHES: Final = frozenset(
     {HIERARCHY, *UNASKED_SWITCHES, *(switch for point in POINTS.values() for switch in point.switches)}
 )
-LONGEST: Final = 1024 * 1024
+MAX_CONFIG_CHARACTERS: Final = 1024 * 1024
 
 DEFAULT_CONFIG: Final = """
 actions: "enqueue, allocate, backfill"
@@ -67,8 +67,8 @@ def parse_config(text: str, *, known_actions: Collection[str], as_recorded: bool
 
     A configuration `as_recorded` may also have no actions, or plugins side by side that a service would not start with.
     """
-    if len(text) > LONGEST:
-        raise InvalidConfig(f"the configuration is longer than {LONGEST} characters")
+    if len(text) > MAX_CONFIG_CHARACTERS:
+        raise InvalidConfig(f"the configuration is longer than {MAX_CONFIG_CHARACTERS} characters")
     try:
         document = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError) as error:

@@ -3,7 +3,7 @@
 from volcano.scheduler.model.chance import Chance, SeededChance, StoppedWatch, Stopwatch
 from volcano.scheduler.model.domain import ROOT, Domain, Domains
 from volcano.scheduler.model.job import Counts, Job, SubJob, Topology
-from volcano.scheduler.model.node import Node, Usage
+from volcano.scheduler.model.node import Node, NodeUsage
 from volcano.scheduler.model.queue import Queue
 from volcano.scheduler.model.resources import CPU, EPSILON, MEMORY, PODS, Resources, resources_from
 from volcano.scheduler.model.status import Status
@@ -24,6 +24,7 @@ __all__ = [
     "Job",
     "LastTransaction",
     "Node",
+    "NodeUsage",
     "Queue",
     "Resources",
     "SeededChance",
@@ -36,6 +37,5 @@ __all__ = [
     "Surroundings",
     "Task",
     "Topology",
-    "Usage",
     "resources_from",
 ]

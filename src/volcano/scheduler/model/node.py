@@ -14,7 +14,7 @@ from volcano.scheduler.model.task import Task
 
 
 @dataclass(slots=True, frozen=True)
-class Usage:
+class NodeUsage:
     """Measured load: ten-minute averages in percent, and when they were taken."""
 
     cpu: float = 0.0
@@ -33,7 +33,7 @@ class Node:
     unschedulable: bool = False
     images: dict[str, int] = field(default_factory=dict)  # image name → bytes
     revocable_zone: str = ""
-    usage: Usage = Usage()
+    usage: NodeUsage = NodeUsage()
     numa: NumatopologySpec | None = None
     devices: dict[str, Any] = field(default_factory=dict)  # by device family, for device plugins
     offline_job_evicting: bool = False

@@ -6,11 +6,11 @@ A file is polled, a ConfigMap is watched. A text that is no configuration is rep
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from volcano.api.core import ConfigMap
 from volcano.api.errors import ApiError
@@ -21,7 +21,7 @@ from volcano.machinery.informer import Informer
 from volcano.machinery.world import Change, Mirror
 from volcano.scheduler.framework.config import (
     DEFAULT_CONFIG,
-    LONGEST,
+    MAX_CONFIG_CHARACTERS,
     InvalidConfig,
     SchedulerConfig,
     default_config,
@@ -29,6 +29,7 @@ from volcano.scheduler.framework.config import (
 )
 from volcano.scheduler.framework.lint import lint
 from volcano.scheduler.service.registry import Registry
+from volcano.scheduler.service.settings import SchedulerSettings
 
 log = logging.getLogger(__name__)
 FILE_POLL_INTERVAL: Final = timedelta(milliseconds=500)
@@ -57,16 +58,20 @@ class Configuration:
         self.registry = registry
         self.current: SchedulerConfig = default_config(registry.actions)
         self.problem = ""  # why the newest text is not in force
-        self.doubts: list[str] = []
+        self.warnings: list[str] = []  # of the linter, about what is in force
         self.text = DEFAULT_CONFIG  # what is in force, as it was written
-        self._offered: tuple[str | None] | None = None  # nothing yet, or a text (or that there was none to read)
+        self._newest: str | None = None
+        self._has_newest = False
         self._on_change = on_change
 
     def offer(self, text: str | None, source: str) -> bool:
-        """Put a text into force if it is a configuration; otherwise keep what is, and say why."""
-        if self._offered == (text,):
+        """Put a text into force if it is a configuration; otherwise keep what is in force, and report why.
+
+        None stands for a source that cannot be read.
+        """
+        if self._has_newest and self._newest == text:
             return not self.problem
-        self._offered = (text,)
+        self._newest, self._has_newest = text, True
         try:
             if text is None:
                 raise InvalidConfig("it cannot be read")
@@ -76,9 +81,9 @@ class Configuration:
             log.error("the scheduler configuration stays as it was: %s", self.problem)
             return False
         self.problem = ""
-        self.doubts = lint(config, self.registry.plugins)
-        for doubt in self.doubts:
-            log.warning("%s: %s", source, doubt)
+        self.warnings = lint(config, self.registry.plugins)
+        for warning in self.warnings:
+            log.warning("%s: %s", source, warning)
         log.info("configuration from %s: actions %s", source, ", ".join(config.actions))
         self.current, self.text = config, text
         self._on_change()
@@ -91,7 +96,7 @@ class Configuration:
             await clock.sleep(FILE_POLL_INTERVAL)
 
     async def read_configmap(self, place: ConfigMapKey, client: Client) -> None:
-        """Once, before anything is scheduled; without one the built-in configuration holds until it appears."""
+        """Read it once, before anything is scheduled; without one the built-in configuration stays in force."""
         try:
             found = await client.get(ConfigMap, place.key)
         except (ApiError, OSError, TimeoutError) as error:
@@ -103,19 +108,42 @@ class Configuration:
         """Until cancelled."""
         mirror = Mirror(clock.now)
 
-        def hear(change: Change[ConfigMap]) -> None:
+        def changed(change: Change[ConfigMap]) -> None:
             if change.new is not None and change.new.key == place.key:
                 entries = change.new.data or {}
                 self.offer(entries.get(place.entry), f"ConfigMap {place.key}, key {place.entry}")
 
-        mirror.listen(ConfigMap, hear)
+        mirror.listen(ConfigMap, changed)
         fields = f"metadata.name={place.key.name}"
         await Informer(client, mirror, clock, ConfigMap, namespace=place.key.namespace, fields=fields).run()
+
+
+async def start_configuration(
+    configuration: Configuration, settings: SchedulerSettings, client: Client, clock: Clock
+) -> Coroutine[Any, Any, None] | None:
+    """Read the configuration that the settings name, and return the task that follows it, if there is one to follow.
+
+    InvalidConfig when the settings require a configuration and there is none.
+    """
+    following: Coroutine[Any, Any, None] | None = None
+    path = settings.scheduler_conf
+    if path:
+        configuration.offer(await clock.run(lambda: read_file(path)), path)
+        following = configuration.follow_file(path, clock)
+    elif settings.scheduler_configmap:
+        place = ConfigMapKey.parse(settings.scheduler_configmap)
+        await configuration.read_configmap(place, client)
+        following = configuration.follow_configmap(place, client, clock)
+    if settings.needs_own_configuration and (configuration.problem or not path):
+        if following is not None:
+            following.close()
+        raise InvalidConfig(configuration.problem or "a configuration is required, and none is given")
+    return following
 
 
 def read_file(path: str) -> str | None:
     try:
         with Path(path).open(encoding="utf-8") as file:
-            return file.read(LONGEST + 1)
+            return file.read(MAX_CONFIG_CHARACTERS + 1)
     except (OSError, UnicodeDecodeError):
         return None

@@ -18,7 +18,7 @@ class SchedulerMetrics(Metrics):
         super().__init__()
         self._jobs: set[str] = set()
 
-    def tell(self, decisions: Decisions, snapshot: Snapshot, now: datetime) -> None:
+    def report(self, decisions: Decisions, snapshot: Snapshot, now: datetime) -> None:
         seconds = decisions.seconds
         self.observe("e2e_scheduling_latency_milliseconds", seconds.get("cycle", 0.0) * THOUSAND)
         self.observe("open_session_duration_milliseconds", seconds.get("open", 0.0) * THOUSAND)
@@ -32,9 +32,9 @@ class SchedulerMetrics(Metrics):
         self.set_queues(decisions.gauges, snapshot.queues)
         for (name, labels), by in decisions.counters.items():
             self.count(name, by, *labels)
-        self._tell_jobs(decisions, snapshot, now)
+        self._report_jobs(decisions, snapshot, now)
 
-    def _tell_jobs(self, decisions: Decisions, snapshot: Snapshot, now: datetime) -> None:
+    def _report_jobs(self, decisions: Decisions, snapshot: Snapshot, now: datetime) -> None:
         for bind in decisions.binds:
             job = snapshot.jobs.get(bind.job)
             if job is None:

@@ -20,7 +20,7 @@ from volcano.api.quantity import parse_quantity
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.transport import Request
-from volcano.scheduler.model import Usage
+from volcano.scheduler.model import NodeUsage
 from volcano.scheduler.model.durations import parse_duration
 from volcano.scheduler.service.configuration import Configuration
 
@@ -38,15 +38,15 @@ MEMORY_QUERY: Final = "100 * avg_over_time((1 - node_memory_MemAvailable_bytes /
 CUSTOM_METRICS: Final = "/apis/custom.metrics.k8s.io/v1beta1/nodes/*/"
 
 
-class NodeUsage:
+class NodeUsageReader:
     def __init__(
         self,
         client: Client,
         clock: Clock,
         configuration: Configuration,
-        tell: Callable[[Mapping[str, Usage]], None],
+        report: Callable[[Mapping[str, NodeUsage]], None],
     ) -> None:
-        self._client, self._clock, self._configuration, self._tell = client, clock, configuration, tell
+        self._client, self._clock, self._configuration, self._report = client, clock, configuration, report
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -55,7 +55,7 @@ class NodeUsage:
             if source.get("type"):
                 try:
                     measured = await self.measure(source)
-                    self._tell(_usages(*measured, self._clock.now()))
+                    self._report(_usages(*measured, self._clock.now()))
                 except FAILURES as error:
                     log.warning("node usage from %s: %s: %s", source.get("type"), type(error).__name__, error)
             await self._clock.sleep(interval_of(source))
@@ -113,8 +113,8 @@ def interval_of(source: Mapping[str, str]) -> timedelta:
     return stated if stated is not None and stated > timedelta(0) else INTERVAL
 
 
-def _usages(cpu: Mapping[str, float], memory: Mapping[str, float], now: datetime) -> dict[str, Usage]:
-    return {name: Usage(cpu.get(name, 0.0), memory.get(name, 0.0), now) for name in {*cpu, *memory}}
+def _usages(cpu: Mapping[str, float], memory: Mapping[str, float], now: datetime) -> dict[str, NodeUsage]:
+    return {name: NodeUsage(cpu.get(name, 0.0), memory.get(name, 0.0), now) for name in {*cpu, *memory}}
 
 
 def _custom(body: Any) -> Iterator[tuple[str, float]]:

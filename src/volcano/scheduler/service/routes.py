@@ -24,7 +24,7 @@ def scheduler_routes(service: SchedulerService, dump_dir: str = "") -> Routes:
 
     async def record(_request: Request) -> Response:
         place = dump_dir or tempfile.gettempdir()
-        service.recordings.ask(place)
+        service.recordings.request(place)
         return json_response({"directory": str(Path(place))}, 202)
 
     async def simulate(request: Request) -> Response:

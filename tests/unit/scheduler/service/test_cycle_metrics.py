@@ -38,7 +38,7 @@ def test_a_cycle_and_its_parts_are_measured_in_milliseconds():
     metrics = SchedulerMetrics()
     seconds = {"open": 0.001, "open gang": 0.0005, "allocate": 0.02, "cycle": 0.03, "close gang": 0.0001}
 
-    metrics.tell(Decisions(seconds=seconds), snapshot(), NOW)
+    metrics.report(Decisions(seconds=seconds), snapshot(), NOW)
 
     text = shown(metrics)
     assert "volcano_e2e_scheduling_latency_milliseconds_sum 30.0" in text
@@ -49,13 +49,13 @@ def test_a_cycle_and_its_parts_are_measured_in_milliseconds():
 
 def test_a_bound_job_is_measured_from_its_creation_and_forgotten_when_it_is_gone():
     metrics, given = SchedulerMetrics(), snapshot()
-    metrics.tell(Decisions(binds=(Bind("ns/p", "u", "n1", "ns/g", {}),)), given, NOW)
-    metrics.tell(Decisions(gauges={("job_share", ("ns", "g")): 0.5}), given, NOW)
+    metrics.report(Decisions(binds=(Bind("ns/p", "u", "n1", "ns/g", {}),)), given, NOW)
+    metrics.report(Decisions(gauges={("job_share", ("ns", "g")): 0.5}), given, NOW)
     before = shown(metrics)
 
     drop_pod(given, "u")
     drop_group(given, "ns/g")
-    metrics.tell(Decisions(), given, NOW)
+    metrics.report(Decisions(), given, NOW)
 
     assert 'e2e_job_scheduling_duration{job_name="g",job_namespace="ns",queue="q"} 10000.0' in before
     assert 'task_scheduling_latency_milliseconds_count{stage="Assumed"} 1.0' in before
@@ -68,7 +68,7 @@ def test_counters_only_rise():
     metrics = SchedulerMetrics()
     decisions = Decisions(counters={("eviction_transactions_total", ("preempt",)): 2})
 
-    metrics.tell(decisions, snapshot(), NOW)
-    metrics.tell(decisions, snapshot(), NOW)
+    metrics.report(decisions, snapshot(), NOW)
+    metrics.report(decisions, snapshot(), NOW)
 
     assert 'volcano_eviction_transactions_total{action="preempt"} 4.0' in shown(metrics)

@@ -14,9 +14,9 @@ from volcano.machinery.client import Client
 from volcano.machinery.clock import EPOCH, VirtualClock, run_virtually
 from volcano.machinery.http_endpoints import json_response, serving
 from volcano.machinery.transport import InProcess, Request, Response, User
-from volcano.scheduler.model import Usage
+from volcano.scheduler.model import NodeUsage
 from volcano.scheduler.service.configuration import Configuration
-from volcano.scheduler.service.node_usage import NodeUsage, interval_of
+from volcano.scheduler.service.node_usage import NodeUsageReader, interval_of
 from volcano.scheduler.service.registry import load_registry
 
 CONFIGURATION = """
@@ -40,7 +40,7 @@ class Asked:
         return json_response(self.answer)
 
 
-def usage(handler: Any = None, tell: Any = None, text: str = "") -> NodeUsage:
+def usage(handler: Any = None, tell: Any = None, text: str = "") -> NodeUsageReader:
     async def nobody(_request: Request) -> Response:
         return Response(404)
 
@@ -48,7 +48,7 @@ def usage(handler: Any = None, tell: Any = None, text: str = "") -> NodeUsage:
     if text:
         configuration.offer(text, "test")
     client = Client(InProcess(handler or nobody, User("test")))
-    return NodeUsage(client, VirtualClock(), configuration, tell or (lambda _usage: None))
+    return NodeUsageReader(client, VirtualClock(), configuration, tell or (lambda _usage: None))
 
 
 async def test_prometheus_is_asked_for_ten_minute_averages():
@@ -95,7 +95,7 @@ async def test_the_adaptor_is_asked_through_the_api_server():
 
 
 def test_what_is_measured_is_told_in_every_interval_with_its_time():
-    told: list[Mapping[str, Usage]] = []
+    told: list[Mapping[str, NodeUsage]] = []
 
     async def story() -> None:
         running = asyncio.ensure_future(usage(adaptor, told.append, CONFIGURATION).run())
@@ -107,11 +107,11 @@ def test_what_is_measured_is_told_in_every_interval_with_its_time():
     assert [next(iter(each.values())).measured for each in told] == [
         EPOCH + timedelta(seconds=10 * n) for n in range(3)
     ]
-    assert told[0]["n1"] == Usage(50.0, 25.0, EPOCH)
+    assert told[0]["n1"] == NodeUsage(50.0, 25.0, EPOCH)
 
 
 def test_a_source_that_does_not_answer_is_asked_again():
-    told: list[Mapping[str, Usage]] = []
+    told: list[Mapping[str, NodeUsage]] = []
     answers = iter([Response(503), Response(503)])
 
     async def failing(request: Request) -> Response:

@@ -1,0 +1,110 @@
+"""Decider: what a turn computes, in a worker thread.
+
+The thread rule: while `decide` runs, only its thread touches the Decider and what it owns (the cache with its
+snapshot, the committer's memory of what was written). The event loop hands everything over in a TurnInput and takes
+everything back in a TurnResult; the tables that it changes meanwhile (pending changes, writes in flight) are its own.
+Between turns the event loop may use the Decider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from volcano.machinery.clock import Stopwatch
+from volcano.scheduler.cache import Batch, Cache, CacheSettings, Confirmed
+from volcano.scheduler.cache.cache import is_adopted
+from volcano.scheduler.commit import Commitment, Committer, Unwritten
+from volcano.scheduler.core.snapshot import Snapshot
+from volcano.scheduler.framework.config import SchedulerConfig
+from volcano.scheduler.framework.decisions import Decisions
+from volcano.scheduler.loop import cycle
+from volcano.scheduler.model import SeededChance
+from volcano.scheduler.service.recordings import RecordingWriter
+from volcano.scheduler.service.registry import Registry
+
+
+@dataclass(slots=True, frozen=True)
+class TurnInput:
+    number: int  # also the seed of chance
+    now: datetime
+    batch: Batch
+    config: SchedulerConfig
+    config_text: str
+    registry: Registry
+    groups_in_flight: frozenset[str]  # jobs whose PodGroup is being written
+    unwritten: tuple[Unwritten, ...]  # writes that failed since the last turn
+    record_to: tuple[Path, ...] = ()  # directories that the inputs of this cycle are written to
+
+
+@dataclass(slots=True, frozen=True)
+class TurnResult:
+    decisions: Decisions
+    commitment: Commitment
+    confirmed: Confirmed
+    bound: Mapping[str, str]  # pod uid → node, to be assumed
+    evicted: frozenset[str]  # pod uids, to be assumed
+    overview: Overview
+
+
+@dataclass(slots=True, frozen=True)
+class Overview:
+    """How much the snapshot holds, for people."""
+
+    nodes: int = 0
+    jobs: int = 0
+    tasks: int = 0
+    set_aside: Mapping[str, str] = field(default_factory=dict)
+
+
+class Decider:
+    def __init__(self, settings: CacheSettings, scheduler_name: str, *, redact: bool = False) -> None:
+        self._cache = Cache(settings)
+        self._committer = Committer(scheduler_name)
+        self._recordings = RecordingWriter(redact=redact)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self._cache.snapshot
+
+    def reset(self) -> None:
+        """Throw the snapshot away; the next batch must hold every object."""
+        self._cache.reset()
+
+    def decide(self, turn: TurnInput) -> TurnResult:
+        """Take the changes in, run a cycle, and plan what to write."""
+        cache, committer, registry = self._cache, self._committer, turn.registry
+        for unwritten in turn.unwritten:
+            committer.mark_unwritten(unwritten)
+        snapshot = cache.refresh(turn.batch, turn.now, f"{turn.now:%Y%m%dT%H%M%S}-{turn.number}")
+        if turn.record_to:
+            self._recordings.write(turn.record_to, snapshot, turn.config_text, turn.number, cache.hypernodes)
+        decisions = cycle(
+            snapshot,
+            turn.config,
+            SeededChance(turn.number),
+            _CycleTimer(),
+            plugins=registry.plugins,
+            actions=registry.actions,
+        )
+        adopted = frozenset(job for job in decisions.groups if is_adopted(job))
+        commitment = committer.commitment(
+            decisions, snapshot, turn.now, in_flight=turn.groups_in_flight, is_virtual=adopted
+        )
+        bound = {plan.uid: plan.node for plan in commitment.binds}
+        evicted = frozenset(plan.uid for plan in commitment.evictions)
+        cache.assume(bound, evicted)
+        overview = Overview(len(snapshot.table), len(snapshot.jobs), len(snapshot.tasks), dict(snapshot.set_aside))
+        return TurnResult(decisions, commitment, cache.take_confirmed(), bound, evicted, overview)
+
+
+class _CycleTimer:
+    """Times the parts of a cycle in real time, whatever clock the scheduler runs on."""
+
+    def __init__(self) -> None:
+        self._stopwatch = Stopwatch()
+
+    def read(self) -> float:
+        return self._stopwatch.seconds()

@@ -1,0 +1,163 @@
+"""Sender: write what was decided to the API server.
+
+Binds and evictions run concurrently and fail independently; an object's status has one write at a time. When a bind or
+eviction fails, its assumption is dropped, so that the pod counts again as the API server shows it; when a status write
+fails, the next cycle writes it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from datetime import timedelta
+from typing import Any, Final
+
+from volcano.api.core import PersistentVolumeClaim, Pod
+from volcano.api.scheme import resource_type
+from volcano.machinery.apply import Applier, Outcome, show_answers_in
+from volcano.machinery.client import Client
+from volcano.machinery.clock import Clock
+from volcano.machinery.events import EventRecorder
+from volcano.machinery.plan import Patch, Plan, Together
+from volcano.machinery.world import Mirror
+from volcano.scheduler.cache import FOLLOWED, PendingChanges
+from volcano.scheduler.commit import BindPlan, Commitment, EvictionPlan, Unwritten, bind_failed
+from volcano.scheduler.service.cycle_metrics import SchedulerMetrics
+
+log = logging.getLogger(__name__)
+VOLUME_BINDING_TIMEOUT: Final = timedelta(seconds=600)
+MIN_VOLUME_POLL_INTERVAL: Final = timedelta(milliseconds=100)
+MAX_VOLUME_POLL_INTERVAL: Final = timedelta(seconds=1)
+
+
+class Sender:
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        *,
+        mirror: Mirror,
+        pending: PendingChanges,
+        metrics: SchedulerMetrics,
+        on_failure: Callable[[Unwritten], None],
+    ) -> None:
+        """`on_failure` is called for every write that failed."""
+        self._clock, self._mirror, self._pending = clock, mirror, pending
+        self._metrics, self._on_failure = metrics, on_failure
+        self.recorder = EventRecorder(client, clock, "volcano")
+        observe = show_answers_in(mirror, {resource_type(kind): (kind,) for kind in FOLLOWED})
+        self._applier = Applier(client, clock, recorder=self.recorder, observe=observe)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._names_in_flight: set[str] = set()
+        self.groups_in_flight: set[str] = set()  # jobs whose PodGroup is being written
+
+    def send(self, commitment: Commitment) -> None:
+        """Start all writes without waiting for them."""
+        for bind in commitment.binds:
+            self._start(self._bind(bind))
+        for eviction in commitment.evictions:
+            self._start(self._evict(eviction))
+        for job, patch in commitment.groups.items():
+            self.groups_in_flight.add(job)
+            self._start(self._write_group(job, patch))
+        if commitment.others:
+            self._start(self._write((Together(commitment.others),)))
+        for record in commitment.records:
+            self.recorder.record(record)
+
+    @property
+    def unsent_writes(self) -> int:
+        """How many writes are not answered yet."""
+        return len(self._tasks)
+
+    def write_named(self, name: str, patch: Patch) -> None:
+        """Does nothing while the last write of this name is in flight."""
+        if name not in self._names_in_flight:
+            self._names_in_flight.add(name)
+            self._start(self._write_and_release(name, patch))
+
+    def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    async def idle(self) -> None:
+        """Returns when no write is in flight."""
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
+
+    def _start(self, write: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(write)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # -- pods ----------------------------------------------------------------------------------------------------
+    async def _bind(self, plan: BindPlan) -> None:
+        begun = self._clock.monotonic()
+        reason = _reason(await self._applier.apply(plan.prepare))
+        if not reason and plan.volumes:
+            reason = await self._volumes_bound(plan)
+        if reason:
+            message = f"execute preBind for pod {plan.pod.key} failed: {reason}, resync the task"
+        else:
+            reason = _reason(await self._applier.apply(plan.bind))
+            message = f"failed to bind to node {plan.node}: {reason}"
+        if not reason:
+            self._metrics.bound(plan.pod, self._clock.now(), self._clock.monotonic() - begun)
+            return
+        log.warning("%s: %s", plan.pod.key, message)
+        self._drop_assumption(plan.pod, plan.uid)
+        await self._applier.apply(bind_failed(plan.pod, message, self._clock.now()))
+
+    async def _volumes_bound(self, plan: BindPlan) -> str:
+        """Wait until the volume controller has bound every claim. Returns what went wrong, empty if nothing did."""
+        waited, pause = timedelta(0), MIN_VOLUME_POLL_INTERVAL
+        for choice in plan.volumes:
+            while True:
+                claim = self._mirror.get(PersistentVolumeClaim, choice.claim)
+                if claim is None:
+                    return f"persistentvolumeclaim {choice.claim} is gone"
+                if claim.spec.volume_name and claim.status.phase == "Bound":
+                    break
+                if waited >= VOLUME_BINDING_TIMEOUT:
+                    return f"timed out waiting for persistentvolumeclaim {choice.claim} to be bound"
+                await self._clock.sleep(pause)
+                waited, pause = waited + pause, min(pause * 2, MAX_VOLUME_POLL_INTERVAL)
+        return ""
+
+    async def _evict(self, plan: EvictionPlan) -> None:
+        outcome = await self._applier.apply(plan.plan)
+        if not outcome.ok:
+            log.warning("evicting %s failed: %s", plan.pod.key, outcome.failures[0])
+            self._drop_assumption(plan.pod, plan.uid)
+
+    def _drop_assumption(self, pod: Pod, uid: str) -> None:
+        self._pending.forget(uid, self._mirror.get(Pod, pod.key))
+        self._on_failure(Unwritten(pod_uid=uid))
+
+    # -- statuses ------------------------------------------------------------------------------------------------
+    async def _write_group(self, job: str, patch: Patch) -> None:
+        try:
+            outcome = await self._applier.apply((patch,))
+            if not outcome.ok:
+                log.warning("%s", outcome.failures[0])
+                self._on_failure(Unwritten(job=job))
+        finally:
+            self.groups_in_flight.discard(job)
+
+    async def _write_and_release(self, name: str, patch: Patch) -> None:
+        try:
+            await self._write((patch,))
+        finally:
+            self._names_in_flight.discard(name)
+
+    async def _write(self, plan: Plan) -> None:
+        outcome = await self._applier.apply(plan)
+        for failure in outcome.failures:
+            log.warning("%s", failure)
+            pod_uid = failure.step.target.uid if isinstance(failure.step, Patch) else ""
+            self._on_failure(Unwritten(pod_uid=pod_uid))
+
+
+def _reason(outcome: Outcome) -> str:
+    return "" if outcome.ok else str(outcome.failures[0].error)
