@@ -50,3 +50,44 @@ def test_field_errors_are_worded_in_one_place():
 
 def _at_module(node: ast.FunctionDef) -> bool:
     return node.col_offset == 0
+
+
+ERRORS = ("error", "exception", "failure", "refusal", "problem")
+
+
+def _is_text_of_an_error(node: ast.expr) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id="str"), args=[ast.Name(id=name)]):
+            return name in ERRORS
+        case ast.Attribute(value=ast.Name(id=name), attr="message"):
+            return name in ERRORS
+        case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr="args")):
+            return name in ERRORS
+    return False
+
+
+def _decides_by_text(node: ast.AST) -> bool:
+    match node:
+        case ast.Compare(left=left, comparators=others):
+            return any(_is_text_of_an_error(each) for each in (left, *others))
+        case ast.Call(func=ast.Attribute(value=value, attr="startswith" | "endswith" | "find")):
+            return _is_text_of_an_error(value)
+    return False
+
+
+def test_errors_are_told_apart_by_type_and_not_by_their_text():
+    found = [
+        f"{ids(path)}:{node.lineno}"
+        for path in EVERYWHERE
+        for node in ast.walk(ast.parse(path.read_text()))
+        if _decides_by_text(node)
+    ]
+
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "text", ['"gone" in str(error)', 'error.message == "gone"', 'str(error).startswith("gone")', 'error.args[0] != "x"']
+)
+def test_that_search_finds_the_known_shapes(text: str):
+    assert any(_decides_by_text(node) for node in ast.walk(ast.parse(text)))

@@ -113,7 +113,7 @@ def following(bench):
     mirror.listen(
         ConfigMap, lambda c: told.append(("+" if c.old is None else "-" if c.new is None else "~") + c.object.name)
     )
-    informer = Informer(bench.client, mirror, bench.clock, ConfigMap, namespace="default", on_error=lambda _: None)
+    informer = Informer(bench.client, mirror, bench.clock, ConfigMap, namespace="default", on_error=lambda *_: None)
     bench.start(informer.run())
     return mirror, informer, told
 

@@ -1,6 +1,6 @@
-"""Carry out a plan: the only writer. Retries what is worth retrying, and reports what failed.
+"""Carry out a plan: the only writer. Transient failures are retried with back-off; the others are reported.
 
-What a write answers is shown to the Mirrors at once, so that the next decision sees its own writes.
+The answer to a write goes into the Mirror at once, so that the next decision sees its own writes.
 """
 
 from __future__ import annotations
@@ -53,10 +53,15 @@ from volcano.machinery.plan import (
 from volcano.machinery.world import Mirror
 
 log = logging.getLogger(__name__)
-SIDE_BY_SIDE: Final = 64  # writes under way at once, and those of one plan that stand in line: others get their turns
-TRIES: Final = 4
-FIRST_PAUSE: Final = timedelta(milliseconds=100)
-PASSING: Final = (TooManyRequests, ServiceUnavailable, Timeout, ConnectionError, TimeoutError)
+MAX_CONCURRENT_WRITES: Final = 64
+"""Of one Applier, and queued at once by one plan, so that a large plan does not delay the others."""
+MAX_ATTEMPTS: Final = 4
+FIRST_BACKOFF: Final = timedelta(milliseconds=100)
+BACKOFF_FACTOR: Final = 4
+MAX_RETRY_AFTER: Final = timedelta(seconds=30)
+"""A server that asks for a longer pause is asked again after this one."""
+MAX_EVICTION_MESSAGE_CHARACTERS: Final = 1024
+TRANSIENT: Final = (TooManyRequests, ServiceUnavailable, Timeout, ConnectionError, TimeoutError)
 
 Observer = Callable[[ResourceType, bytes], None]
 
@@ -72,7 +77,7 @@ class Failure(msgspec.Struct):
 
 
 class Outcome(msgspec.Struct):
-    """What became of a plan."""
+    """The result of a plan: what failed, what to do later, what was answered."""
 
     failures: list[Failure] = []
     later: list[Later] = []
@@ -99,7 +104,7 @@ class Applier:
         self._client, self._clock, self._recorder = client, clock, recorder
         self._observe = observe or (lambda _resource, _body: None)
         self._probe = probe
-        self._slots = asyncio.Semaphore(SIDE_BY_SIDE)
+        self._slots = asyncio.Semaphore(MAX_CONCURRENT_WRITES)
 
     async def apply(self, plan: Plan) -> Outcome:
         """All steps in order; the first that fails ends the plan, and the outcome says which."""
@@ -113,8 +118,8 @@ class Applier:
     async def _step(self, step: Step, outcome: Outcome) -> None:
         match step:
             case Together(steps):
-                waiting = iter(steps)
-                await asyncio.gather(*(self._drain(waiting, outcome) for _ in range(min(len(steps), SIDE_BY_SIDE))))
+                waiting, workers = iter(steps), min(len(steps), MAX_CONCURRENT_WRITES)
+                await asyncio.gather(*(self._drain(waiting, outcome) for _ in range(workers)))
             case Later():
                 outcome.later.append(step)
             case Record():
@@ -145,20 +150,19 @@ class Applier:
             outcome.answers.append(Found(target, present, tuple((metadata.get("annotations") or {}).items())))
 
     async def _write(self, step: Step, outcome: Outcome) -> None:
-        pause = FIRST_PAUSE
-        for attempt in range(TRIES):
+        backoff = FIRST_BACKOFF
+        for attempt in range(MAX_ATTEMPTS):
             try:
                 async with self._slots:
                     outcome.writes += 1
                     await self._send(step)
                 return
-            except PASSING as error:
-                if attempt == TRIES - 1:
+            except TRANSIENT as error:
+                if attempt == MAX_ATTEMPTS - 1:
                     outcome.failures.append(Failure(step, error))
                     return
-                wait = getattr(error, "retry_after", None)
-                await self._clock.sleep(timedelta(seconds=wait) if wait else pause)
-                pause *= 4
+                await self._clock.sleep(_retry_after(error) or backoff)
+                backoff *= BACKOFF_FACTOR
             except (ApiError, OSError) as error:
                 outcome.failures.append(Failure(step, error))
                 return
@@ -199,9 +203,24 @@ class Applier:
             if not step.gone_ok:
                 raise
         except (Conflict, Invalid) as error:
-            # The name now belongs to another object: the one meant is gone. Custom objects say it by Invalid.
-            if not (step.gone_ok and target.uid and _is_about_uid(error)):
+            if not (step.gone_ok and target.uid and await self._was_replaced(target, error)):
                 raise
+
+    async def _was_replaced(self, target: Ref, error: ApiError) -> bool:
+        """Whether the name now belongs to another object, so that the one meant is gone.
+
+        Kubernetes answers a wrong uid with a Conflict that only its text tells from others: the object is read. For
+        custom objects it is Invalid, with the field as the cause.
+        """
+        if isinstance(error, Invalid):
+            return any(cause.get("field") == "metadata.uid" for cause in error.details.get("causes") or ())
+        try:
+            found = await self._client.get_json(target.resource, target.key)
+        except NotFound:
+            return True
+        except (ApiError, OSError, TimeoutError):
+            return False
+        return bool(found["metadata"]["uid"] != target.uid)
 
     async def _delete(self, step: Delete) -> None:
         options: JSON = {}
@@ -238,7 +257,7 @@ class Applier:
             "type": "DisruptionTarget",
             "status": "True",
             "reason": step.reason,
-            "message": step.message[:1024],
+            "message": step.message[:MAX_EVICTION_MESSAGE_CHARACTERS],
             "lastTransitionTime": timestamp(self._clock.now()),
         }
         status = Patch(step.pod, {"status": {"conditions": [condition]}}, kind="strategic", subresource="status")
@@ -292,11 +311,12 @@ def _preconditions(target: Ref) -> JSON:
 
 
 def _guarded(body: JSON, target: Ref) -> JSON:
-    """A merge patch that carries the uid and resource version it was decided on; the server refuses others."""
+    """The patch with the uid and resource version it was decided on, so that the server refuses any other object."""
     guard = _preconditions(target)
     return {**body, "metadata": {**body.get("metadata", {}), **guard}} if guard else body
 
 
-def _is_about_uid(error: ApiError) -> bool:
-    told = ("UID in precondition", "UID in the precondition", "uid mismatch", "metadata.uid: Invalid value")
-    return any(words in error.message for words in told)
+def _retry_after(error: Exception) -> timedelta | None:
+    """How long the server asks to wait, if it says so."""
+    seconds = error.retry_after if isinstance(error, ApiError) else None
+    return min(timedelta(seconds=seconds), MAX_RETRY_AFTER) if seconds else None

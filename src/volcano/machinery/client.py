@@ -36,7 +36,7 @@ class Page(msgspec.Struct, Generic[R]):
     items: list[R]
     resource_version: str = ""
     next: str = ""
-    set_aside: list[str] = []  # objects that could not be read, with the reason
+    set_aside: list[Unreadable] = []  # why objects could not be read
 
 
 class WatchEvent(msgspec.Struct):
@@ -99,7 +99,7 @@ class Client:
             try:
                 page.items.append(decode(reader, raw))
             except Unreadable as error:
-                page.set_aside.append(str(error))
+                page.set_aside.append(error)
         return page
 
     async def list_json(self, resource: ResourceType, namespace: str = "", **parameters: str) -> JSON:

@@ -43,7 +43,7 @@ class Informer(Generic[R]):
         namespace: str = "",
         labels: str = "",
         fields: str = "",
-        on_error: Callable[[str], None] | None = None,
+        on_error: Callable[[str, Exception], None] | None = None,
         resource: ResourceType | None = None,
         finish: Callable[[R], R] | None = None,
     ) -> None:
@@ -54,7 +54,7 @@ class Informer(Generic[R]):
         self._follows_all_of_reader = resource is None
         self._present: set[Key] = set()
         self._namespace, self._labels, self._fields = namespace, labels, fields
-        self._on_error = on_error or (lambda message: log.warning("%s", message))
+        self._on_error = on_error or (lambda message, _error: log.warning("%s", message))
         self._synced = asyncio.Event()
         self._last_seen = ""
 
@@ -77,7 +77,7 @@ class Informer(Generic[R]):
                 revision = ""
             except (ApiError, ConnectionError, TimeoutError, OSError, msgspec.DecodeError) as error:
                 # A watch that broke resumes at the last revision seen; only Gone needs a new list.
-                self._on_error(f"following {self._resource.qualified}: {type(error).__name__}: {error}")
+                self._on_error(f"following {self._resource.qualified}: {type(error).__name__}: {error}", error)
                 revision = self._last_seen or revision
                 if isinstance(error, ApiError) and error.status_code < 500 and error.status_code != 429:
                     revision = ""
@@ -98,8 +98,8 @@ class Informer(Generic[R]):
                 resource=self._resource,
             )
             revision = revision or page.resource_version
-            for reason in page.set_aside:
-                self._on_error(f"a {self._resource.kind} is set aside: {reason}")
+            for unreadable in page.set_aside:
+                self._on_error(f"a {self._resource.kind} is set aside: {unreadable}", unreadable)
             for item in page.items:
                 resource = self._finish(item)
                 present.add(resource.key)
@@ -139,7 +139,7 @@ class Informer(Generic[R]):
         try:
             resource = self._finish(decode(self._reader, event.object))
         except Unreadable as error:
-            self._on_error(f"a {self._resource.kind} is set aside: {error}")
+            self._on_error(f"a {self._resource.kind} is set aside: {error}", error)
             return
         self._last_seen = resource.metadata.resource_version or self._last_seen
         match event.type:

@@ -1,4 +1,8 @@
-"""Leader election by Lease: of several equal processes one is at work, and another takes over when it falls silent."""
+"""Leader election by Lease: one of several equal processes works, and another takes over when it stops renewing.
+
+A leader that cannot renew stops working before the lease expires for the others. All durations are measured by this
+process's monotonic clock, so neither clocks of other machines nor changes of the system time matter.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ LEASES = resource_type(Lease)
 
 
 class ElectionSettings(msgspec.Struct, frozen=True):
-    """Kubernetes' usual times: renewed every 2 s, given up after 10 s without success, free for others after 15 s."""
+    """Kubernetes' defaults: renew every 2 s, stop after 10 s without success, free for others after 15 s."""
 
     lease_duration: timedelta = timedelta(seconds=15)
     renew_deadline: timedelta = timedelta(seconds=10)
@@ -41,11 +45,11 @@ class Election:
     ) -> None:
         self._client, self._clock, self._key, self._identity = client, clock, lease, identity
         self._settings = settings or ElectionSettings()
-        self._seen: tuple[str, datetime] | None = None  # the lease as last seen, and when by our own clock
+        self._seen: tuple[str, float] | None = None  # the lease's version when it last changed, and when that was seen
         self.is_leader = False
 
     async def lead(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Wait to be elected, work, and stop working the moment the lease is lost."""
+        """Acquire the lease, work while it is renewed, and cancel the work the moment it is lost."""
         await self._acquire()
         self.is_leader = True
         working = asyncio.ensure_future(work())
@@ -62,22 +66,24 @@ class Election:
             await self._release()
 
     async def _acquire(self) -> None:
-        while not await self._try():
+        while not await self._try(self._settings.renew_deadline):
             await self._clock.sleep(self._settings.retry_period)
         log.info("%s leads as %s", self._key, self._identity)
 
     async def _renew(self) -> None:
-        last = self._clock.now()
-        while True:
-            await self._clock.sleep(self._settings.retry_period)
-            if await self._try():
-                last = self._clock.now()
-            elif self._clock.now() - last > self._settings.renew_deadline:
-                raise LostLeadership(f"the lease {self._key} could not be renewed")
+        """Renew until the deadline has passed since the last renewal that succeeded was begun."""
+        renewed = self._clock.monotonic()
+        deadline = self._settings.renew_deadline
+        while (left := deadline - timedelta(seconds=self._clock.monotonic() - renewed)) > timedelta(0):
+            await self._clock.sleep(min(self._settings.retry_period, left))
+            begun = self._clock.monotonic()
+            if await self._try(deadline - timedelta(seconds=begun - renewed)):
+                renewed = begun
+        raise LostLeadership(f"the lease {self._key} could not be renewed")
 
-    async def _try(self) -> bool:
+    async def _try(self, within: timedelta) -> bool:
         try:
-            async with asyncio.timeout(self._settings.renew_deadline.total_seconds()):
+            async with asyncio.timeout(max(0.0, within.total_seconds())):
                 return await self._take()
         except (ApiError, OSError, TimeoutError) as error:
             if not isinstance(error, (Conflict, AlreadyExists)):
@@ -94,7 +100,7 @@ class Election:
             return True
         spec = lease.get("spec") or {}
         mine = spec.get("holderIdentity") == self._identity
-        if not mine and not self._has_expired(lease, now):
+        if not mine and not self._has_expired(lease):
             return False
         transitions = int(spec.get("leaseTransitions") or 0) + (0 if mine else 1)
         acquired = spec.get("acquireTime") if mine else None
@@ -102,16 +108,16 @@ class Election:
         await self._client.update(LEASES, lease)
         return True
 
-    def _has_expired(self, lease: JSON, now: datetime) -> bool:
-        """By our own clock: how long the record has not changed. Clocks of machines need not agree."""
+    def _has_expired(self, lease: JSON) -> bool:
+        """Whether the lease has not changed for longer than its duration, or has been released."""
         spec = lease.get("spec") or {}
         if not spec.get("holderIdentity"):
             return True
-        version = lease["metadata"]["resourceVersion"]
+        version, now = lease["metadata"]["resourceVersion"], self._clock.monotonic()
         if self._seen is None or self._seen[0] != version:
             self._seen = (version, now)
-        duration = timedelta(seconds=spec.get("leaseDurationSeconds") or 15)
-        return now - self._seen[1] > duration
+        default = self._settings.lease_duration.total_seconds()
+        return now - self._seen[1] > float(spec.get("leaseDurationSeconds") or default)
 
     def _spec(self, acquired: datetime, renewed: datetime, transitions: int) -> JSON:
         return {
@@ -123,11 +129,12 @@ class Election:
         }
 
     async def _release(self) -> None:
-        """Let another take over at once after a clean stop."""
+        """Free the lease, so that another process takes over at once after a clean stop."""
         try:
-            lease = await self._client.get_json(LEASES, self._key)
-            if (lease.get("spec") or {}).get("holderIdentity") == self._identity:
-                lease["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1}
-                await self._client.update(LEASES, lease)
+            async with asyncio.timeout(self._settings.retry_period.total_seconds()):
+                lease = await self._client.get_json(LEASES, self._key)
+                if (lease.get("spec") or {}).get("holderIdentity") == self._identity:
+                    lease["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1}
+                    await self._client.update(LEASES, lease)
         except (ApiError, OSError, TimeoutError, asyncio.CancelledError):
-            log.debug("the lease %s was not released; it runs out by itself", self._key)
+            log.debug("the lease %s was not released; it expires by itself", self._key)

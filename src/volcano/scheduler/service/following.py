@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Any
 
+from volcano.api.errors import Forbidden, NotFound
 from volcano.api.meta import Resource
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
@@ -35,9 +36,9 @@ async def follow(group: asyncio.TaskGroup, client: Client, clock: Clock, mirror:
                 await _first(informer.synced(), missing[kind].wait())
 
 
-def _complain(kind: type[Resource], missing: asyncio.Event) -> Callable[[str], None]:
-    def complain(message: str) -> None:
-        if kind not in ESSENTIAL and ("NotFound" in message or "Forbidden" in message):
+def _complain(kind: type[Resource], missing: asyncio.Event) -> Callable[[str, Exception], None]:
+    def complain(message: str, error: Exception) -> None:
+        if kind not in ESSENTIAL and isinstance(error, (NotFound, Forbidden)):
             if not missing.is_set():
                 log.info("%s: not followed for now", message)
             missing.set()

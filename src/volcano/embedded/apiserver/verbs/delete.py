@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from volcano.api.errors import BadRequest, Conflict, FieldError, Invalid
+from volcano.api.field_errors import not_supported
 from volcano.api.meta import JSON
 from volcano.api.times import timestamp
 from volcano.embedded.apiserver.admitting.hook import DELETE, Attributes
@@ -56,8 +57,8 @@ def delete_options_from(body: JSON, request: Request) -> DeleteOptions:
     if orphans is not None:
         policy = "Orphan" if orphans else "Background"
     if policy and policy not in POLICIES:
-        message = f'Unsupported value: "{policy}": supported values: "Foreground", "Background", "Orphan", "nil"'
-        raise invalid_option("DeleteOptions", "propagationPolicy", message)
+        choices = ("Foreground", "Background", "Orphan", "nil")
+        raise invalid_option("DeleteOptions", not_supported("propagationPolicy", policy, choices))
     preconditions = body.get("preconditions") or {}
     if not isinstance(preconditions, dict):
         raise BadRequest("DeleteOptions: preconditions must be an object")

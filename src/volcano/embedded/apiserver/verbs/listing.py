@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from volcano.api.errors import BadRequest, Gone, Timeout
+from volcano.api.field_errors import forbidden, not_supported
 from volcano.api.meta import JSON
 from volcano.embedded.apiserver.calls import Call
 from volcano.embedded.apiserver.registry.selection import Selection, selection_from
@@ -144,18 +145,20 @@ def require_revision(call: Call) -> None:
         raise too_large(asked, call.backend.store.revision)
 
 
+MATCH_FIELD: Final = "resourceVersionMatch"
+
+
 def revision_asked(call: Call, *, limit: int) -> int:
     """The revision a list is to show; LATEST unless an exact one is meant."""
     asked, match = parse_revision(call), call.request.param("resourceVersionMatch")
     if match not in ("", "Exact", "NotOlderThan"):
-        message = f'Unsupported value: "{match}": supported values: "Exact", "NotOlderThan", ""'
-        raise invalid_option("ListOptions", "resourceVersionMatch", message)
+        raise invalid_option("ListOptions", not_supported(MATCH_FIELD, match, ("Exact", "NotOlderThan", "")))
     if match and asked is None:
-        message = "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"
-        raise invalid_option("ListOptions", "resourceVersionMatch", message)
+        detail = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+        raise invalid_option("ListOptions", forbidden(MATCH_FIELD, detail))
     if match == "Exact" and not asked:
-        message = 'Forbidden: resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'
-        raise invalid_option("ListOptions", "resourceVersionMatch", message)
+        detail = 'resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'
+        raise invalid_option("ListOptions", forbidden(MATCH_FIELD, detail))
     if not asked:
         return LATEST
     if match == "Exact" or (not match and limit):

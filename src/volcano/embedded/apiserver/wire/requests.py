@@ -12,6 +12,7 @@ from urllib.parse import unquote
 import msgspec
 
 from volcano.api.errors import BadRequest, FieldError, Invalid
+from volcano.api.field_errors import not_supported
 from volcano.machinery.transport import Request
 
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -118,8 +119,8 @@ class WriteOptions(msgspec.Struct, frozen=True):
 def write_options(request: Request) -> WriteOptions:
     validation = request.param("fieldValidation") or "Warn"
     if validation not in ("Strict", "Warn", "Ignore"):
-        message = f'Unsupported value: "{validation}": supported values: "", "Ignore", "Strict", "Warn"'
-        raise invalid_option(f"{VERB_OPTIONS[request.method]}Options", "fieldValidation", message)
+        error = not_supported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn"))
+        raise invalid_option(f"{VERB_OPTIONS[request.method]}Options", error)
     manager = request.param("fieldManager")
     if len(manager) > 128:
         raise BadRequest("fieldManager: Too long: may not be more than 128 bytes")
@@ -133,16 +134,13 @@ def write_options(request: Request) -> WriteOptions:
 def dry_run(values: Sequence[str], verb: str = "Delete") -> bool:
     given = [value for value in values if value]
     if any(value != "All" for value in given):
-        listed = ",".join(f'"{value}"' for value in given)
-        message = f'Unsupported value: [{listed}]: supported values: "All"'
-        raise invalid_option(f"{verb}Options", "dryRun", message)
+        raise invalid_option(f"{verb}Options", not_supported("dryRun", given, ("All",)))
     return "All" in given
 
 
-def invalid_option(kind: str, field: str, message: str) -> Invalid:
-    """What is said of a query parameter that makes no sense."""
-    reason = "FieldValueForbidden" if message.startswith("Forbidden") else "FieldValueNotSupported"
-    return Invalid.of(kind, "", [FieldError(field, message, reason)], "meta.k8s.io")
+def invalid_option(kind: str, error: FieldError) -> Invalid:
+    """The answer to a query parameter that has a wrong value."""
+    return Invalid.of(kind, "", [error], "meta.k8s.io")
 
 
 def default_manager(request: Request) -> str:
