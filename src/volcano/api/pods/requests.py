@@ -12,6 +12,7 @@ resize) are not read.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from volcano.api.core import ResourceRequirements
@@ -24,6 +25,7 @@ Part: TypeAlias = Literal["requests", "limits"]
 Parser: TypeAlias = Callable[[Quantities | None], Amounts]
 
 SIDECAR_RESTART_POLICY: Final = "Always"
+NOTHING: Final[Mapping[str, Quantity]] = MappingProxyType({})
 
 
 class ContainerResources(Protocol):
@@ -80,19 +82,19 @@ def read_resources(spec: Any) -> SizedSpec:
 
 
 def pod_requests(
-    spec: PodResources, *, parse: Parser = amounts_of, assumed: Mapping[str, Quantity] | None = None
+    spec: PodResources, *, parse: Parser = amounts_of, assumed: Mapping[str, Quantity] = NOTHING
 ) -> Amounts:
     """The amounts that a pod needs of a node.
 
     `assumed` counts for each container that does not request that resource, as Kubernetes' scoring does. `parse` is
     `amounts.parsed` for callers that set a pod with a malformed quantity aside.
     """
-    return added(_declared(spec, "requests", parse, assumed or {}), parse(spec.overhead))
+    return added(_declared(spec, "requests", parse, assumed), parse(spec.overhead))
 
 
 def pod_limits(spec: PodResources, *, parse: Parser = amounts_of) -> Amounts:
     """The amounts that a pod may use at most. Overhead counts where there is a limit; without one there is no bound."""
-    limits, overhead = _declared(spec, "limits", parse, {}), parse(spec.overhead)
+    limits, overhead = _declared(spec, "limits", parse, NOTHING), parse(spec.overhead)
     return added(limits, {name: amount for name, amount in overhead.items() if name in limits})
 
 
@@ -114,13 +116,16 @@ def is_sidecar(container: ContainerResources) -> bool:
 
 
 def _declared(spec: PodResources, part: Part, parse: Parser, assumed: Mapping[str, Quantity]) -> Amounts:
-    total = _containers(spec, part, parse, assumed)
+    total = containers_together(spec, part, parse=parse, assumed=assumed)
     if spec.resources is not None:
         total |= {name: amount for name, amount in _of(spec.resources, part, parse).items() if is_pod_level(name)}
     return total
 
 
-def _containers(spec: PodResources, part: Part, parse: Parser, assumed: Mapping[str, Quantity]) -> Amounts:
+def containers_together(
+    spec: PodResources, part: Part, *, parse: Parser = amounts_of, assumed: Mapping[str, Quantity] = NOTHING
+) -> Amounts:
+    """What the containers state, without what the pod as a whole states and without overhead."""
     total = added(*({**assumed, **_of(each.resources, part, parse)} for each in spec.containers))
     sidecars: Amounts = {}
     peak: Amounts = {}

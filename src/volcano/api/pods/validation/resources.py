@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
 from volcano.api import names
 from volcano.api.fields import Field
+from volcano.api.pods.amounts import Amounts
+from volcano.api.pods.requests import containers_together, read_resources
 from volcano.api.quantity import Quantity, QuantityError, parse_quantity
 
 HUGEPAGES: Final = "hugepages-"
@@ -22,8 +24,6 @@ COUNTED: Final = frozenset(
 STANDARD: Final = COUNTED | {
     f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in CONTAINER_RESOURCES
 } | {"storage", "requests.storage"}  # fmt: skip
-
-Amounts = dict[str, Quantity]
 
 
 def is_native(resource: str) -> bool:
@@ -78,11 +78,12 @@ def check_pod_requirements(spec: Field, claims: frozenset[str]) -> None:
         resources.at("claims").forbidden("claims may not be set for Resources at pod-level")
     _check_requirements(resources, claims, _check_pod_resource)
     requests, limits = _amounts(resources, "requests"), _amounts(resources, "limits")
-    for resource, total in sorted(_total(spec, "requests").items()):
+    containers = read_resources(spec.value)
+    for resource, total in sorted(containers_together(containers, "requests").items()):
         if resource in requests and total > requests[resource]:
             detail = f"must be greater than or equal to aggregate container requests of {total}"
             resources.at("requests").index(resource).invalid(detail, str(requests[resource]))
-    for resource, total in sorted(_total(spec, "limits").items()):
+    for resource, total in sorted(containers_together(containers, "limits").items()):
         if resource.startswith(HUGEPAGES) and resource in limits and total > limits[resource]:
             detail = f"must be greater than or equal to aggregate container limits of {total}"
             resources.at("limits").index(resource).invalid(detail, str(limits[resource]))
@@ -198,28 +199,3 @@ def _amounts(resources: Field, kind: str) -> Amounts:
         if amount is not None:
             found[resource] = amount
     return found
-
-
-def _total(spec: Field, kind: str) -> Amounts:
-    """What a pod needs: its containers and sidecars together, or an init container with the sidecars before it."""
-    quiet = Field(spec.value, "")
-    running = _sum(_amounts(c.at("resources"), kind) for c in quiet.each("containers"))
-    sidecars: Amounts = {}
-    starting: Amounts = {}
-    for container in quiet.each("initContainers"):
-        own = _amounts(container.at("resources"), kind)
-        if container.at("restartPolicy").value == "Always":
-            running, sidecars = _sum((running, own)), _sum((sidecars, own))
-            own = sidecars
-        else:
-            own = _sum((own, sidecars))
-        starting = {r: max(own.get(r, Quantity(0)), starting.get(r, Quantity(0))) for r in {*own, *starting}}
-    return {r: max(running.get(r, Quantity(0)), starting.get(r, Quantity(0))) for r in {*running, *starting}}
-
-
-def _sum(several: Iterable[Amounts]) -> Amounts:
-    total: Amounts = {}
-    for amounts in several:
-        for resource, amount in amounts.items():
-            total[resource] = total[resource] + amount if resource in total else amount
-    return total
