@@ -1,7 +1,7 @@
 """A pod as the node agent reads it: everything needed to run its containers and report on them.
 
-The same resource as core.Pod, seen by whoever runs it. Parts with many shapes (a volume's source, a probe's
-handler) stay JSON and are read where they are used.
+The same resource as core.Pod, with the fields that a node needs. Parts with many shapes (a volume's source, a probe's
+handler) stay JSON and are decoded where they are used.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from volcano.api.core import (
 )
 from volcano.api.meta import JSON, Model, Quantities, Resource
 
-DEFAULT_GRACE: Final = 30
-"""Seconds a pod may take to end when it says nothing else."""
+DEFAULT_GRACE_SECONDS: Final = 30
+"""The default of terminationGracePeriodSeconds."""
 
 
 class EnvVar(Model, frozen=True):
@@ -46,7 +46,7 @@ class VolumeMount(Model, frozen=True):
 
 
 class Handler(Model, frozen=True):
-    """What a hook or a probe does: one of these is set."""
+    """The action of a hook or a probe: one of these is set."""
 
     exec: JSON | None = None
     http_get: JSON | None = None
@@ -56,6 +56,8 @@ class Handler(Model, frozen=True):
 
 
 class Probe(Handler, frozen=True):
+    """A periodic check of a container, and how many results in a row change its verdict."""
+
     initial_delay_seconds: int = 0
     timeout_seconds: int = 1
     period_seconds: int = 10
@@ -79,7 +81,7 @@ class SecurityContext(Model, frozen=True):
 
 
 class AgentContainer(Model, frozen=True):
-    """A container with all that is needed to start it."""
+    """A container with the fields that are needed to start it."""
 
     name: str = ""
     image: str = ""
@@ -157,7 +159,7 @@ class AgentPodSpec(Model, frozen=True):
 
 
 class AgentPod(Resource, frozen=True):
-    """A pod, for whoever runs it."""
+    """A pod with the fields that its node needs."""
 
     spec: AgentPodSpec = AgentPodSpec()
     status: PodStatus = PodStatus()
@@ -173,16 +175,16 @@ class AgentPod(Resource, frozen=True):
 
     @property
     def hostname(self) -> str:
-        """What the pod calls itself; Linux allows 63 characters."""
+        """The host name inside the pod; Linux allows 63 characters."""
         return (self.spec.hostname or self.name)[:63].rstrip("-.")
 
     @property
     def grace(self) -> timedelta:
         """How long the pod may take to end."""
-        asked = self.metadata.deletion_grace_period_seconds
-        if asked is None:
-            asked = self.spec.termination_grace_period_seconds
-        return timedelta(seconds=max(0, DEFAULT_GRACE if asked is None else asked))
+        seconds = self.metadata.deletion_grace_period_seconds
+        if seconds is None:
+            seconds = self.spec.termination_grace_period_seconds
+        return timedelta(seconds=max(0, DEFAULT_GRACE_SECONDS if seconds is None else seconds))
 
     @property
     def deadline(self) -> timedelta | None:
@@ -194,12 +196,12 @@ class AgentPod(Resource, frozen=True):
         return next((found for found in self.all_containers if found.name == name), None)
 
     def container_status(self, name: str) -> ContainerStatus | None:
-        """What the API server was last told of a container."""
+        """The container's status in the API."""
         statuses = (*self.status.init_container_statuses, *self.status.container_statuses)
         return next((status for status in statuses if status.name == name), None)
 
 
 def started_at(state: ContainerState) -> datetime | None:
-    """When a container began, whether it still runs or has ended."""
+    """The start time of a container that runs or has ended."""
     found = state.running or state.terminated
     return found.started_at if found else None

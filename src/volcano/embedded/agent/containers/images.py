@@ -25,7 +25,7 @@ DEFAULT_PROGRAMS: Final = {
 
 
 class ImagesError(ValueError):
-    """The images file cannot be used; the message says where and why."""
+    """The images file cannot be used; the message has the place and the reason."""
 
 
 class Image(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):

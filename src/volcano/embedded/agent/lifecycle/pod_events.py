@@ -136,7 +136,7 @@ class Start(msgspec.Struct, frozen=True):
 
 
 class Stop(msgspec.Struct, frozen=True):
-    """Run the preStop hook, ask the container to end, and kill what is left of it after the grace period."""
+    """Run the preStop hook, send SIGTERM, and kill what still runs after the grace period."""
 
     container: str
     attempt: int

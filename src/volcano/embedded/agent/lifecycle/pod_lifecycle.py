@@ -258,7 +258,7 @@ def _has_begun(pod: AgentPod, container: ContainerRecord) -> bool:
 
 
 def _restarted(pod: AgentPod, container: ContainerRecord, now: datetime, commands: list[PodCommand]) -> ContainerRecord:
-    """Start a waiting container; restart one that ended if the restart policy says so, after its back-off."""
+    """Start a waiting container; restart one that ended, after its back-off, if the restart policy allows it."""
     state = container.state
     if isinstance(state, ContainerWaiting):
         if state.until is not None and now < state.until:

@@ -31,7 +31,7 @@ class ContainerWaiting(msgspec.Struct, frozen=True):
 
 
 class ContainerLaunching(msgspec.Struct, frozen=True):
-    """The runtime has been asked to start the container and has not reported the result."""
+    """The runtime was given the Start command and has not reported the result."""
 
 
 class ContainerRunning(msgspec.Struct, frozen=True):

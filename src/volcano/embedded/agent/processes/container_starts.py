@@ -63,7 +63,7 @@ class ContainerStarts:
                 os.set_blocking(descriptor, True)
 
     def leave(self) -> None:
-        """In a forked child: drop the pipe whose end tells the holders that the supervisor has ended."""
+        """In a forked child: close the pipe that must stay open only while the supervisor runs."""
         os.close(self._life_end)
 
     def _fork(self, order: Order, result: int, go: int, namespaces: dict[str, int]) -> int:

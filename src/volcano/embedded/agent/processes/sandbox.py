@@ -1,6 +1,6 @@
 """Sets up a container's mounts, hostname, limits and user in the forked process. Standard library only.
 
-The order from the agent (supervisor_protocol) says what to set up; nothing is decided here.
+The order from the agent (supervisor_protocol) lists what to set up; nothing is decided here.
 """
 
 from __future__ import annotations

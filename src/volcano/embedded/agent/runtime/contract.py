@@ -1,4 +1,4 @@
-"""The contract of a runtime: what an agent asks of the part that runs its pods (processes, or simulated)."""
+"""The contract of a runtime, the part of an agent that runs pods: as processes, or simulated."""
 
 from __future__ import annotations
 

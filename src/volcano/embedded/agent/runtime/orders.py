@@ -23,7 +23,6 @@ TEMPORARY_FOLDERS: Final = ("/tmp", "/var/tmp")
 """Each container has its own copy of these, and of /run, as it would with an image."""
 UNLIMITED: Final = -1
 MAX_OPEN_FILES: Final = 1_048_576
-MAX_PROCESSES: Final = 32_768
 
 
 class ContainerFolders(msgspec.Struct, frozen=True):
@@ -123,8 +122,8 @@ def bind(source: Path, target: str, *, read_only: bool = False) -> Mount:
 
 def sub_path_of(mount: VolumeMount, variables: Mapping[str, str]) -> str:
     """The part of a volume that is mounted: a relative path that cannot leave the volume."""
-    asked = expand(mount.sub_path_expr, variables) if mount.sub_path_expr else mount.sub_path
-    return safe_path(asked.strip("/")) if asked.strip("/") else ""
+    part = expand(mount.sub_path_expr, variables) if mount.sub_path_expr else mount.sub_path
+    return safe_path(part.strip("/")) if part.strip("/") else ""
 
 
 def _volume_mount(mount: VolumeMount, variables: Mapping[str, str], folders: ContainerFolders) -> Mount:

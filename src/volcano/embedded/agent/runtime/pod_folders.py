@@ -83,7 +83,7 @@ class PodFolders:
         return self._settings.logs / f"{pod.namespace}_{pod.name}_{pod.uid}" / run.name / f"{run.number}.log"
 
     def termination_message(self, run: ContainerAttempt, *, failed: bool) -> str:
-        """What the container wrote as its termination message, or the end of its log where its policy says so."""
+        """What the container wrote as its termination message, or the end of its log if its policy falls back to it."""
         container = run.pod.container(run.name)
         if container is None:
             return ""
@@ -140,7 +140,7 @@ def _make_inside(folder: Path, part: str) -> None:
     for name in part.split("/"):
         path = path / name
         if path.is_symlink():
-            raise Missing(f"subPath {part!r} goes through a link")
+            raise Missing(f"subPath {part!r} contains a symbolic link")
         if not path.exists():
             path.mkdir()
             path.chmod(0o777)

@@ -46,7 +46,7 @@ class StorageService:
         while True:
             volume = await self._deleted.get()
             if volume.status.phase != "Released" or volume.spec.persistent_volume_reclaim_policy != "Delete":
-                log.info("volume %s is deleted, its folder is kept", volume.name)
+                log.info("volume %s is deleted, its folder stays: its reclaim policy is not Delete", volume.name)
             elif is_ours(volume, self._root):
                 folder = Path(str((volume.spec.host_path or {})["path"]))
                 await self._clock.run(partial(shutil.rmtree, folder, ignore_errors=True))

@@ -145,8 +145,8 @@ def safe_path(path: str) -> str:
     return path
 
 
-def _mode(asked: Any, default: int) -> int:
-    return int(asked) & 0o7777 if isinstance(asked, int) else default
+def _mode(requested: Any, default: int) -> int:
+    return int(requested) & 0o7777 if isinstance(requested, int) else default
 
 
 def _named(reference: JSON | None) -> set[str]:

@@ -170,7 +170,7 @@ def write_files(folder: Path, files: Mapping[str, File], *, group: int | None = 
 
 
 def host_folder(source: JSON, *, mode: int = 0o755) -> str:
-    """The hostPath, created where its type asks for that; Missing when it does not fit its type."""
+    """The hostPath, created where its type includes OrCreate; Missing when it does not match its type."""
     path, kind = Path(str(source.get("path", ""))), str(source.get("type") or "")
     if not path.is_absolute() or ".." in path.parts:
         raise Missing(f"hostPath {str(path)!r} must be absolute and without ..")

@@ -1,4 +1,4 @@
-"""Opens the channels of an exec or attach in the protocol that the request asks for: WebSocket or SPDY."""
+"""Opens the channels of an exec or attach in the protocol that the client requests: WebSocket or SPDY."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ async def open_socket(request: web.Request) -> web.WebSocketResponse:
 
 def _wanted(request: web.Request) -> set[int]:
     """The streams that the client opens, by the request's parameters."""
-    asked = {name for name in ("input", "output", "error", "tty") if request.query.get(name, "") in TRUE_VALUES}
-    has_terminal = "tty" in asked
+    requested = {name for name in ("input", "output", "error", "tty") if request.query.get(name, "") in TRUE_VALUES}
+    has_terminal = "tty" in requested
     wanted = {ERROR, *({RESIZE} if has_terminal else ())}
     names = {"input": STDIN, "output": STDOUT, **({} if has_terminal else {"error": STDERR})}
-    return wanted | {channel for name, channel in names.items() if name in asked}
+    return wanted | {channel for name, channel in names.items() if name in requested}

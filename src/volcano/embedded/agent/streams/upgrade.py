@@ -22,10 +22,10 @@ def wants_spdy(request: web.Request) -> bool:
 
 def choose_version(request: web.Request, known: tuple[str, ...]) -> str:
     """The first of our protocol versions that the client offers."""
-    asked = [each.strip() for line in request.headers.getall(VERSION_HEADER, []) for each in line.split(",")]
-    found = next((version for version in known if version in asked), None)
+    offered = [each.strip() for line in request.headers.getall(VERSION_HEADER, []) for each in line.split(",")]
+    found = next((version for version in known if version in offered), None)
     if found is None:
-        raise web.HTTPForbidden(text=f"unable to upgrade: unable to negotiate protocol: client supports {asked}\n")
+        raise web.HTTPForbidden(text=f"unable to upgrade: unable to negotiate protocol: client supports {offered}\n")
     return found
 
 
