@@ -29,7 +29,7 @@ from volcano.machinery.clock import Clock, SystemClock
 from volcano.machinery.http_transport import HttpTransport
 from volcano.machinery.kubeconfig import Endpoint
 
-SHORTEST_LEASE: Final = timedelta(seconds=4)
+MIN_LEASE: Final = timedelta(seconds=4)
 
 
 @click.command()
@@ -57,8 +57,8 @@ def agent_command(context: click.Context, /, **flags: Any) -> None:
         lease = parse_duration(flags["lease_duration"])
     except DurationError as error:
         raise click.BadParameter(str(error), param_hint="--lease-duration") from error
-    if lease < SHORTEST_LEASE:
-        raise click.BadParameter(f"shorter than {SHORTEST_LEASE}", param_hint="--lease-duration")
+    if lease < MIN_LEASE:
+        raise click.BadParameter(f"shorter than {MIN_LEASE}", param_hint="--lease-duration")
     run_component(lambda: _main(flags, options, lease, given=given), verbosity=flags["verbosity"])
 
 
@@ -102,7 +102,7 @@ def _leased(nodes: NodeSettings, lease: timedelta) -> NodeSettings:
 def _tls(
     pki: Path, nodes: NodeSettings, clock: Clock, *, endpoint: Endpoint, flags: dict[str, Any]
 ) -> KubeletTls | None:
-    """Who may ask for logs, and what we show them; None when nobody could be trusted."""
+    """The CA of clients that may read logs, and the server's certificate; None when there is no CA to trust."""
     trusted = Path(flags["client_ca_file"]) if flags["client_ca_file"] else pki / "client-ca.crt"
     if not flags["client_ca_file"]:
         if not endpoint.ca:

@@ -1,4 +1,4 @@
-"""`volcano env`: where the system's kubeconfig is, as a line for the shell; patient with a system that is starting."""
+"""`volcano env`: where the system's kubeconfig is, as a line for the shell; waits for a system that is starting."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from volcano.machinery.kubeconfig import ConfigError, load_endpoint
 from volcano.machinery.one_shot import OneShot, finish
 from volcano.machinery.transport import Request
 
-LOOK_SECONDS: Final = 0.1
-STARTING_SECONDS: Final = 5.0  # for a `volcano up &` that has only just been typed
-READY_SECONDS: Final = 60.0
+POLL_SECONDS: Final = 0.1
+START_TIMEOUT_SECONDS: Final = 5.0  # for a `volcano up &` that has only just been typed
+READY_TIMEOUT_SECONDS: Final = 60.0
 
 
 @click.command()
@@ -39,16 +39,16 @@ def env_command(data_dir: str | None) -> None:
 
 
 def _wait_until_ready(folder: Path) -> bool:
-    """True at once when it answers; patient with one that is starting, not with one that is not there."""
+    """True as soon as the system answers; waits for one that is starting, not for one that does not exist."""
     clock = SystemClock()
     began = clock.monotonic()
     while True:
         if _answers(folder / "kubeconfig"):
             return True
         waited = clock.monotonic() - began
-        if waited > READY_SECONDS or (waited > STARTING_SECONDS and not _is_held(folder / "lock")):
+        if waited > READY_TIMEOUT_SECONDS or (waited > START_TIMEOUT_SECONDS and not _is_held(folder / "lock")):
             return False
-        wait_blocking(LOOK_SECONDS)
+        wait_blocking(POLL_SECONDS)
 
 
 def _answers(kubeconfig: Path) -> bool:
@@ -62,7 +62,7 @@ def _answers(kubeconfig: Path) -> bool:
 
 
 def _is_held(lock: Path) -> bool:
-    """Whether a system lives in the data directory."""
+    """Whether a system runs in the data directory."""
     try:
         handle = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
     except OSError:

@@ -22,8 +22,8 @@ from volcano.embedded.agent.node.settings import SIMULATED_CAPACITY, NodeSetting
 from volcano.embedded.agent.process_agent import api_server_of
 
 F = TypeVar("F", bound=Callable[..., Any])
-MOST_SIMULATED = 100_000
-MOST_PROCESS_NODES = 64
+MAX_SIMULATED_NODES = 100_000
+MAX_PROCESS_NODES = 64
 
 
 class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,9 +43,9 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
 def node_options(command: F) -> F:
     """The options that say which nodes there are."""
     options = [
-        click.option("--nodes", type=click.IntRange(0, MOST_PROCESS_NODES), default=1, show_default=True,
+        click.option("--nodes", type=click.IntRange(0, MAX_PROCESS_NODES), default=1, show_default=True,
                      help="Nodes that run pods as processes of this machine."),
-        click.option("--simulated-nodes", type=click.IntRange(0, MOST_SIMULATED), default=0,
+        click.option("--simulated-nodes", type=click.IntRange(0, MAX_SIMULATED_NODES), default=0,
                      help="Nodes that only pretend to run pods; no process node then, unless --nodes is given too."),
         click.option("--node-cpu", default="", help="CPUs of each node (simulated: 32)."),
         click.option("--node-memory", default="", help="Memory of each node (simulated: 256Gi)."),

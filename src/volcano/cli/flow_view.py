@@ -16,7 +16,7 @@ from volcano.cli.failures import Failed
 from volcano.cli.formats import parse_time, utc_now
 from volcano.cli.resources import JOB_FLOWS, JOBS
 
-SECONDS = 1.0
+REFRESH_SECONDS = 1.0
 MARKS = {
     "Completed": "✔", "Running": "▶", "Failed": "✘", "Terminated": "✘", "Aborted": "✘", "Pending": "…", "": "·",
 }  # fmt: skip
@@ -56,7 +56,7 @@ def _live(look: Any) -> None:
             live.update(drawn, refresh=True)
             if ((flow.get("status") or {}).get("state") or {}).get("phase") in ENDED:
                 return
-            wait_blocking(SECONDS)
+            wait_blocking(REFRESH_SECONDS)
 
 
 def lines(flow: JSON, jobs: Mapping[str, JSON], now: datetime) -> list[tuple[str, str]]:

@@ -51,7 +51,7 @@ def follow(
     since: str,
     changed: Callable[[JSON], None],
 ) -> None:
-    """Tell every later change until the user has seen enough."""
+    """Print every later change until the user interrupts."""
     if not called.values.get("watch"):
         return
     query = (("watch", "true"), ("allowWatchBookmarks", "false"), ("resourceVersion", since))

@@ -13,7 +13,7 @@ from volcano.cli.formats import NONE_FOUND
 from volcano.cli.resources import NODES, QUEUES
 
 ZERO = Quantity(0)
-DEEPEST = 64
+MAX_DEPTH = 64
 BAR = 20
 SHOWN_FIRST = ("cpu", "memory")
 
@@ -49,8 +49,8 @@ def _branch(
     *,
     depth: int,
 ) -> Iterator[str]:
-    if depth > DEEPEST:
-        yield f"{indent}… deeper than {DEEPEST} levels"
+    if depth > MAX_DEPTH:
+        yield f"{indent}… deeper than {MAX_DEPTH} levels"
         return
     siblings = children.get(parent, [])
     for number, queue in enumerate(siblings):

@@ -9,22 +9,22 @@ from typing import Final
 
 import msgspec
 
-LARGEST_RESULT: Final = 4096
+MAX_RESULT_BYTES: Final = 4096
 DEFAULT_PATH: Final = "/dev/termination-log"
 
 
 def main(words: list[str]) -> int:
-    function, told = words
+    function, encoded_arguments = words
     module, _, name = function.partition(":")
     sys.path.insert(0, os.getcwd())
     found: object = importlib.import_module(module)
     for part in name.split("."):
         found = getattr(found, part)
-    asked = msgspec.json.decode(told)
-    result = found(*asked["arguments"], **asked["named"])  # type: ignore[operator]
+    given = msgspec.json.decode(encoded_arguments)
+    result = found(*given["arguments"], **given["named"])  # type: ignore[operator]
     encoded = msgspec.json.encode(result)
-    if len(encoded) > LARGEST_RESULT:
-        print(f"the result takes {len(encoded)} bytes, at most {LARGEST_RESULT} can be handed on", file=sys.stderr)
+    if len(encoded) > MAX_RESULT_BYTES:
+        print(f"the result takes {len(encoded)} bytes, at most {MAX_RESULT_BYTES} can be handed on", file=sys.stderr)
         return 1
     path = os.environ.get("VOLCANO_TERMINATION_LOG", DEFAULT_PATH)
     with open(path, "wb") as file:

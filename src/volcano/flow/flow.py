@@ -16,7 +16,7 @@ from volcano.api.names import dns_label_problems
 if TYPE_CHECKING:
     from volcano.flow.running import RunningFlow
 
-LONGEST_ARGUMENTS: Final = 100_000
+MAX_ARGUMENTS_BYTES: Final = 100_000
 API_VERSION: Final = "flow.volcano.sh/v1alpha1"
 
 
@@ -102,15 +102,15 @@ class Flow:
         if not (module and colon and attribute):
             raise FlowError(f"step {name}: {function!r} is not module:name")
         try:
-            told = msgspec.json.encode({"arguments": arguments, "named": named}).decode()
+            encoded = msgspec.json.encode({"arguments": arguments, "named": named}).decode()
         except (TypeError, msgspec.MsgspecError) as error:
             raise FlowError(f"step {name}: the arguments are not JSON: {error}") from error
-        if len(told) > LONGEST_ARGUMENTS:
+        if len(encoded) > MAX_ARGUMENTS_BYTES:
             raise FlowError(
-                f"step {name}: the arguments take {len(told)} bytes, at most {LONGEST_ARGUMENTS} are allowed"
+                f"step {name}: the arguments take {len(encoded)} bytes, at most {MAX_ARGUMENTS_BYTES} are allowed"
             )
         interpreter = sys.executable if Path(sys.executable).exists() else "python3"
-        command = [interpreter, "-m", "volcano.flow.called", function, told]
+        command = [interpreter, "-m", "volcano.flow.called", function, encoded]
         return self._add(name, command, 1, image, requests, env, retries, has_result=True)
 
     def job(self, name: str, spec: JSON) -> Step:

@@ -21,7 +21,7 @@ from volcano.machinery.one_shot import OneShot, finish
 if TYPE_CHECKING:
     from volcano.flow.flow import Flow, Step
 
-LOOK_SECONDS: Final = 0.2
+POLL_SECONDS: Final = 0.2
 
 
 class FlowFailed(RuntimeError):
@@ -51,7 +51,7 @@ class RunningFlow:
             if found.state.phase == "Failed":
                 bad = ", ".join([*found.failed_jobs, *found.terminated_jobs]) or "a step"
                 raise FlowFailed(f"flow {self._key}: {bad} did not complete")
-            wait_blocking(LOOK_SECONDS)
+            wait_blocking(POLL_SECONDS)
         raise TimeoutError(f"flow {self._key} has not ended after {seconds} s")
 
     def results(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""colocation: write into each pod's annotations the ColocationConfiguration that is for it.
+"""colocation: write into each pod's annotations the ColocationConfiguration that selects it.
 
-Of several the youngest wins. A pod that has none any more is told so by an empty configuration.
+Of several the newest applies. A pod that no configuration selects any more gets an empty one.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from volcano.machinery.world import Change, World
 
 NAME: Final = "volcano.sh/colocation-config-name"
 CONFIG: Final = "volcano.sh/colocation-config"
-NOBODY: Final = "{}"
+NO_CONFIGURATION: Final = "{}"
 ALL: Final = ""  # the name in the key that stands for all pods of a namespace
-PAUSE: Final = timedelta(seconds=1)
-BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
+RECHECK_DELAY: Final = timedelta(seconds=1)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ColocationController(Controller):
@@ -39,7 +39,7 @@ class ColocationController(Controller):
     def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
         if key.name == ALL:
             pods = world.where(Pod, "namespace", key.namespace)
-            return tuple(Later(PAUSE, key=pod.key) for pod in pods if not pod.is_deleting)
+            return tuple(Later(RECHECK_DELAY, key=pod.key) for pod in pods if not pod.is_deleting)
         pod = world.get(Pod, key)
         if pod is None or pod.is_deleting:
             return NOTHING
@@ -57,19 +57,19 @@ def _wanted(pod: Pod, world: World) -> dict[str, str]:
         if not each.is_deleting and selector_from(each.spec.selector).matches(pod.labels)
     ]
     if not found:
-        return {CONFIG: NOBODY}
-    youngest = max(found, key=lambda each: (each.metadata.creation_timestamp or BEGINNING, each.name))
+        return {CONFIG: NO_CONFIGURATION}
+    youngest = max(found, key=lambda each: (each.metadata.creation_timestamp or EPOCH, each.name))
     return {NAME: youngest.name, CONFIG: config_of(youngest)}
 
 
 def config_of(configuration: ColocationConfiguration) -> str:
-    """What it says, without whom it is for; nothing is said of what is nothing."""
+    """The settings as JSON without the selector; empty ones are left out."""
     memory = configuration.spec.memory_qos
-    said: JSON = {}
+    settings: JSON = {}
     if memory is not None:
         ratios = {"highRatio": memory.high_ratio, "lowRatio": memory.low_ratio, "minRatio": memory.min_ratio}
-        said["memoryQos"] = {name: ratio for name, ratio in ratios.items() if ratio}
-    return msgspec.json.encode(said).decode()
+        settings["memoryQos"] = {name: ratio for name, ratio in ratios.items() if ratio}
+    return msgspec.json.encode(settings).decode()
 
 
 def _pods(change: Change[Pod]) -> Iterable[Wake]:

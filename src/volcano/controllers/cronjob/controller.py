@@ -1,7 +1,7 @@
 """cronjob: make a Job at each time of a schedule, as the concurrency policy and the starting deadline allow.
 
-A Job's name tells its time, so deciding twice makes it once. The Job is made first and entered in the status when it is
-seen, so that a crash between the two is made good by the next look.
+A Job's name contains its time, so two reconciles create it once. The Job is created first and entered in the status
+when it is seen, so a crash between the two is repaired by the next reconcile.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from volcano.api.meta import JSON, Key, Resource
 from volcano.api.scheme import resource_type
 from volcano.api.sources import CronJobSource
 from volcano.api.times import zoned_timestamp
-from volcano.controllers.cronjob.history import SCHEDULED_AT, StatusUpdate, balanced, is_finished, is_owned, pruned
+from volcano.controllers.cronjob.history import SCHEDULED_AT, StatusUpdate, is_finished, is_owned, pruned, reconciled
 from volcano.machinery.controller import Controller, Wake, Waker, self_key
 from volcano.machinery.plan import (
     NOTHING,
@@ -35,7 +35,7 @@ from volcano.machinery.plan import (
 )
 from volcano.machinery.world import Change, World
 
-A_LITTLE: Final = timedelta(milliseconds=100)  # after the time itself, so that clocks that differ a bit do no harm
+CLOCK_SKEW_MARGIN: Final = timedelta(milliseconds=100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class CronJobController(Controller):
         if cron is None or cron.is_deleting:
             return NOTHING
         jobs = [job for job in world.where(Job, "owner", cron.uid) if is_owned(job, cron)]
-        update = balanced(cron, jobs, [cause.name for cause in causes if isinstance(cause, Appeared)])
+        update = reconciled(cron, jobs, [cause.name for cause in causes if isinstance(cause, Appeared)])
         prunes = tuple(pruned(cron, jobs))
         run = () if cron.spec.suspend else tuple(self._run(cron, update, world))
         written: Plan = (patch_status(cron, update.status),) if update.status != cron.status else ()
@@ -86,12 +86,12 @@ class CronJobController(Controller):
             yield from self._serve(cron, update, world, due=due, times=times)
         following = _following(times, since, due, world.now)
         if following is not None:
-            yield Later(following - world.now + A_LITTLE)
+            yield Later(following - world.now + CLOCK_SKEW_MARGIN)
 
     def _serve(
         self, cron: CronJobSource, update: StatusUpdate, world: World, *, due: Due, times: Timetable
     ) -> Iterable[Step]:
-        """Make the Job of a time, unless it is there, or must not be."""
+        """Create the Job of a time, unless it exists or the concurrency policy forbids it."""
         name = job_name(cron, due.time)
         found = world.get(Job, Key(cron.namespace, name))
         if found is not None:
@@ -115,7 +115,7 @@ class CronJobController(Controller):
 
 
 def _take(cron: CronJobSource, update: StatusUpdate, job: Job, due: Due) -> Iterable[Step]:
-    """The Job of this time is there: it is ours and entered, or someone else's and left alone."""
+    """The Job of this time exists: record it if this CronJob owns it, else warn and leave it alone."""
     if not is_owned(job, cron):
         yield _warning(cron, "ForeignJob", f"the name {job.name} is taken by a Job that is not of this CronJob")
         return
@@ -130,12 +130,12 @@ def _active(uid: str, world: World, cron: CronJobSource) -> Job | None:
 
 
 def _since(cron: CronJobSource, now: datetime) -> datetime:
-    """Times up to this one were served, or were before the CronJob was there."""
+    """Times up to this one were handled, or lie before the creation of the CronJob."""
     return cron.status.last_schedule_time or cron.metadata.creation_timestamp or now
 
 
 def _deadline(cron: CronJobSource, now: datetime) -> datetime | None:
-    """Times before this are not made good any more."""
+    """Times before this are skipped."""
     seconds = cron.spec.starting_deadline_seconds
     return now - timedelta(seconds=min(seconds, 10**9)) if seconds is not None else None
 

@@ -1,4 +1,4 @@
-"""What a CronJob's status says of its Jobs, and which finished ones are kept."""
+"""A CronJob's status with its active Jobs, and which finished Jobs are kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCHEDULED_AT: Final = "volcano.sh/cronjob-scheduled-timestamp"
 
 @dataclass(slots=True)
 class StatusUpdate:
-    """The status as it comes to be, with what is to be told and done on the way."""
+    """The next status of a CronJob, and the events and steps that go with it."""
 
     status: CronJobStatus
     steps: list[Step] = field(default_factory=list)
@@ -54,8 +54,8 @@ def reference_to(job: Job) -> ObjectReference:
     )
 
 
-def balanced(cron: CronJobSource, jobs: list[Job], appeared: Iterable[str]) -> StatusUpdate:
-    """Finished Jobs leave `active`, those that are gone too, and those that a crash kept out come in."""
+def reconciled(cron: CronJobSource, jobs: list[Job], appeared: Iterable[str]) -> StatusUpdate:
+    """Remove finished and deleted Jobs from `active`, and add Jobs that a crash kept from being recorded."""
     update = StatusUpdate(cron.status)
     by_uid = {job.uid: job for job in jobs}
     active: list[ObjectReference] = []
@@ -77,11 +77,11 @@ def balanced(cron: CronJobSource, jobs: list[Job], appeared: Iterable[str]) -> S
             update.steps.append(_note(cron, "OrphanedJob", f"Job {job.name} is not of the schedule", warning=True))
     if active != cron.status.active:
         update.set_active(active)
-    _see_successes(update, jobs)
+    _record_successes(update, jobs)
     return update
 
 
-def _see_successes(update: StatusUpdate, jobs: Iterable[Job]) -> None:
+def _record_successes(update: StatusUpdate, jobs: Iterable[Job]) -> None:
     times = [update.status.last_successful_time] if update.status.last_successful_time is not None else []
     for job in jobs:
         state = job.status.state

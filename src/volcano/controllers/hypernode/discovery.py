@@ -17,7 +17,7 @@ from volcano.api.topology import HyperNode
 SOURCE_LABEL: Final = "volcano.sh/network-topology-source"
 LABEL_SOURCE: Final = "label"
 CONFIG_KEY: Final = "volcano-controller.conf"
-LONGEST_TYPE: Final = 20
+MAX_TYPE_CHARACTERS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _types(types: Mapping[Any, Any]) -> dict[str, tuple[str, ...]]:
         labels = (
             [str(e.get("nodeLabel", "")) for e in entries if isinstance(e, dict)] if isinstance(entries, list) else []
         )
-        if len(str(name)) <= LONGEST_TYPE and len(set(labels)) == len(labels) and "" not in labels:
+        if len(str(name)) <= MAX_TYPE_CHARACTERS and len(set(labels)) == len(labels) and "" not in labels:
             answer[str(name)] = tuple(reversed(labels[:-1]))
     return answer
 

@@ -1,8 +1,8 @@
-"""job: turns a Job into a PodGroup and pods, watches over them, and ends, restarts and cleans up as its policies say.
+"""job: turns a Job into a PodGroup and pods, and ends, restarts and cleans up as its policies and Commands require.
 
-A decision first asks whether anything is to be done instead of going on: a Command, or a policy's answer to what has
-happened. If so it writes that intent into the status and nothing else; the effects follow from the status when the
-job is looked at again. So a controller that is stopped between any two writes goes on where it stopped.
+A reconcile first checks for an interruption: a Command, or a policy that matches an event. If there is one, it writes
+only that intent into the status; the next reconcile carries it out from the status. A controller that is stopped
+between any two writes therefore continues where it stopped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from volcano.controllers.job.kill import clean_up, drain, finish_restart, intent
 from volcano.controllers.job.occurrences import Armed, PodBecame, PodGone
 from volcano.controllers.job.policies import NO_VERDICT, ActionRequest, Verdict, Waiting, command_request, judge
 from volcano.controllers.job.states import STATES, Work, effect_of
-from volcano.controllers.job.status import QUIET
+from volcano.controllers.job.status import COUNTERS_INTERVAL
 from volcano.controllers.job.sync import sync
 from volcano.controllers.job.view import TARGET_INDEX, JobView
 from volcano.controllers.job.wakes import (
@@ -40,7 +40,7 @@ from volcano.machinery.controller import Controller, PlanFailed, Waker
 from volcano.machinery.plan import NOTHING, Delete, Later, Plan, Record, patch_status, ref
 from volcano.machinery.world import World
 
-FIRST_DELAY: Final = timedelta(milliseconds=5)
+FIRST_RETRY_DELAY: Final = timedelta(milliseconds=5)
 
 FAILURES: Final[Mapping[tuple[str, str], str]] = {
     ("Pod", "Create"): "FailedCreate",
@@ -52,22 +52,22 @@ FAILURES: Final[Mapping[tuple[str, str], str]] = {
     ("NetworkPolicy", ""): "PluginError",
     ("Secret", ""): "PluginError",
 }
-"""The reason under which people hear of a step that failed, by the kind it concerns. Conflicts over the Job itself are
-nobody's business: they pass."""
-LONGEST: Final = 1024
-LARGE: Final = 100
-"""Pods from which on a job is not looked at for every pod that starts or succeeds, but for many at a time."""
+"""The reason of the Event about a failed step, by the kind of the step's object. Conflicts on the Job itself get no
+Event: they are retried."""
+MAX_MESSAGE_CHARACTERS: Final = 1024
+MIN_PODS_TO_BATCH: Final = 100
+"""From this many pods on, a job is not reconciled for each pod that starts or succeeds, but for many at a time."""
 
 
 class JobController(Controller):
-    """Keeps Jobs as their specs, policies and Commands say."""
+    """Reconciles Jobs with their specs, policies and Commands."""
 
     name: ClassVar = "job"
     indexes: ClassVar[Indexes] = {**PODS_BY_JOB, Command: {TARGET_INDEX: targets_of}}
 
     def __init__(self, *, max_requeue: int = 15, commands: bool = True, priority_classes: bool = True) -> None:
-        self._limit = max_requeue
-        self._patience = FIRST_DELAY * ((1 << min(max_requeue, 40)) - 1) if max_requeue >= 0 else None
+        self._max_requeue = max_requeue
+        self._give_up_after = FIRST_RETRY_DELAY * ((1 << min(max_requeue, 40)) - 1) if max_requeue >= 0 else None
         self._obeys = commands
         self._classes: tuple[type[Resource], ...] = (PriorityClass,) if priority_classes else ()
 
@@ -88,34 +88,34 @@ class JobController(Controller):
         if job.is_deleting:
             return NOTHING
         view = JobView(job, world)
-        pause = _pause(view, causes)
-        if pause is not None:
-            return (Later(pause),)
-        told = _told(view, causes)
-        obeyed = _obey(view) if self._obeys else None
-        if obeyed is not None:
-            return (*obeyed, *told)
+        delay = _batch_delay(view, causes)
+        if delay is not None:
+            return (Later(delay),)
+        events = _group_events(view, causes)
+        commanded = _command_steps(view) if self._obeys else None
+        if commanded is not None:
+            return (*commanded, *events)
         verdict = self._verdict(view, causes)
         if verdict.request is not None:
-            return (*intent(view, verdict.request, view.records), *told)
-        steps = self._carry_on(view, verdict, now_idle=WakeCause.WHEN_IDLE in causes)
-        return (*steps, *told, *_reminders(view, verdict.waiting, causes))
+            return (*intent(view, verdict.request, view.records), *events)
+        steps = self._continue(view, verdict, now_idle=WakeCause.WHEN_IDLE in causes)
+        return (*steps, *events, *_reminders(view, verdict.waiting, causes))
 
     def on_failure(self, key: Key, world: World, failure: PlanFailed) -> Plan:
-        """Tell people what could not be done; a job for which the server refuses too often in a row is terminated."""
+        """Record an Event about the failed step; terminate the job after more than max_requeue refusals."""
         job = world.get(Job, key)
         if job is None or job.is_deleting:
             return NOTHING
         reason = FAILURES.get((failure.kind, failure.step)) or FAILURES.get((failure.kind, ""))
         about = f"{failure.step.lower()} {failure.kind} {failure.object}: {failure.message}"
-        told = (Record(ref(job), reason, f"Failed to {about}", "Warning"),) if reason else NOTHING
+        events = (Record(ref(job), reason, f"Failed to {about}", "Warning"),) if reason else NOTHING
         view = JobView(job, world)
         effect = effect_of(view.phase, Action.TERMINATE_JOB)
-        gives_up = failure.refused and 0 <= self._limit < failure.tries
+        gives_up = failure.refused and 0 <= self._max_requeue < failure.tries
         if not gives_up or effect is None or view.phase is Phase.RESTARTING:
-            return told
-        why = f"retry limit reached: {about}"[:LONGEST]
-        return (*told, *intent(view, ActionRequest(Action.TERMINATE_JOB, effect, why), view.records))
+            return events
+        why = f"retry limit reached: {about}"[:MAX_MESSAGE_CHARACTERS]
+        return (*events, *intent(view, ActionRequest(Action.TERMINATE_JOB, effect, why), view.records))
 
     @staticmethod
     def _verdict(view: JobView, causes: tuple[Hashable, ...]) -> Verdict:
@@ -128,10 +128,10 @@ class JobController(Controller):
                 return judge(view, causes, spared=spared)
         return NO_VERDICT
 
-    def _carry_on(self, view: JobView, verdict: Verdict, *, now_idle: bool) -> Plan:
+    def _continue(self, view: JobView, verdict: Verdict, *, now_idle: bool) -> Plan:
         match STATES[view.phase].work:
             case Work.SYNC:
-                return sync(view, verdict.waiting, patience=self._patience, now_idle=now_idle)
+                return sync(view, verdict.waiting, give_up_after=self._give_up_after, now_idle=now_idle)
             case Work.FINISH_RESTART:
                 return finish_restart(view)
             case Work.DRAIN:
@@ -140,20 +140,20 @@ class JobController(Controller):
                 return clean_up(view)
 
 
-def _pause(view: JobView, causes: tuple[Hashable, ...]) -> timedelta | None:
-    """Pods of a large job that start or succeed while its status is fresh are counted together, a little later."""
-    if view.total < LARGE or not causes:
+def _batch_delay(view: JobView, causes: tuple[Hashable, ...]) -> timedelta | None:
+    """Batch status updates: changes of pods of a large job wait while its status is younger than COUNTERS_INTERVAL."""
+    if view.total < MIN_PODS_TO_BATCH or not causes:
         return None
     if not all(isinstance(cause, PodBecame) and cause.phase != "Failed" for cause in causes):
         return None
     last = view.job.status.state.last_transition_time
-    left = last + QUIET - view.now if last is not None else timedelta(0)
+    left = last + COUNTERS_INTERVAL - view.now if last is not None else timedelta(0)
     return left if left > timedelta(0) else None
 
 
 # -- Commands ---------------------------------------------------------------------------------------------------
-def _obey(view: JobView) -> Plan | None:
-    """The oldest Command: noted in the status, then deleted, then acted on, so that it is carried out exactly once."""
+def _command_steps(view: JobView) -> Plan | None:
+    """Record the oldest Command in the status, delete it, then act, so that it is carried out exactly once."""
     known = view.records.command
     if known is not None and not known.is_done:
         removal = tuple(Delete(ref(command)) for command in view.commands if command.uid == known.uid)
@@ -175,8 +175,8 @@ def _obey(view: JobView) -> Plan | None:
     return None
 
 
-# -- what is told and what is waited for --------------------------------------------------------------------------
-def _told(view: JobView, causes: tuple[Hashable, ...]) -> Plan:
+# -- Events, and timeouts of policies -----------------------------------------------------------------------------
+def _group_events(view: JobView, causes: tuple[Hashable, ...]) -> Plan:
     job = view.job
     return tuple(
         Record(
@@ -191,7 +191,7 @@ def _told(view: JobView, causes: tuple[Hashable, ...]) -> Plan:
 
 
 def _reminders(view: JobView, waiting: tuple[Waiting, ...], causes: tuple[Hashable, ...]) -> Plan:
-    """Look again when the first timeout is over; tell people of the waits that began with this decision."""
+    """Requeue for the first timeout; record Events for the timeouts that start with this decision."""
     if not waiting:
         return NOTHING
     began = {(cause.pod, cause.phase) for cause in causes if isinstance(cause, PodBecame)}

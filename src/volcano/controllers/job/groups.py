@@ -1,4 +1,4 @@
-"""The PodGroup of a job: what the scheduler is told about the gang, and the least it needs before it may start."""
+"""The PodGroup of a job: the gang as the scheduler sees it, and the minimum it needs to start."""
 
 from __future__ import annotations
 
@@ -124,13 +124,13 @@ def _sub_group(task: TaskSpec) -> JSON:
 
 
 def _topology(topology: NetworkTopology, *, both: bool) -> JSON:
-    """Of the job as a whole either a tier or its name is told, the tier if it is given."""
-    told: JSON = {"mode": topology.mode}
+    """The PodGroup gets either the tier or the tier's name; the tier takes precedence."""
+    body: JSON = {"mode": topology.mode}
     if topology.highest_tier_allowed is not None:
-        told["highestTierAllowed"] = topology.highest_tier_allowed
+        body["highestTierAllowed"] = topology.highest_tier_allowed
     if topology.highest_tier_name and (both or topology.highest_tier_allowed is None):
-        told["highestTierName"] = topology.highest_tier_name
-    return told
+        body["highestTierName"] = topology.highest_tier_name
+    return body
 
 
 # -- the least that the gang needs ----------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ def hits(target: Target, member: JobPod) -> bool:
     return target.covers(task=member.task, pod=member.name, partition=member.partition)
 
 
-# -- who has to go --------------------------------------------------------------------------------------------
+# -- victims -------------------------------------------------------------------------------------------------
 def victims(view: JobView) -> Callable[[JobPod], bool]:
     """The rule for this phase. A pod that carries our mark always goes."""
     work = STATES[view.phase].work

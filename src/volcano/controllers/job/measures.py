@@ -1,4 +1,4 @@
-"""What is worth measuring about jobs, as values; metrics are counted at the edge, from the changes the World tells."""
+"""What the metrics of jobs count, computed from changes; controllers.service.job_metrics keeps the metrics."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What has happened to a job, as policies name it, read from its objects rather than remembered.
+"""The events of a job that policies can match, read from its objects rather than kept in memory.
 
-A failed pod of the job's version is PodFailed until something is done about it, so a controller that starts anew sees
-what it missed. Only a pod that is gone leaves nothing to look at: the change itself tells of it (`PodGone`), and after
-a restart the pods that the status has recorded and that are no longer there.
+A failed pod of the job's version is PodFailed until a policy has handled it, so a restarted controller sees what it
+missed. A deleted pod leaves no object: the change itself is the event (`PodGone`), or after a restart, a pod that the
+status recorded and that no longer exists.
 """
 
 from __future__ import annotations
@@ -120,10 +120,10 @@ def _retried_too_often(task: TaskSpec, current: list[JobPod]) -> Iterator[Occurr
 
 
 def _evicted(view: JobView, gone: list[PodGone]) -> Iterator[Occurrence]:
-    told = [each for each in gone if _is_news(view, each)]
-    for each in told:
+    seen = [each for each in gone if _is_news(view, each)]
+    for each in seen:
         yield Occurrence(BusEvent.POD_EVICTED, each.task, each.pod, each.partition)
-    names = {each.pod for each in told}
+    names = {each.pod for each in seen}
     for pod, moment in view.records.evicted.items():
         if not has_run_again(view, pod) and pod not in names:
             slot = next(((task, index) for task, index, name in view.slots() if name == pod), None)
@@ -140,15 +140,15 @@ def _is_news(view: JobView, gone: PodGone) -> bool:
     return not any(t.covers(task=gone.task, pod=gone.pod, partition=gone.partition) for t in targets)
 
 
-def _missed(view: JobView, told: Counter[str]) -> Iterator[Occurrence]:
-    """Pods that went while nobody looked. Which of a task's missing ones it was cannot be known: the first ones."""
+def _missed(view: JobView, seen: Counter[str]) -> Iterator[Occurrence]:
+    """Pods that were deleted while the controller did not run: by number, so the first missing ones are taken."""
     for task in view.job.spec.tasks:
         name = task_name(task)
         state = view.job.status.task_status_count.get(name)
         if state is None:
             continue
         present = sum(not member.marked for member in view.by_task[name])
-        lost = sum(state.phase.values()) - present - told[name]
+        lost = sum(state.phase.values()) - present - seen[name]
         if lost <= 0:
             continue
         names = (pod_name(view.job, task, index) for index in range(task.replicas))

@@ -36,14 +36,14 @@ FORWARDING_KEY: Final = "volcano.sh/job-forwarding"
 PREEMPTABLE_KEY: Final = "volcano.sh/preemptable"
 COOLDOWN_KEY: Final = "volcano.sh/cooldown-time"
 REVOCABLE_KEY: Final = "volcano.sh/revocable-zone"
-AT_A_TIME: Final = 1_000
-"""Pods made by one plan: a job of very many shows how far it is, and can be ended on the way."""
+MAX_PODS_PER_PLAN: Final = 1_000
+"""Pods created by one plan, so that a very large job reports progress and can be ended while it is created."""
 BUDGET_KEYS: Final = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
 
 
 def missing_pods(view: JobView, plugins: list[JobPluginBase]) -> list[Create]:
-    """Pods to make now: not there, and not held back by a task they depend on. Those made bring the next look."""
-    found = islice(_missing(view), AT_A_TIME)
+    """Pods to create now: missing, and not held back by a task they depend on. Creating them requeues the job."""
+    found = islice(_missing(view), MAX_PODS_PER_PLAN)
     return [Create(POD, build_pod(view, task, index, plugins=plugins)) for task, index in found]
 
 

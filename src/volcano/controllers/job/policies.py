@@ -1,4 +1,4 @@
-"""Lifecycle policies: which action answers what has happened, at once or after a timeout."""
+"""Lifecycle policies: the action for an event, immediately or after a timeout."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INTERNAL: Final = (BusEvent.POD_RUNNING, BusEvent.OUT_OF_SYNC, BusEvent.COMMAND_
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a policy says should be done."""
+    """The action of the policy that matches, and its timeout."""
 
     action: str
     delay: timedelta | None = None
@@ -37,7 +37,7 @@ class ActionRequest:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """An action that becomes due later unless something better happens first."""
+    """An action whose policy has a timeout that has not passed yet."""
 
     answer: Answer
     occurrence: Occurrence
@@ -46,7 +46,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What policies make of a job now."""
+    """The action that is due now, if any, and those that wait for their timeout."""
 
     request: ActionRequest | None = None
     waiting: tuple[Waiting, ...] = ()
@@ -67,9 +67,9 @@ def answer_to(job: Job, occurrence: Occurrence) -> Answer | None:
 
 def matches(policy: LifecyclePolicy, occurrence: Occurrence) -> bool:
     events = {policy.event, *policy.events}
-    # A pod is pending at first in any case: only staying so is worth an answer.
-    worth_it = occurrence.event != BusEvent.POD_PENDING or policy.timeout is not None
-    if worth_it and (occurrence.event in events or BusEvent.ANY in events):
+    # Every pod is pending at first; only a policy with a timeout means one that stays pending.
+    counts = occurrence.event != BusEvent.POD_PENDING or policy.timeout is not None
+    if counts and (occurrence.event in events or BusEvent.ANY in events):
         return True
     return policy.exit_code is not None and policy.exit_code == occurrence.exit_code != 0
 
@@ -84,7 +84,7 @@ def _timeout(policy: LifecyclePolicy) -> timedelta | None:
     try:
         return parse_duration(policy.timeout)
     except DurationError:
-        return timedelta(0)  # admission has let it pass; better soon than never
+        return timedelta(0)  # admission accepted an invalid timeout: act immediately
 
 
 def has_policies(job: Job) -> bool:
@@ -92,7 +92,7 @@ def has_policies(job: Job) -> bool:
 
 
 def judge(view: JobView, causes: Sequence[Hashable], *, spared: frozenset[str] = frozenset()) -> Verdict:
-    """The first action that is due and would do something, and what waits."""
+    """The first action that is due and has an effect in this phase, and the actions that wait."""
     if not has_policies(view.job):
         return NO_VERDICT
     waiting = []
@@ -122,7 +122,7 @@ def request_for(view: JobView, action: str, occurrence: Occurrence) -> ActionReq
 
 
 def is_there(view: JobView, target: Target) -> bool:
-    """Whether there is anything that a targeted restart could mean."""
+    """Whether the target of a restart exists."""
     if target.action is Action.RESTART_PARTITION:
         members = view.by_task.get(target.task, [])
         return target.partition != "" and any(member.partition == target.partition for member in members)
@@ -132,7 +132,7 @@ def is_there(view: JobView, target: Target) -> bool:
 
 
 def command_request(view: JobView, action: str) -> ActionRequest | None:
-    """What a Command asks for. It names no task and no pod, so targeted restarts mean nothing here."""
+    """The action of a Command. A Command names no task and no pod, so targeted restarts are ignored."""
     effect = effect_of(view.phase, action)
     if effect is None or action in TARGETED:
         return None
@@ -140,7 +140,7 @@ def command_request(view: JobView, action: str) -> ActionRequest | None:
 
 
 def lost_waiting(view: JobView, waiting: Iterable[Waiting]) -> dict[str, datetime]:
-    """Pods that were lost and whose policy waits: they have to be written down, for nothing else tells of them."""
+    """Lost pods whose policy waits for its timeout: they must be recorded, because no object is left of them."""
     known = view.records.evicted
     return {
         each.occurrence.pod: each.occurrence.since or view.moment
@@ -150,5 +150,5 @@ def lost_waiting(view: JobView, waiting: Iterable[Waiting]) -> dict[str, datetim
 
 
 def forgotten(view: JobView) -> tuple[str, ...]:
-    """Losses that a replacement has made good."""
+    """Recorded losses whose pod has been replaced and has run."""
     return tuple(pod for pod in view.records.evicted if has_run_again(view, pod))

@@ -1,4 +1,4 @@
-"""Why a job waits, in its own status: the scheduler's reason on the PodGroup, put into words."""
+"""Why a job waits, for its status: the scheduler's typed reason on the PodGroup, as text."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Final
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup, PodGroupCondition
 from volcano.api.why import decode_why
 
-LONGEST: Final = 1024
-LONGEST_ANNOTATION: Final = 64 * 1024
+MAX_MESSAGE_CHARACTERS: Final = 1024
+MAX_ANNOTATION_CHARACTERS: Final = 64 * 1024
 
 
 def why_it_waits(group: PodGroup | None) -> tuple[str, str]:
-    """Reason and message. The typed reason first, else the PodGroup's condition; nothing is nothing."""
+    """Reason and message. The typed reason first, else the PodGroup's condition, else two empty texts."""
     if group is None:
         return "", ""
     reason, message = _typed(group.annotations.get(WHY_ANNOTATION, ""))
@@ -20,7 +20,7 @@ def why_it_waits(group: PodGroup | None) -> tuple[str, str]:
         condition = waiting_condition(group)
         if condition is not None:
             reason, message = condition.reason or condition.type, condition.message
-    return reason[:LONGEST], message[:LONGEST]
+    return reason[:MAX_MESSAGE_CHARACTERS], message[:MAX_MESSAGE_CHARACTERS]
 
 
 def waiting_condition(group: PodGroup) -> PodGroupCondition | None:
@@ -33,6 +33,6 @@ def waiting_condition(group: PodGroup) -> PodGroupCondition | None:
 
 
 def _typed(text: str) -> tuple[str, str]:
-    """The annotation as the scheduler writes it; what cannot be read says nothing."""
-    why = decode_why(text) if text and len(text) <= LONGEST_ANNOTATION else None
+    """The annotation as the scheduler writes it; an annotation that cannot be read gives empty texts."""
+    why = decode_why(text) if text and len(text) <= MAX_ANNOTATION_CHARACTERS else None
     return (why.cause or why.stage, str(why)) if why is not None else ("", "")

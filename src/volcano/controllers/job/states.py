@@ -13,14 +13,14 @@ from volcano.api.batch import Action, Phase
 
 
 class Keep(StrEnum):
-    """Which pods outlive a kill of the whole job."""
+    """Which pods are kept when the whole job is killed."""
 
     NOTHING = "nothing"
     FINISHED = "finished pods"
 
 
 class Work(StrEnum):
-    """What a phase does whenever the job is looked at."""
+    """What a phase does at every reconcile."""
 
     SYNC = "make plugin objects, claims, PodGroup and pods match the spec"
     FINISH_RESTART = "end what is being restarted"
@@ -50,7 +50,7 @@ Effect: TypeAlias = Kill | KillTarget
 
 @dataclass(frozen=True, slots=True)
 class JobTally:
-    """What the counting rules look at."""
+    """The numbers that the rules for leaving a phase compare."""
 
     total: int  # replicas of all tasks
     min_available: int
@@ -187,7 +187,7 @@ STATES: Final[Mapping[Phase, PhaseRules]] = {
 
 
 def phase_from(text: str) -> Phase:
-    """A new job has no phase yet and counts as Pending; so does a word nobody knows."""
+    """A new job has no phase yet and counts as Pending; so does an unknown phase."""
     return Phase(text) if text and text in tuple(Phase) else Phase.PENDING
 
 

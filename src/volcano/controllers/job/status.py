@@ -1,4 +1,4 @@
-"""A Job's status: counting pods, and the patch that says what changed, a handful of times in a job's life."""
+"""A Job's status: counting pods, and the patch of what changed, rate-limited to few writes in a job's life."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from volcano.controllers.job.view import JobPod, JobView, task_name
 from volcano.controllers.job.wakes import WakeCause
 from volcano.machinery.plan import Later, Plan, patch_status
 
-QUIET: Final = timedelta(seconds=1)
-"""Counters alone are written at most this often; a change of phase never waits."""
-FIRST_WORD: Final = timedelta(seconds=20)
-"""That a new job is Pending goes without saying: it is said as soon as nothing more urgent is to be done, or after this
-long. When a thousand jobs come at once, their pods are made before anybody writes that there are none yet."""
-QUIET_WORDS: Final = timedelta(seconds=60)
-"""A message whose numbers change is written at most this often; a new reason never waits."""
+COUNTERS_INTERVAL: Final = timedelta(seconds=1)
+"""A change of counters alone is written at most once per interval; a change of phase is written immediately."""
+FIRST_STATUS_DELAY: Final = timedelta(seconds=20)
+"""The first status of a new job (Pending, no pods) has low priority: it is written when the queue is idle, or after
+this delay. When a thousand jobs are created at once, their pods are created before these statuses are written."""
+MESSAGE_INTERVAL: Final = timedelta(seconds=60)
+"""A message in which only numbers change is written at most once per interval; a new reason is written immediately."""
 
 
 @dataclass(slots=True)
 class JobPodCounts:
-    """The pods of a job by phase. What the controller ends is terminating and nothing else."""
+    """The pods of a job by phase. A pod that the controller itself ends counts as terminating only."""
 
     pending: int = 0
     running: int = 0
@@ -38,12 +38,12 @@ class JobPodCounts:
     terminating: int = 0
     alive: dict[str, Counter[str]] = field(default_factory=dict)  # per task, without terminating pods
     present: dict[str, Counter[str]] = field(default_factory=dict)
-    """Per task, every pod that the controller does not end itself. That a recorded one is missing later is how a
-    restarted controller learns of an eviction, so pods that someone else is deleting are among them."""
+    """Per task, every pod that the controller does not end itself, including pods that are being deleted by others: a
+    restarted controller detects an eviction by a recorded pod that is missing."""
 
 
 def count(view: JobView, is_victim: Callable[[JobPod], bool] = lambda _member: False) -> JobPodCounts:
-    """Count the pods; victims are as good as terminating."""
+    """Count the pods; victims count as terminating."""
     counts, phases = JobPodCounts(), Counter[str]()
     wanted = view.wanted
     present: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -129,18 +129,18 @@ def lasting(view: JobView, status: JobStatus) -> JobStatus:
 
 
 def written(view: JobView, wanted: JobStatus, *, now_idle: bool = True) -> Plan:
-    """The patch to the wanted status, at once or, when only counters moved, a little later together with more."""
+    """The patch to the wanted status: immediate, or requeued by the rate limits above when only counters changed."""
     known = view.job.status
     if _timeless(wanted) == _timeless(known):
         return ()
-    if not now_idle and _is_first_word(known, wanted):
+    if not now_idle and _is_first_status(known, wanted):
         age = view.now - (view.job.metadata.creation_timestamp or view.now)
-        if age < FIRST_WORD:
-            return (Later(FIRST_WORD - age, WakeCause.WHEN_IDLE, when_idle=True),)
+        if age < FIRST_STATUS_DELAY:
+            return (Later(FIRST_STATUS_DELAY - age, WakeCause.WHEN_IDLE, when_idle=True),)
     last = known.state.last_transition_time
-    pause = _pause(known, wanted)
-    if pause and last is not None and view.now - last < pause:
-        return (Later(last + pause - view.now),)
+    interval = _interval(known, wanted)
+    if interval and last is not None and view.now - last < interval:
+        return (Later(last + interval - view.now),)
     phase = wanted.state.phase
     if phase == known.state.phase:
         state = msgspec.structs.replace(wanted.state, last_transition_time=view.moment)
@@ -148,8 +148,8 @@ def written(view: JobView, wanted: JobStatus, *, now_idle: bool = True) -> Plan:
     return (patch_status(view.job, wanted),)
 
 
-def _is_first_word(known: JobStatus, wanted: JobStatus) -> bool:
-    """Nothing was said of the job yet, and there is nothing to say but that it waits."""
+def _is_first_status(known: JobStatus, wanted: JobStatus) -> bool:
+    """The job has no status yet, and the new one only says Pending."""
     waits = wanted.state.phase == Phase.PENDING and not wanted.state.reason
     return waits and not known.state.phase and not wanted.controlled_resources
 
@@ -164,14 +164,14 @@ def _timeless(status: JobStatus) -> JobStatus:
     return msgspec.structs.replace(status, state=state, conditions=[])
 
 
-def _pause(known: JobStatus, wanted: JobStatus) -> timedelta | None:
-    """How long this change may wait; None: not at all."""
+def _interval(known: JobStatus, wanted: JobStatus) -> timedelta | None:
+    """The rate limit for this change; None: write immediately."""
     if _without_counters(wanted) != _without_counters(known) or wanted.state.reason != known.state.reason:
         return None
     if recorded(wanted) < recorded(known) or _lost(known, wanted):
-        return None  # a pod that is gone must not be taken for a new loss at the next look
+        return None  # or the next reconcile would take the missing pod for a new loss
     counters_moved = _counters(wanted) != _counters(known)
-    return QUIET if counters_moved else QUIET_WORDS
+    return COUNTERS_INTERVAL if counters_moved else MESSAGE_INTERVAL
 
 
 def recorded(status: JobStatus) -> int:

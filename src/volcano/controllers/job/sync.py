@@ -22,23 +22,23 @@ from volcano.controllers.job.view import JobView
 from volcano.controllers.job.volumes import claims, making, missing_claim, naming
 from volcano.machinery.plan import NOTHING, Create, Delete, Later, Patch, Plan, Record, Step, Together, ref
 
-FIRST_DELAY: Final = timedelta(milliseconds=5)
-LONGEST_DELAY: Final = timedelta(seconds=60)
+FIRST_RETRY_DELAY: Final = timedelta(milliseconds=5)
+MAX_RETRY_DELAY: Final = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why the job cannot be brought about as it is; it may pass."""
+    """Why the job cannot be synced now; a later retry may succeed."""
 
     reason: str
     message: str
-    passes: bool = False  # surely: no reason to give up
+    passes: bool = False  # it always ends by itself, so retry without limit
 
 
-def sync(view: JobView, waiting: Sequence[Waiting], *, patience: timedelta | None, now_idle: bool = True) -> Plan:
-    """One round. Steps are in the order in which a crash between them does no harm.
+def sync(view: JobView, waiting: Sequence[Waiting], *, give_up_after: timedelta | None, now_idle: bool = True) -> Plan:
+    """One round. The order of the steps makes a crash between any two of them harmless.
 
-    `now_idle`: nothing more urgent waits, so what may be said late is said now.
+    `now_idle`: no more urgent key waits, so a postponed status is written now.
     """
     try:
         plugins = plugins_of(view.job)
@@ -48,16 +48,16 @@ def sync(view: JobView, waiting: Sequence[Waiting], *, patience: timedelta | Non
     except JobPluginError as error:
         plugins, problem = [], Problem("PluginError", str(error))
     if problem is not None:
-        return _wait_out(view, problem, None if problem.passes else patience)
+        return _wait_out(view, problem, None if problem.passes else give_up_after)
     change = _forwarding(view) or naming(view)
     if change:
-        return change  # the job as it is then is looked at again
+        return change  # the changed job is reconciled again
     status = _status(view, plugins, waiting)
     if status.state.phase not in (Phase.PENDING, Phase.RUNNING):
         return written(view, status)
     creates = missing_pods(view, plugins) if is_admitted(view.group) else []
-    told = written(view, status, now_idle=now_idle)
-    return (*_prepared(view, plugins, creates), *told, *_pods(view, creates))
+    status_steps = written(view, status, now_idle=now_idle)
+    return (*_prepared(view, plugins, creates), *status_steps, *_pods(view, creates))
 
 
 def _problem(view: JobView) -> Problem | None:
@@ -68,7 +68,7 @@ def _problem(view: JobView) -> Problem | None:
 
 
 def _leftovers(view: JobView, plugins: list[JobPluginBase]) -> Problem | None:
-    """Plugins' objects have the job's name: those of an older job must be gone first, or what we make goes with it."""
+    """Plugin objects are named after the job: wait until those of an older job of this name are deleted."""
     begins = any(plugin.is_recorded and plugin.name not in view.records.plugins for plugin in plugins)
     if not begins or not view.leftovers:
         return None
@@ -85,7 +85,7 @@ def _forwarding(view: JobView) -> Plan:
 
 
 def _prepared(view: JobView, plugins: list[JobPluginBase], creates: list[Create]) -> Plan:
-    """Objects of plugins are made once, and again when a pod is lost: whoever took it may have taken them too."""
+    """Plugin objects are created once, and again when a pod was lost, since they may have been deleted with it."""
     known, wanted = view.records.plugins, digest(plugins)
     steps: list[Step] = []
     for plugin in plugins:
@@ -135,7 +135,7 @@ def _phased(view: JobView, wanted: JobStatus, counts: JobPodCounts) -> JobStatus
         wanted = entering(view, wanted, Phase.PENDING)
     rule = settled(view.phase, tally(view, counts))
     phase = rule.then if rule is not None else view.phase
-    reason, message = _words(view, phase, counts)
+    reason, message = _reason(view, phase, counts)
     if phase != wanted.state.phase:
         return entering(view, wanted, phase, reason=reason, message=message)
     state = JobState(
@@ -144,7 +144,7 @@ def _phased(view: JobView, wanted: JobStatus, counts: JobPodCounts) -> JobStatus
     return msgspec.structs.replace(wanted, state=state)
 
 
-def _words(view: JobView, phase: Phase, counts: JobPodCounts) -> tuple[str, str]:
+def _reason(view: JobView, phase: Phase, counts: JobPodCounts) -> tuple[str, str]:
     if phase is Phase.FAILED:
         return "TooFewSucceeded", f"{counts.succeeded} of {view.total} pods succeeded, {counts.failed} failed"
     waits = phase is Phase.PENDING or (phase is Phase.RUNNING and counts.pending > 0)
@@ -152,10 +152,10 @@ def _words(view: JobView, phase: Phase, counts: JobPodCounts) -> tuple[str, str]
 
 
 # -- problems that may pass -------------------------------------------------------------------------------------
-def _wait_out(view: JobView, problem: Problem, patience: timedelta | None) -> Plan:
-    """Say it, look again at growing intervals, and terminate the job when it has lasted too long.
+def _wait_out(view: JobView, problem: Problem, give_up_after: timedelta | None) -> Plan:
+    """Record the problem, retry with growing delays, and terminate the job after `give_up_after`.
 
-    How long it has lasted is in the status: nothing else is written while the job waits.
+    The status holds the time of the first failure, so nothing else is written while the job waits.
     """
     state = view.job.status.state
     if state.reason != problem.reason or state.last_transition_time is None or not state.phase:
@@ -163,12 +163,12 @@ def _wait_out(view: JobView, problem: Problem, patience: timedelta | None) -> Pl
         status = msgspec.structs.replace(view.job.status, min_available=view.job.spec.min_available)
         wanted = entering(view, status, phase, reason=problem.reason, message=problem.message)
         warning = Record(ref(view.job), problem.reason, problem.message, "Warning")
-        return (*written(view, wanted), warning, Later(FIRST_DELAY))
+        return (*written(view, wanted), warning, Later(FIRST_RETRY_DELAY))
     elapsed = view.now - state.last_transition_time
-    if patience is not None and elapsed >= patience:
+    if give_up_after is not None and elapsed >= give_up_after:
         effect = effect_of(view.phase, Action.TERMINATE_JOB)
         assert effect is not None, "a job that is synced can be terminated"
         why = f"retry limit reached: {problem.message}"
         return intent(view, ActionRequest(Action.TERMINATE_JOB, effect, why), view.records)
-    pause = min(max(elapsed, FIRST_DELAY), LONGEST_DELAY)
-    return (Later(min(pause, patience - elapsed) if patience is not None else pause),)
+    pause = min(max(elapsed, FIRST_RETRY_DELAY), MAX_RETRY_DELAY)
+    return (Later(min(pause, give_up_after - elapsed) if give_up_after is not None else pause),)

@@ -1,4 +1,4 @@
-"""One look at one job: the Job with its pods, PodGroup, queue and Commands, as a decision finds them."""
+"""The Job with its pods, PodGroup, queue and Commands, as one reconcile reads them."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class JobView:
 
     @cached_property
     def leftovers(self) -> list[str]:
-        """Pods and Services of an older job of the same name, which are on their way out."""
+        """Pods and Services of an older job of the same name, which are being deleted."""
         names = (f"{self.job.name}{suffix}" for suffix in ("", "-head-svc"))
         services = (self.world.get(Service, Key(self.job.namespace, name)) for name in names)
         objects = [*self.world.where(Pod, "job", str(self.job.key)), *(each for each in services if each is not None)]
@@ -135,7 +135,7 @@ class JobView:
 
     @cached_property
     def commands(self) -> list[Command]:
-        """What people ask of the job, oldest first."""
+        """The Commands for the job, oldest first."""
         found = self.world.where(Command, TARGET_INDEX, str(self.job.key))
         return sorted(found, key=lambda command: (str(command.metadata.creation_timestamp or ""), command.name))
 
@@ -148,7 +148,7 @@ class JobView:
         return member.version < self.job.status.version
 
     def name_is_taken(self, name: str) -> bool:
-        """By a pod of this job, of an older job of the same name, or of somebody else."""
+        """By a pod of this job, of an older job of the same name, or of another owner."""
         return name in self.by_name or self.world.get(Pod, Key(self.job.namespace, name)) is not None
 
     def slots(self) -> Iterator[tuple[TaskSpec, int, str]]:

@@ -17,25 +17,25 @@ from volcano.controllers.job.view import JobView
 from volcano.machinery.plan import NOTHING, Create, Patch, Plan, owner_reference, ref
 
 CLAIM: Final = resource_type(PersistentVolumeClaim)
-LETTERS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
-LENGTH: Final = 12
-TRIES: Final = 16
+NAME_ALPHABET: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+SUFFIX_LENGTH: Final = 12
+MAX_NAME_ATTEMPTS: Final = 16
 
 
 def derived_name(*parts: str | int) -> str:
     """Twelve characters of [0-9a-z] that are the same each time."""
     number = int.from_bytes(hashlib.sha256("/".join(map(str, parts)).encode()).digest())
     characters = []
-    for _ in range(LENGTH):
-        number, digit = divmod(number, len(LETTERS))
-        characters.append(LETTERS[digit])
+    for _ in range(SUFFIX_LENGTH):
+        number, digit = divmod(number, len(NAME_ALPHABET))
+        characters.append(NAME_ALPHABET[digit])
     return "".join(characters)
 
 
 def claim_name(view: JobView, index: int) -> str:
-    """A name that nobody else's claim has."""
+    """A name that no claim of another owner has."""
     job = view.job
-    for attempt in range(TRIES):
+    for attempt in range(MAX_NAME_ATTEMPTS):
         name = f"{job.name}-pvc-{derived_name(job.uid, 'claim', index, attempt)}"
         found = view.world.get(PersistentVolumeClaim, Key(job.namespace, name))
         if found is None or _is_ours(job, found):
@@ -60,14 +60,14 @@ def naming(view: JobView) -> Plan:
             steps.append(_claim(view.job, name, volume.volume_claim))
     if not names:
         return NOTHING
-    # The list must not have been changed under us: the server tests the version first.
+    # The list of volumes must be unchanged, so the patch tests the resource version first.
     version = view.job.metadata.resource_version
     guard = [{"op": "test", "path": "/metadata/resourceVersion", "value": version}] if version else []
     return (*steps, Patch(ref(view.job), [*guard, *names], kind="json"))
 
 
 def making(view: JobView) -> Plan:
-    """Claims whose names are in the spec already and which are not there, as far as they are the job's to make."""
+    """Create the generated claims that the spec already names and that do not exist."""
     return tuple(
         _claim(view.job, volume.volume_claim_name, volume.volume_claim)
         for index, volume in enumerate(view.job.spec.volumes)
@@ -76,7 +76,7 @@ def making(view: JobView) -> Plan:
 
 
 def missing_claim(view: JobView) -> str:
-    """The first claim that the job names and that is not there, nor the job's to name; or nothing."""
+    """The first claim the job refers to (not one it creates) that does not exist; empty when there is none."""
     for index, volume in enumerate(view.job.spec.volumes):
         if volume.volume_claim_name and not _is_generated(view, index) and not _exists(view, volume):
             return volume.volume_claim_name

@@ -1,4 +1,4 @@
-"""What wakes the job controller, and the causes it is handed: changes of Jobs, pods, PodGroups and Commands."""
+"""Which changes of Jobs, pods, PodGroups and Commands requeue a job, and with which cause."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ API_VERSION: Final = "batch.volcano.sh/v1alpha1"
 
 
 class WakeCause(Enum):
-    """The cause of a decision: something changed that the objects themselves tell and that must not wait, or nothing
-    did and there is time to say what has not been said."""
+    """AT_ONCE: an object changed, reconcile immediately. WHEN_IDLE: the queue is idle, write what was postponed."""
 
     AT_ONCE = "at once"
     WHEN_IDLE = "when idle"
@@ -31,7 +30,7 @@ class WakeCause(Enum):
 
 @dataclass(frozen=True, slots=True)
 class GroupWaits:
-    """The PodGroup says that it cannot go on: the cause of a decision, told to people as an Event."""
+    """The PodGroup has a condition that blocks it; the job gets an Event about it."""
 
     condition: str
     message: str
@@ -52,7 +51,7 @@ def job_changes(change: Change[Job]) -> Iterable[Wake]:
 
 
 def _relevant(job: Job) -> tuple[object, ...]:
-    """Counters change by our own hand and are looked at anyway."""
+    """The fields whose change needs a reconcile; counters are written by the controller itself."""
     status = job.status
     records = (status.state.phase, status.version, status.retry_count, status.controlled_resources)
     return (job.spec, job.annotations, job.labels, job.is_deleting, *records)
@@ -77,12 +76,12 @@ def pod_changes(change: Change[Pod]) -> Iterable[Wake]:
         yield Wake(key, gone)
     elif old is None or old.status.phase != new.status.phase:
         yield Wake(key, PodBecame(new.name, new.status.phase or "Pending"))
-    elif _looks(old) != _looks(new):
+    elif _pod_fields(old) != _pod_fields(new):
         yield Wake(key, WakeCause.AT_ONCE)
 
 
-def _looks(pod: Pod) -> tuple[object, ...]:
-    """What of a pod matters besides its phase: that it goes, that it is ready, and how often it was restarted."""
+def _pod_fields(pod: Pod) -> tuple[object, ...]:
+    """Besides the phase: deletion, the out-of-sync mark, readiness and the number of restarts."""
     ready = all(status.ready for status in pod.status.container_statuses)
     return (pod.is_deleting, OUT_OF_SYNC_KEY in pod.annotations, ready, restart_count(pod))
 
@@ -99,16 +98,16 @@ def group_changes(change: Change[PodGroup]) -> Iterable[Wake]:
     before, now = waiting_condition(old) if old is not None else None, waiting_condition(new)
     if now is not None and (before is None or (before.type, before.message) != (now.type, now.message)):
         yield Wake(key, GroupWaits(now.type, now.message))
-    elif old is None or _group_looks(old) != _group_looks(new):
+    elif old is None or _group_fields(old) != _group_fields(new):
         yield Wake(key, WakeCause.AT_ONCE)
 
 
-def _group_looks(group: PodGroup) -> tuple[object, ...]:
+def _group_fields(group: PodGroup) -> tuple[object, ...]:
     return (group.spec, group.status.phase, group.is_deleting, group.annotations.get(WHY_ANNOTATION))
 
 
 def command_changes(change: Change[Command]) -> Iterable[Wake]:
-    """A Command that comes is obeyed; when it is seen to go, the job goes on with what it had to wait with."""
+    """A new Command is carried out; once its deletion is seen, the job continues with postponed work."""
     if change.old is None or change.new is None:
         for target in targets_of(change.object):
             yield Wake(Key.parse(target), WakeCause.AT_ONCE)

@@ -44,8 +44,8 @@ from volcano.machinery.world import Change, World
 
 CREATED_BY_FLOW: Final = "volcano.sh/createdByJobFlow"
 ALL: Final = ""  # the name in the key that stands for all flows of a namespace
-LONGEST_LABEL: Final = 63
-NOT_SEEN_YET: Final = timedelta(seconds=1)
+MAX_LABEL_CHARACTERS: Final = 63
+RECHECK_DELAY: Final = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +84,9 @@ class JobFlowController(Controller):
         if phase == TERMINATING:
             return NOTHING
         steps = steps_of(flow, world, [cause for cause in causes if isinstance(cause, JobGone)])
-        doubts = _doubts(flow, steps.values(), causes)
-        if doubts:
-            return doubts
+        checks = _checks(flow, steps.values(), causes)
+        if checks:
+            return checks
         plan: list[PlanStep] = []
         if phase != FAILED:
             plan += self._starts(flow, steps.values(), world, causes)
@@ -149,7 +149,7 @@ def job_for(flow: JobFlowSource, step: FlowStep, template: JobTemplateSource) ->
         "metadata": {
             "name": step.job_name,
             "namespace": flow.namespace,
-            "labels": {key: value for key, value in made_by.items() if len(value) <= LONGEST_LABEL},
+            "labels": {key: value for key, value in made_by.items() if len(value) <= MAX_LABEL_CHARACTERS},
             "annotations": made_by,
             "ownerReferences": [owner_reference(flow)],
         },
@@ -157,14 +157,14 @@ def job_for(flow: JobFlowSource, step: FlowStep, template: JobTemplateSource) ->
     }
 
 
-def _doubts(flow: JobFlowSource, steps: Iterable[FlowStep], causes: tuple[Hashable, ...]) -> Plan:
-    """Jobs that were there and are not seen now: the server is asked before they count as gone."""
-    told = {cause.name for cause in causes if isinstance(cause, JobGone)}
+def _checks(flow: JobFlowSource, steps: Iterable[FlowStep], causes: tuple[Hashable, ...]) -> Plan:
+    """Jobs that existed and are missing from the World: ask the server before they count as deleted."""
+    deleted = {cause.name for cause in causes if isinstance(cause, JobGone)}
     looked = {cause.target.key.name: cause.present for cause in causes if isinstance(cause, Found)}
     missing = [step.job_name for step in steps if step.has_vanished and step.record and step.record.state != step.phase]
     if any(looked.get(name) for name in missing):
-        return (Later(NOT_SEEN_YET),)
-    if all(name in told or name in looked for name in missing):
+        return (Later(RECHECK_DELAY),)
+    if all(name in deleted or name in looked for name in missing):
         return NOTHING
     return tuple(Look(Ref(resource_type(Job), Key(flow.namespace, name))) for name in missing)
 

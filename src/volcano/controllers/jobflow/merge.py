@@ -18,7 +18,7 @@ Merge: TypeAlias = Callable[[Any, Any], Any]
 
 POD_TEMPLATE: Final = "io.k8s.api.core.v1.PodTemplateSpec"
 JOB_LISTS: Final = {"tasks": "name", "volumes": "mountPath"}
-DEEPEST: Final = 50
+MAX_DEPTH: Final = 50
 
 
 def merged_spec(template: JSON, patch: JSON | None) -> JSON:
@@ -44,7 +44,7 @@ def _job_schema() -> JSON:
 
 def _without_defaults(value: Any, schema: Mapping[str, Any], depth: int) -> Any:
     """The API server has filled in defaults before anyone could see what was meant, so a default says nothing."""
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         return value
     if isinstance(value, dict):
         fields = schema.get("properties") or {}
@@ -63,7 +63,7 @@ def _without_defaults(value: Any, schema: Mapping[str, Any], depth: int) -> Any:
 
 
 def _keyed(item: Any, stripped: Any, keys: set[str]) -> Any:
-    """What tells an item of a list from the others stays, default or not."""
+    """The merge key of a list item stays, even if it has its default value."""
     if not isinstance(item, dict):
         return stripped
     return {**{key: item[key] for key in keys if key in item}, **stripped}
@@ -106,7 +106,7 @@ def _name(item: Any, key: str, place: int) -> Any:
 
 def _merged_core(target: Any, patch: Any, schema: JSON, depth: int) -> Any:
     """A pod template, by what its schema says about merging."""
-    if depth > DEEPEST or not isinstance(patch, dict) or not isinstance(target, dict):
+    if depth > MAX_DEPTH or not isinstance(patch, dict) or not isinstance(target, dict):
         return patch
     resolved = core_table().resolve(schema)
     fields = resolved.get("properties") or {}

@@ -17,9 +17,9 @@ from volcano.controllers.jobflow.steps import FlowStep
 from volcano.machinery.plan import Probe
 from volcano.machinery.world import World
 
-TIMEOUT: Final = timedelta(seconds=1)
-MOST_PODS: Final = 64
-"""A task of more pods is taken to answer when the first so many do."""
+PROBE_TIMEOUT: Final = timedelta(seconds=1)
+MAX_PROBED_PODS: Final = 64
+"""Of a larger task only the first so many pods are probed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def _tasks(step: FlowStep, name: str) -> list[tuple[Job, TaskSpec]]:
 
 
 def _some_completed(step: FlowStep) -> bool:
-    """A task nobody has any more may have been that of a Job that is done, and then there is nothing to wait for."""
+    """A task that no running Job has may belong to a completed Job; then there is nothing to wait for."""
     return any(target.is_completed for target in step.targets)
 
 
@@ -88,7 +88,7 @@ def _reached(job: Job, task: TaskSpec, phase: str) -> bool:
     phases = dict(counts.phase) if counts is not None else {}
     reached = phases.get(phase, 0)
     if phase == "Running":
-        reached += phases.get("Succeeded", 0)  # a short task may have run while nobody looked
+        reached += phases.get("Succeeded", 0)  # a short task may have run between two reconciles
     needed = task.min_available if task.min_available is not None else task.replicas
     return reached >= max(1, needed)
 
@@ -121,7 +121,7 @@ def _pods(step: FlowStep, name: str, world: World) -> list[Pod] | None:
         if len(running) < max(1, task.replicas):
             return None
         found += sorted(running, key=_order)
-    return found[:MOST_PODS]
+    return found[:MAX_PROBED_PODS]
 
 
 def _task_of(pod: Pod) -> str:
@@ -143,9 +143,9 @@ def _http(name: str, http: HttpGet, pod: Pod) -> Probe:
         http.port or 80,
         path=path,
         headers=tuple(headers.items()),
-        timeout=TIMEOUT,
+        timeout=PROBE_TIMEOUT,
     )
 
 
 def _tcp(name: str, tcp: TcpSocket, pod: Pod) -> Probe:
-    return Probe(name, "tcp", pod.status.pod_ip, tcp.port, timeout=TIMEOUT)
+    return Probe(name, "tcp", pod.status.pod_ip, tcp.port, timeout=PROBE_TIMEOUT)

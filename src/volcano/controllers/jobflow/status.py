@@ -1,4 +1,4 @@
-"""What a flow's status says: its phase, and each step's state with times and history."""
+"""A flow's status: its phase, and each step's state with times and history."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LISTS: Final = {
 }
 """Under which list a Job is named; Completing and Terminating are in none."""
 
-MOST_HISTORY: Final = 64
+MAX_HISTORIES: Final = 64
 
 
 def next_phase(phase: str, status: JobFlowStatus, steps: int) -> str:
@@ -106,7 +106,7 @@ def _histories(histories: list[RunningHistory], state: str, now: datetime) -> li
     if not state or (histories and histories[-1].state == state):
         return histories
     closed = [*histories[:-1], msgspec.structs.replace(histories[-1], end_timestamp=now)] if histories else []
-    return [*closed, RunningHistory(state=state, start_timestamp=now)][-MOST_HISTORY:]
+    return [*closed, RunningHistory(state=state, start_timestamp=now)][-MAX_HISTORIES:]
 
 
 def _condition(step: FlowStep) -> FlowCondition | None:

@@ -83,13 +83,13 @@ class PodGroupController(Controller):
 
     def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
         what, _, name = key.name.partition("/")
-        whom = Key(key.namespace, name)
+        target = Key(key.namespace, name)
         match what:
             case What.POD:
-                return self._give_group(world.get(Pod, whom), world, causes)
+                return self._give_group(world.get(Pod, target), world, causes)
             case What.REPLICA_SET:
-                return self._follow(world.get(ReplicaSet, whom), world, {})
-        stateful = world.get(StatefulSet, whom)
+                return self._follow(world.get(ReplicaSet, target), world, {})
+        stateful = world.get(StatefulSet, target)
         revision = (stateful.status or {}).get("updateRevision") if stateful is not None else None
         return self._follow(stateful, world, {REVISION_LABEL: revision} if revision else {})
 
@@ -102,8 +102,8 @@ class PodGroupController(Controller):
         unknown = [owner for owner in self._owners_to_ask_for(pod) if owner not in (each.target for each in found)]
         if unknown:
             return tuple(Look(owner) for owner in unknown)
-        told = [dict(each.annotations) for each in found if each.present]
-        group = group_for(pod, inherited_annotations([*self._owners(pod, world), *told]))
+        annotations = [dict(each.annotations) for each in found if each.present]
+        group = group_for(pod, inherited_annotations([*self._owners(pod, world), *annotations]))
         return (Create(resource_type(PodGroup), group), _annotated(pod))
 
     def _owners_to_ask_for(self, pod: Pod) -> Iterable[Ref]:

@@ -1,7 +1,7 @@
-"""queue: keep each Queue's state, parent and counters true to what was asked of it and to its PodGroups.
+"""queue: reconcile each Queue's state, parent and counters with its Commands, its parent and its PodGroups.
 
-A queue looks at its own parent and closes or opens with it; a parent whose state changed asks its children to look.
-So a cascade that was cut short by a crash goes on when the queues are listed again.
+A queue closes and opens with its parent; a parent whose state changed requeues its children. A cascade that a crash
+interrupted therefore continues when the queues are listed again.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from volcano.machinery.world import Change, World
 
 CLOSED_BY_PARENT: Final = "volcano.sh/closed-by-parent"
 TARGET: Final = ("scheduling.volcano.sh/v1beta1", "Queue")
-FIRST_DELAY: Final = timedelta(milliseconds=5)
+FIRST_RETRY_DELAY: Final = timedelta(milliseconds=5)
 AT_ONCE: Final = timedelta(0)
 
 
 COUNT: Final = "count"
-COUNTED_AFTER: Final = timedelta(seconds=1)
+COUNTERS_DELAY: Final = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class QueueController(Controller):
 
 
 class _Decision:
-    """One look at one queue: the state it is in, the state it comes to, and the steps there."""
+    """One reconcile of one queue: its present state, its next state, and the steps between them."""
 
     def __init__(self, queue: Queue, world: World, max_requeue: int, *, counts: bool) -> None:
         self.queue, self.world, self.max_requeue, self.counts = queue, world, max_requeue, counts
@@ -116,10 +116,10 @@ class _Decision:
         self.state, self.mark = QueueState.OPEN, "false"
 
     def _wait_for_parent(self, request: QueueRequest, parent: Queue) -> None:
-        """Opening a parent and then its child in one breath should work, so the refusal is not final at once."""
+        """Retry, since the parent may be opened by a Command of the same moment; after max_requeue retries, refuse."""
         if request.tries < self.max_requeue or self.max_requeue < 0:
             again = QueueRequest(QueueAction.OPEN, target_uid=self.queue.uid, tries=request.tries + 1)
-            self.notes.append(Later(FIRST_DELAY * (1 << min(request.tries, 20)), again))
+            self.notes.append(Later(FIRST_RETRY_DELAY * (1 << min(request.tries, 20)), again))
             return
         message = f"the parent queue {parent.name} is {parent.status.state}; open it first"
         self.notes.append(Record(ref(self.queue), QueueAction.OPEN, message, "Warning"))
@@ -152,12 +152,12 @@ class _Decision:
         if status == self.queue.status:
             return
         if status.state == self.queue.status.state and not self.counts:
-            yield Later(COUNTED_AFTER, COUNT)  # numbers alone: thousands of groups that change are one write
+            yield Later(COUNTERS_DELAY, COUNT)  # debounce: many changed groups become one write
             return
         yield patch_status(self.queue, status, fresh=False)
 
     def _children_steps(self) -> Iterable[Step]:
-        """Children do not hear of their parent's changes by themselves."""
+        """Requeue the children that have to follow: a change of a queue wakes only the queue itself."""
         for child in self.world.where(Queue, "parent", self.queue.name):
             state = state_from(child.status.state)
             must_close = self.state in SHUT and state not in SHUT

@@ -1,4 +1,4 @@
-"""The states of a Queue as one table: what opening, closing and looking again make of each."""
+"""The states of a Queue as one table: the transition for opening, closing and syncing in each state."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class QueueState(StrEnum):
-    """What a Queue's `status.state` says."""
+    """The values of a Queue's `status.state`."""
 
     OPEN = "Open"
     CLOSING = "Closing"
@@ -16,7 +16,7 @@ class QueueState(StrEnum):
 
 
 class QueueAction(StrEnum):
-    """What someone wants of a queue, as Commands spell it."""
+    """The actions of Commands for queues."""
 
     OPEN = "OpenQueue"
     CLOSE = "CloseQueue"
@@ -24,7 +24,7 @@ class QueueAction(StrEnum):
 
 
 class Act(StrEnum):
-    """What is done about it."""
+    """The transition to carry out."""
 
     OPEN = "open"
     CLOSE = "close"
@@ -44,7 +44,7 @@ TRANSITIONS: Final = {
 
 
 def state_from(text: str) -> QueueState:
-    """A new queue has no state yet and counts as open; a word nobody knows counts as Unknown."""
+    """A new queue has no state yet and counts as open; an unknown state counts as Unknown."""
     if not text:
         return QueueState.OPEN
     return QueueState(text) if text in tuple(QueueState) else QueueState.UNKNOWN

@@ -1,4 +1,4 @@
-"""What the controllers are measured by, under Volcano's names: read off the changes that their Mirror sees.
+"""The controllers' metrics, under Volcano's names, computed from the changes of their Mirror.
 
 Decisions stay pure this way. Counters keep their names, so they are gauges that only rise.
 """
@@ -24,7 +24,7 @@ LATENCY: Final = "controller_job_to_pod_creation_latency_milliseconds"
 
 
 class ControllerMetrics:
-    """Follows a Mirror from the moment it is told to; what is there already is not counted."""
+    """Counts the changes of a Mirror from `follow` on; objects that exist already are not counted."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry if registry is not None else CollectorRegistry()

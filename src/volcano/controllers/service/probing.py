@@ -1,4 +1,4 @@
-"""Asking what is outside the API: HTTP and TCP probes, as a Plan's Probe step wants them."""
+"""HTTP and TCP probes of pods, for the Probe steps of Plans."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import aiohttp
 
 from volcano.machinery.plan import Probe, ProbeAnswer
 
-LONGEST_BODY: Final = 64 * 1024
+MAX_BODY_BYTES: Final = 64 * 1024
 
 
 async def ask(probe: Probe) -> ProbeAnswer:
-    """Never raises: whatever goes wrong is the answer."""
+    """Never raises: a failure is an answer."""
     try:
         async with asyncio.timeout(probe.timeout.total_seconds()):
             message = await (_http(probe) if probe.ask == "http" else _tcp(probe))
@@ -30,7 +30,7 @@ async def _http(probe: Probe) -> str:
         aiohttp.ClientSession() as session,
         session.get(f"http://{host}:{probe.port}{path}", headers=dict(probe.headers), allow_redirects=False) as answer,
     ):
-        await answer.content.read(LONGEST_BODY)
+        await answer.content.read(MAX_BODY_BYTES)
         return "" if 200 <= answer.status < 400 else f"HTTP probe failed with statuscode: {answer.status}"
 
 

@@ -46,7 +46,7 @@ def test_no_pod_is_made_before_the_scheduler_lets_the_gang_in() -> None:
 
 
 def test_very_many_pods_are_made_by_several_plans(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("volcano.controllers.job.pods.AT_A_TIME", 3)
+    monkeypatch.setattr("volcano.controllers.job.pods.MAX_PODS_PER_PLAN", 3)
     world = submitted(a_task(name="a", replicas=5), a_task(name="b", replicas=5))
 
     world.enqueue()

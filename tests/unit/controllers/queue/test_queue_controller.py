@@ -10,7 +10,7 @@ from volcano.api.bus import Command
 from volcano.api.meta import Key
 from volcano.api.scheduling import PodGroup, Queue
 from volcano.controllers.queue import QueueController
-from volcano.controllers.queue.controller import CLOSED_BY_PARENT, COUNTED_AFTER, QueueRequest
+from volcano.controllers.queue.controller import CLOSED_BY_PARENT, COUNTERS_DELAY, QueueRequest
 from volcano.controllers.queue.states import QueueAction, QueueState
 from volcano.machinery.plan import Delete, Patch, ref
 from volcano.testing.pure_world import Killed, PureWorld
@@ -54,7 +54,7 @@ def a_world(*objects: dict) -> PureWorld:
 
 def counted(world: PureWorld) -> PureWorld:
     """After the moment for which numbers are gathered."""
-    return world.advance(COUNTED_AFTER)
+    return world.advance(COUNTERS_DELAY)
 
 
 def state(world: PureWorld, name: str) -> str:

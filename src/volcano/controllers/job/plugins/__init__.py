@@ -29,7 +29,7 @@ PLUGINS: Final[Mapping[str, type[JobPluginBase]]] = {
 
 
 def plugins_of(job: Job) -> list[JobPluginBase]:
-    """The plugins a job lists, in the order of the table; PluginError for a name nobody knows."""
+    """The plugins a job lists, in the order of the table; JobPluginError for an unknown name."""
     unknown = sorted(name for name in job.spec.plugins if name not in PLUGINS)
     if unknown:
         raise JobPluginError(f"unknown plugin {unknown[0]!r}")

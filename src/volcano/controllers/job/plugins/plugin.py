@@ -17,11 +17,11 @@ from volcano.machinery.plan import NOTHING, Create, Plan, owner_reference
 
 
 class JobPluginError(Exception):
-    """A plugin cannot do what the job asks of it; the job says so and waits."""
+    """A plugin cannot do what the job asks for; the job's status shows the message, and the job waits."""
 
 
 class JobPluginBase:
-    """Made anew for every decision, from the job and the plugin's arguments."""
+    """Created for every reconcile from the job and the plugin's arguments."""
 
     name: ClassVar[str]
     is_recorded: ClassVar[bool] = True  # in the job's status, while the job may own objects of the plugin
@@ -30,7 +30,7 @@ class JobPluginBase:
         self.job, self.arguments = job, arguments
 
     def check(self) -> None:
-        """PluginError when no pod could be made."""
+        """JobPluginError when no pod could be created."""
 
     def objects(self) -> Plan:
         """Make what the job needs, as far as it is not there."""

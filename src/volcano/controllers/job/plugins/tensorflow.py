@@ -1,4 +1,4 @@
-"""tensorflow: TF_CONFIG tells each pod the whole cluster and its own place in it."""
+"""tensorflow: TF_CONFIG lists the whole cluster and the pod's own task and index."""
 
 from __future__ import annotations
 
