@@ -19,17 +19,17 @@ from volcano.admission.jobs import validate_job
 from volcano.admission.podgroups import mutate_podgroup, validate_podgroup
 from volcano.admission.pods import mutate_pod, validate_pod
 from volcano.admission.queues import mutate_queue, validate_queue
-from volcano.admission.review import CREATE, DELETE, UPDATE, Answer, Attributes, Notice, Reader, Settings, deny
+from volcano.admission.review import CREATE, DELETE, UPDATE, Attributes, Notice, Reader, ReviewAnswer, Settings, deny
 from volcano.api import batch, core, flow, scheduling, topology
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType, resource_type
 from volcano.machinery.patch import PatchError, json_patch
 
-Rule: TypeAlias = Callable[[Attributes, Reader, Settings], Answer]
+Rule: TypeAlias = Callable[[Attributes, Reader, Settings], ReviewAnswer]
 
 
 class Webhook(msgspec.Struct, frozen=True):
-    """One URL path: whom it concerns, and its rule."""
+    """One URL path: the resource and operations it is about, and its rule."""
 
     path: str
     kind: Literal["mutating", "validating"]
@@ -86,7 +86,7 @@ ALL_PATHS: Final = tuple(BY_PATH)
 DEFAULT_PATHS: Final = tuple(webhook.path for webhook in WEBHOOKS if webhook.by_default)
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class ReviewOutcome(msgspec.Struct, frozen=True):
     """The object to go on with, or who refused it and why."""
 
     object: JSON | None
@@ -101,7 +101,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
     @property
     def message(self) -> str:
-        """As the API server words a webhook's refusal."""
+        """The refusal as the API server words one of a webhook."""
         return f'admission webhook "{self.denied_by}" denied the request: {self.denial}' if self.denied_by else ""
 
 
@@ -112,8 +112,8 @@ class AdmissionChain:
         self.settings = settings or Settings()
         self._webhooks = tuple(BY_PATH[path] for path in enabled)
 
-    def review(self, attributes: Attributes, reader: Reader) -> Outcome:
-        """Mutate, then validate what came of it."""
+    def review(self, attributes: Attributes, reader: Reader) -> ReviewOutcome:
+        """Mutate, then validate the result."""
         mutated = self.mutate(attributes, reader)
         if not mutated.is_allowed:
             return mutated
@@ -121,7 +121,7 @@ class AdmissionChain:
         validated = self.validate(changed, reader)
         return msgspec.structs.replace(validated, warnings=(*mutated.warnings, *validated.warnings))
 
-    def mutate(self, attributes: Attributes, reader: Reader) -> Outcome:
+    def mutate(self, attributes: Attributes, reader: Reader) -> ReviewOutcome:
         """The object after all mutating webhooks."""
         warnings: list[str] = []
         for webhook in self._concerned(attributes, "mutating"):
@@ -134,9 +134,9 @@ class AdmissionChain:
             except PatchError as error:
                 return _refused(attributes, webhook, deny(f"its patch does not apply: {error}"), warnings)
             attributes = msgspec.structs.replace(attributes, object=changed)
-        return Outcome(attributes.object, warnings=tuple(warnings))
+        return ReviewOutcome(attributes.object, warnings=tuple(warnings))
 
-    def validate(self, attributes: Attributes, reader: Reader) -> Outcome:
+    def validate(self, attributes: Attributes, reader: Reader) -> ReviewOutcome:
         """The first refusal, if any; the object stays as it is."""
         warnings: list[str] = []
         for webhook in self._concerned(attributes, "validating"):
@@ -144,10 +144,10 @@ class AdmissionChain:
             warnings += answer.warnings
             if answer.denial:
                 return _refused(attributes, webhook, answer, warnings)
-        return Outcome(attributes.object, warnings=tuple(warnings))
+        return ReviewOutcome(attributes.object, warnings=tuple(warnings))
 
-    def answer(self, webhook: Webhook, attributes: Attributes, reader: Reader) -> Answer:
-        """What one webhook says to one review, as served over HTTPS."""
+    def answer(self, webhook: Webhook, attributes: Attributes, reader: Reader) -> ReviewAnswer:
+        """The answer of one webhook to one review, as served over HTTPS."""
         if attributes.operation not in webhook.operations:
             return deny(f"expect operation to be {' or '.join(webhook.operations)}, got {attributes.operation!r}")
         if not webhook.concerns(attributes):
@@ -158,8 +158,8 @@ class AdmissionChain:
         return [webhook for webhook in self._webhooks if webhook.kind == kind and webhook.concerns(attributes)]
 
 
-def _refused(attributes: Attributes, webhook: Webhook, answer: Answer, warnings: list[str]) -> Outcome:
-    return Outcome(
+def _refused(attributes: Attributes, webhook: Webhook, answer: ReviewAnswer, warnings: list[str]) -> ReviewOutcome:
+    return ReviewOutcome(
         attributes.object,
         denial=answer.denial,
         denied_by=webhook.name,

@@ -1,11 +1,11 @@
-"""/cronjobs/validate: the schedule, its time zone, and a name short enough for the jobs to come."""
+"""/cronjobs/validate: the schedule, its time zone, and a name short enough for its jobs."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-from volcano.admission.review import Answer, Attributes, Reader, Settings, read, refuse_all
+from volcano.admission.review import Attributes, Reader, ReviewAnswer, Settings, read, refuse_all
 from volcano.api import names
 from volcano.api.batch import CronJob
 from volcano.api.cron import CronError, load_zone, parse_schedule
@@ -15,9 +15,9 @@ LONGEST_NAME: Final = names.LABEL_LENGTH - 11
 _ZONE_PART: Final = re.compile(r"[A-Za-z0-9._+-]{1,14}")
 
 
-def validate_cronjob(attributes: Attributes, _reader: Reader, _settings: Settings) -> Answer:
+def validate_cronjob(attributes: Attributes, _reader: Reader, _settings: Settings) -> ReviewAnswer:
     cronjob = read(CronJob, attributes.object)
-    if isinstance(cronjob, Answer):
+    if isinstance(cronjob, ReviewAnswer):
         return cronjob
     problems = _schedule_problems(cronjob.spec.schedule)
     if cronjob.spec.time_zone is not None:

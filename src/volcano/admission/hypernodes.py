@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from volcano.admission.review import Answer, Attributes, Reader, Settings, read, refuse_all
+from volcano.admission.review import Attributes, Reader, ReviewAnswer, Settings, read, refuse_all
 from volcano.api.patterns import PatternError, compile_pattern
 from volcano.api.topology import HyperNode
 
 
-def validate_hypernode(attributes: Attributes, _reader: Reader, _settings: Settings) -> Answer:
+def validate_hypernode(attributes: Attributes, _reader: Reader, _settings: Settings) -> ReviewAnswer:
     node = read(HyperNode, attributes.object)
-    if isinstance(node, Answer):
+    if isinstance(node, ReviewAnswer):
         return node
     if not node.spec.members:
         return refuse_all(["spec.members: Required value: member must have at least one member"])

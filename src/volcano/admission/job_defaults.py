@@ -1,4 +1,4 @@
-"""/jobs/mutate: what a new Job gets when it does not say."""
+"""/jobs/mutate: the defaults of a new Job."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, Final
 from volcano.admission.review import (
     ALLOWED,
     DEFAULT_QUEUE,
-    Answer,
     Attributes,
     Reader,
+    ReviewAnswer,
     Settings,
     add,
     read,
@@ -20,14 +20,14 @@ from volcano.api.batch import Job
 from volcano.api.job_plugins import added_plugins
 from volcano.api.meta import JSON
 
-DEFAULT_RETRIES: Final = 3
+DEFAULT_MAX_RETRY: Final = 3
 DEFAULT_SCHEDULER: Final = "volcano"
 
 
-def mutate_job(attributes: Attributes, _reader: Reader, settings: Settings) -> Answer:
+def mutate_job(attributes: Attributes, _reader: Reader, settings: Settings) -> ReviewAnswer:
     """Patches in a fixed order, computed from the object as it came."""
     job = read(Job, attributes.object)
-    if isinstance(job, Answer):
+    if isinstance(job, ReviewAnswer):
         return job
     spec = section(attributes.object, "spec")
     patch: list[JSON] = [] if spec or _has_spec(attributes.object) else [add("/spec", {})]
@@ -36,7 +36,7 @@ def mutate_job(attributes: Attributes, _reader: Reader, settings: Settings) -> A
     if not spec.get("schedulerName"):
         patch.append(add("/spec/schedulerName", next(iter(settings.scheduler_names), DEFAULT_SCHEDULER)))
     if not spec.get("maxRetry"):
-        patch.append(add("/spec/maxRetry", DEFAULT_RETRIES))
+        patch.append(add("/spec/maxRetry", DEFAULT_MAX_RETRY))
     given = [task for task in spec.get("tasks") or () if isinstance(task, dict)]
     tasks = [defaulted_task(task, index) for index, task in enumerate(given)]
     if tasks != given:
@@ -46,7 +46,7 @@ def mutate_job(attributes: Attributes, _reader: Reader, settings: Settings) -> A
     plugins = spec.get("plugins")
     if isinstance(plugins, dict):
         patch.append(replace("/spec/plugins", plugins | {name: [] for name in added_plugins(plugins)}))
-    return Answer(patch=tuple(patch)) if patch else ALLOWED
+    return ReviewAnswer(patch=tuple(patch)) if patch else ALLOWED
 
 
 def defaulted_task(task: JSON, index: int) -> JSON:
@@ -59,12 +59,12 @@ def defaulted_task(task: JSON, index: int) -> JSON:
     if task.get("minAvailable") is None:
         changed["minAvailable"] = _needed(task)
     if not task.get("maxRetry"):
-        changed["maxRetry"] = DEFAULT_RETRIES
+        changed["maxRetry"] = DEFAULT_MAX_RETRY
     return changed
 
 
 def _needed(task: JSON) -> int:
-    """All of a task, or its smallest number of whole partitions."""
+    """All pods of a task, or those of its smallest number of whole partitions."""
     partitions = section(task, "partitionPolicy")
     minimum = _count(partitions.get("minPartitions"))
     return minimum * _count(partitions.get("partitionSize")) if minimum > 0 else _count(task.get("replicas"))

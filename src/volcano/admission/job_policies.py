@@ -32,7 +32,7 @@ CHOICES: Final = f"valid events are {', '.join(USER_EVENTS)}; valid actions are 
 
 
 def policy_problems(policies: Sequence[LifecyclePolicy]) -> list[str]:
-    """The first violation in order, and whether `*` has company; nothing when all is well."""
+    """The first violation in order, and whether `*` stands beside other events; empty when there is none."""
     events: set[str] = set()
     codes: set[int] = set()
     problems: list[str] = []

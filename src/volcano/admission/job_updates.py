@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from volcano.admission.job_partitions import partition_problems
-from volcano.admission.review import ALLOWED, Answer, Attributes, deny, section
+from volcano.admission.review import ALLOWED, Attributes, ReviewAnswer, deny, section
 from volcano.admission.topologies import both_tiers_message, gives_both_tiers
 from volcano.api.batch import Job, TaskSpec
 from volcano.api.durations import DurationError, parse_nanoseconds
@@ -20,7 +20,7 @@ QUANTITY_MAPS: Final = frozenset({"requests", "limits", "overhead", "capacity"})
 QUANTITIES: Final = frozenset({"sizeLimit", "divisor"})
 DURATIONS: Final = frozenset({"timeout", "runningEstimate"})
 USER_KEYS: Final = frozenset({"plugins", "labels", "annotations", "nodeSelector", "matchLabels", "options"})
-"""Maps whose keys say something by being there, whatever their values."""
+"""Maps in which the presence of a key matters, whatever its value."""
 ZERO_MEANS_SOMETHING: Final = frozenset(
     {
         "ttlSecondsAfterFinished", "minSuccess", "exitCode", "highestTierAllowed", "terminationGracePeriodSeconds",
@@ -34,7 +34,7 @@ ZERO_MEANS_SOMETHING: Final = frozenset(
 MAX_DEPTH: Final = 100
 
 
-def validate_job_update(job: Job, attributes: Attributes) -> Answer:
+def validate_job_update(job: Job, attributes: Attributes) -> ReviewAnswer:
     """The first rule that fails."""
     total = 0
     for task in job.spec.tasks:
@@ -83,7 +83,7 @@ def _fixed_part(spec: JSON) -> JSON:
 
 
 def _first_difference(new: Any, old: Any, path: str, depth: int) -> str:
-    """Where two values differ in meaning; empty when they do not."""
+    """The path at which two values differ in meaning; empty when they do not."""
     key = path.rpartition(".")[2].partition("[")[0]
     if depth > MAX_DEPTH or new == old:
         return ""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from volcano.admission.review import ALLOWED, Answer, Attributes, Reader, Settings, deny, read
+from volcano.admission.review import ALLOWED, Attributes, Reader, ReviewAnswer, Settings, deny, read
 from volcano.api.dag import UnknownDependency, first_flaw
 from volcano.api.flow import JobFlow
 
 
-def validate_jobflow(attributes: Attributes, _reader: Reader, _settings: Settings) -> Answer:
+def validate_jobflow(attributes: Attributes, _reader: Reader, _settings: Settings) -> ReviewAnswer:
     flow = read(JobFlow, attributes.object)
-    if isinstance(flow, Answer):
+    if isinstance(flow, ReviewAnswer):
         return flow
     graph = {step.name: step.depends_on.targets if step.depends_on is not None else [] for step in flow.spec.flows}
     flaw = first_flaw(graph)

@@ -1,4 +1,4 @@
-"""/jobs/validate: what a new Job must fulfil. Updates are in job_updates.py, policies in job_policies.py."""
+"""/jobs/validate: the rules for a new Job. Updates are in job_updates.py, policies in job_policies.py."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 from volcano.admission.job_partitions import partition_problems
 from volcano.admission.job_policies import CHOICES, policy_problems
 from volcano.admission.job_updates import validate_job_update
-from volcano.admission.review import UPDATE, Answer, Attributes, Reader, Settings, deny, read
+from volcano.admission.review import UPDATE, Attributes, Reader, ReviewAnswer, Settings, deny, read
 from volcano.admission.topologies import both_tiers_message, gives_both_tiers
 from volcano.api import dag, names
 from volcano.api.batch import Job, JobVolume, TaskSpec
@@ -18,13 +18,13 @@ from volcano.api.pods.validation import validate_pod_template
 from volcano.api.quantity import Quantity, QuantityError, parse_quantity
 from volcano.api.scheduling import ROOT_QUEUE, Queue
 
-MOST_WARNINGS: Final = 16
-LONGEST_MESSAGE: Final = 32 * 1024
+MAX_WARNINGS: Final = 16
+MAX_MESSAGE_CHARACTERS: Final = 32 * 1024
 
 
-def validate_job(attributes: Attributes, reader: Reader, _settings: Settings) -> Answer:
+def validate_job(attributes: Attributes, reader: Reader, _settings: Settings) -> ReviewAnswer:
     job = read(Job, attributes.object)
-    if isinstance(job, Answer):
+    if isinstance(job, ReviewAnswer):
         return job
     if attributes.operation == UPDATE:
         return validate_job_update(job, attributes)
@@ -35,9 +35,9 @@ def validate_job(attributes: Attributes, reader: Reader, _settings: Settings) ->
         return deny(missing)
     problems = "; ".join(job_problems(job, name, reader)).strip()
     warnings = tuple(plugin_warnings(job))
-    if len(problems) > LONGEST_MESSAGE:
-        problems = f"{problems[:LONGEST_MESSAGE]}…"
-    return Answer(denial=problems, warnings=warnings)
+    if len(problems) > MAX_MESSAGE_CHARACTERS:
+        problems = f"{problems[:MAX_MESSAGE_CHARACTERS]}…"
+    return ReviewAnswer(denial=problems, warnings=warnings)
 
 
 def job_problems(job: Job, name: str, reader: Reader) -> list[str]:
@@ -68,7 +68,7 @@ def job_problems(job: Job, name: str, reader: Reader) -> list[str]:
 
 
 def plugin_warnings(job: Job) -> list[str]:
-    """Arguments that a plugin does not know are ignored, and hide those after them: say so."""
+    """Warnings about arguments that a plugin does not know: it ignores them and those after them."""
     warnings = []
     for name, arguments in job.spec.plugins.items():
         plugin = JOB_PLUGINS.get(name)
@@ -76,7 +76,7 @@ def plugin_warnings(job: Job) -> list[str]:
         if parsed is not None and parsed.error:
             ignored = ", ".join(repr(argument) for argument in parsed.ignored)
             warnings.append(f"spec.plugins[{name}]: {parsed.error}; ignored: {ignored}"[:1024])
-    return warnings[:MOST_WARNINGS]
+    return warnings[:MAX_WARNINGS]
 
 
 def volume_problems(volumes: Iterable[JobVolume]) -> list[str]:
@@ -128,7 +128,7 @@ def _task_problems(task: TaskSpec, index: int, job_name: str) -> list[str]:
 
 
 def _numa_problems(task: TaskSpec) -> list[str]:
-    """Whole CPUs are what a NUMA policy can hand out."""
+    """A NUMA policy can assign whole CPUs only."""
     if task.topology_policy in ("", "none"):
         return []
     pod = task.template.get("spec") or {}

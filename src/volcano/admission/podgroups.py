@@ -5,9 +5,9 @@ from __future__ import annotations
 from volcano.admission.review import (
     ALLOWED,
     DEFAULT_QUEUE,
-    Answer,
     Attributes,
     Reader,
+    ReviewAnswer,
     Settings,
     add,
     read,
@@ -20,23 +20,23 @@ from volcano.api.meta import Key
 from volcano.api.scheduling import QUEUE_NAME_ANNOTATION, PodGroup, Queue
 
 
-def mutate_podgroup(attributes: Attributes, reader: Reader, _settings: Settings) -> Answer:
-    """A group left in the default queue goes to the queue that its namespace names."""
+def mutate_podgroup(attributes: Attributes, reader: Reader, _settings: Settings) -> ReviewAnswer:
+    """A group in the default queue moves to the queue in its namespace's annotation."""
     group = read(PodGroup, attributes.object)
-    if isinstance(group, Answer):
+    if isinstance(group, ReviewAnswer):
         return group
     namespace = reader.get(Namespace, Key("", attributes.namespace or group.namespace))
     queue = namespace.annotations.get(QUEUE_NAME_ANNOTATION, "") if namespace is not None else ""
     if group.spec.queue != DEFAULT_QUEUE or not queue:
         return ALLOWED
     if not isinstance((attributes.object or {}).get("spec"), dict):
-        return Answer(patch=(add("/spec", {"queue": queue}),))
-    return Answer(patch=(add("/spec/queue", queue),))
+        return ReviewAnswer(patch=(add("/spec", {"queue": queue}),))
+    return ReviewAnswer(patch=(add("/spec/queue", queue),))
 
 
-def validate_podgroup(attributes: Attributes, reader: Reader, _settings: Settings) -> Answer:
+def validate_podgroup(attributes: Attributes, reader: Reader, _settings: Settings) -> ReviewAnswer:
     group = read(PodGroup, attributes.object)
-    if isinstance(group, Answer):
+    if isinstance(group, ReviewAnswer):
         return group
     problems = _queue_problems(str(section(attributes.object, "spec").get("queue") or ""), reader)
     if gives_both_tiers(group.spec.network_topology):

@@ -10,11 +10,11 @@ import yaml
 
 from volcano.admission.review import (
     ALLOWED,
-    Answer,
     Attributes,
     Notice,
     Reader,
     ResourceGroup,
+    ReviewAnswer,
     Settings,
     add,
     read,
@@ -28,18 +28,18 @@ GROUP_ANNOTATION: Final = "volcano.sh/resource-group"
 MIN_AVAILABLE: Final = "volcano.sh/jdb-min-available"
 MAX_UNAVAILABLE: Final = "volcano.sh/jdb-max-unavailable"
 NOTICE_REASON: Final = "Admit"
-LARGEST_FILE: Final = 1024 * 1024
+MAX_CONFIGURATION_BYTES: Final = 1024 * 1024
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 class ConfigurationError(ValueError):
-    """The pod webhook's configuration file cannot be understood."""
+    """The pod webhook's configuration file cannot be parsed."""
 
 
 def parse_resource_groups(text: str) -> tuple[ResourceGroup, ...]:
     """The configuration file; one that is empty, or all comments, has no groups."""
-    if len(text) > LARGEST_FILE:
-        raise ConfigurationError(f"the configuration is over {LARGEST_FILE} bytes")
+    if len(text) > MAX_CONFIGURATION_BYTES:
+        raise ConfigurationError(f"the configuration is over {MAX_CONFIGURATION_BYTES} bytes")
     try:
         document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         groups = (document or {}).get("resourceGroups") or []
@@ -48,11 +48,11 @@ def parse_resource_groups(text: str) -> tuple[ResourceGroup, ...]:
         raise ConfigurationError(f"the configuration cannot be read: {error}") from error
 
 
-def mutate_pod(attributes: Attributes, _reader: Reader, settings: Settings) -> Answer:
+def mutate_pod(attributes: Attributes, _reader: Reader, settings: Settings) -> ReviewAnswer:
     if settings.resource_groups is None:
         return ALLOWED
     pod = read(Pod, attributes.object)
-    if isinstance(pod, Answer):
+    if isinstance(pod, ReviewAnswer):
         return pod
     spec = section(attributes.object, "spec")
     patch = _gate(pod, spec) if settings.gates_pods else []
@@ -60,12 +60,12 @@ def mutate_pod(attributes: Attributes, _reader: Reader, settings: Settings) -> A
     group = next((g for g in settings.resource_groups if _matches(g, pod.annotations, namespace)), None)
     if group is not None:
         patch += _group_patch(group, spec)
-    return Answer(patch=tuple(patch)) if patch else ALLOWED
+    return ReviewAnswer(patch=tuple(patch)) if patch else ALLOWED
 
 
-def validate_pod(attributes: Attributes, _reader: Reader, settings: Settings) -> Answer:
+def validate_pod(attributes: Attributes, _reader: Reader, settings: Settings) -> ReviewAnswer:
     pod = read(Pod, attributes.object)
-    if isinstance(pod, Answer):
+    if isinstance(pod, ReviewAnswer):
         return pod
     if pod.spec.scheduler_name not in settings.scheduler_names:
         return ALLOWED
@@ -73,9 +73,9 @@ def validate_pod(attributes: Attributes, _reader: Reader, settings: Settings) ->
     for key in given:
         problem = budget_problem(key, pod.annotations[key])
         if problem:
-            return Answer(denial=problem, notices=(Notice(NOTICE_REASON, problem),))
+            return ReviewAnswer(denial=problem, notices=(Notice(NOTICE_REASON, problem),))
     if len(given) > 1:
-        return Answer(denial=f"not allow configure multiple annotations {given} at same time")
+        return ReviewAnswer(denial=f"not allow configure multiple annotations {given} at same time")
     return ALLOWED
 
 

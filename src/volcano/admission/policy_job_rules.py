@@ -1,6 +1,6 @@
-"""The rules for Jobs as CEL: what the webhook decides from the job alone, in its words.
+"""The rules for Jobs as CEL: what the webhook decides from the job alone, with the same messages.
 
-Pod templates are Kubernetes' own matter and only looked at where jobs are known to go wrong; queues are out of sight.
+Pod templates are validated by Kubernetes and checked here only for frequent mistakes; queues cannot be read.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from volcano.api.job_plugins import JOB_PLUGINS
 KNOWN: Final = listed(tuple(USER_EVENTS))
 ACTIONS: Final = listed(tuple(USER_ACTIONS))
 DNS_LABEL: Final = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
-MOST_TASKS: Final = 100
-INDICES: Final = "[" + ", ".join(map(str, range(MOST_TASKS))) + "]"
+MAX_NAMED_TASKS: Final = 100
+INDICES: Final = "[" + ", ".join(map(str, range(MAX_NAMED_TASKS))) + "]"
 """The language has no index of an element, so this is what tasks are counted by; those after the last are let pass."""
 CREATED: Final = "request.operation == 'CREATE'"
 
@@ -61,7 +61,7 @@ def each_not_negative(field: str) -> Rule:
 
 
 def on_creation(rule: Rule) -> Rule:
-    """What an update cannot change is not held against a job that is there already."""
+    """A rule for creation only: an update cannot change what it checks."""
     return Rule(f"!({CREATED}) || ({rule.expression})", rule.message)
 
 
@@ -219,7 +219,7 @@ DEPENDENCY_RULES: Final = (
 
 # -- updates ------------------------------------------------------------------------------------------------------
 def _text(*paths: str) -> str:
-    """Fields as texts, in a list: the language wants all of a list to be of one type."""
+    """Fields as texts, in a list: CEL requires one type for all elements of a list."""
     return "[" + ", ".join(f"has({path}) ? string({path}) : ''" for path in paths) + "]"
 
 

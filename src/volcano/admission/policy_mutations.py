@@ -10,7 +10,7 @@ from volcano.api.job_plugins import JOB_PLUGINS
 
 
 class Mutation(NamedTuple):
-    """An expression that answers with patches; each mutation sees what the ones before it made."""
+    """An expression whose result is a list of patches; each mutation sees the result of those before it."""
 
     expression: str
 

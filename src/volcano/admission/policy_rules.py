@@ -1,6 +1,6 @@
 """Volcano's admission rules as CEL, as far as a policy can see: one object, no others.
 
-Only texts: policies.py makes manifests of them. A rule is a condition that must hold and what is said when it does not;
+Only texts: policies.py makes manifests of them. A rule is a condition that must hold and the message when it does not;
 names after `variables.` are defined beside the rules, once per policy. Jobs have a file of their own.
 """
 
@@ -24,7 +24,7 @@ def listed(words: tuple[str, ...]) -> str:
 
 
 def given(path: str, otherwise: str) -> str:
-    """A field, or what its absence stands for."""
+    """A field, or the default that its absence means."""
     return f"(has({path}) ? {path} : {otherwise})"
 
 
@@ -32,7 +32,7 @@ SUBDOMAIN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-
 QUALIFIED: Final = "^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$"
 DURATION: Final = r"(([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+"
 NOTHING: Final = "quantity('0')"
-DEEPEST: Final = 16
+MAX_GRAPH_LAYERS: Final = 16
 """How many layers of a graph are taken off to find what is left: a cycle, and what waits for it."""
 
 
@@ -63,17 +63,17 @@ def layers(nodes: str, targets: str) -> dict[str, str]:
     """Variables `startable0`, `startable1` …: names whose targets are all in the layers before.
 
     `nodes` is a list and `targets` an expression over its element `n`. When a layer adds nothing, what is not in it is
-    a cycle, or waits for one. A graph that is deeper still is let pass.
+    a cycle, or depends on one. A deeper graph passes.
     """
     found = {"startable0": f"{nodes}.filter(n, {targets}.size() == 0).map(n, n.name)"}
-    for depth in range(1, DEEPEST + 1):
+    for depth in range(1, MAX_GRAPH_LAYERS + 1):
         before = f"variables.startable{depth - 1}"
         found[f"startable{depth}"] = f"{nodes}.filter(n, {targets}.all(t, t in {before})).map(n, n.name)"
     return found
 
 
 def has_no_cycle(nodes: str) -> str:
-    last, before = f"variables.startable{DEEPEST}.size()", f"variables.startable{DEEPEST - 1}.size()"
+    last, before = f"variables.startable{MAX_GRAPH_LAYERS}.size()", f"variables.startable{MAX_GRAPH_LAYERS - 1}.size()"
     return f"{last} == {nodes}.size() || {last} > {before}"
 
 
@@ -123,7 +123,7 @@ def _every_amount(condition: str) -> str:
 
 
 def _same_amounts(new: str, old: str) -> str:
-    """Whether two maps of quantities say the same."""
+    """Whether two maps of quantities are equal."""
     same = f"{amount(f'{new}[r]')}.compareTo({amount(f'{old}[r]')}) == 0"
     return f"{new}.size() == {old}.size() && {new}.all(r, r in {old} && {same})"
 

@@ -1,4 +1,4 @@
-"""Parents and children: a queue must hang under one that exists, not too deep, and share what its parent has."""
+"""Parents and children: a queue's parent exists, the tree is not too deep, and children share what their parent has."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def children_of(name: str, reader: Reader) -> list[Queue]:
 
 
 def has_inner_parent(queue: Queue) -> bool:
-    """Whether its parent is a queue that people made, not the root."""
+    """Whether its parent is a queue other than the root."""
     return queue.spec.parent not in ("", ROOT_QUEUE)
 
 
 def parent_problem(queue: Queue, reader: Reader, *, max_depth: int) -> str:
-    """Why the queue cannot hang where it wants to; empty when it can."""
+    """Why the queue cannot have this parent; empty when it can."""
     name, parent_name = queue.name, queue.spec.parent
     if parent_name == name:
         return f"queue {name} cannot be the parent of itself"
@@ -88,11 +88,11 @@ def _ancestors(queue: Queue, reader: Reader) -> list[Queue]:
 def _over_parent(parent: Queue, children: list[Queue]) -> list[str]:
     problems = []
     for what, of in (("guarantee", resources.guarantee), ("deserved", resources.deserved)):
-        asked, available = total(map(of, children)), of(parent)
-        resource = first_excess(asked, available)
+        requested, available = total(map(of, children)), of(parent)
+        resource = first_excess(requested, available)
         if resource is not None:
             problems.append(
-                f"the children of queue {parent.name} have a total {what} of {asked[resource]} {resource}, which "
+                f"the children of queue {parent.name} have a total {what} of {requested[resource]} {resource}, which "
                 f"exceeds its own {what} of {available.get(resource, resources.NONE)}"
             )
     return problems
@@ -110,7 +110,7 @@ def _under_descendants(queue: Queue, children: list[Queue], reader: Reader) -> l
 
 
 def _largest_below(children: list[Queue], resource: str, reader: Reader) -> Quantity | None:
-    """The largest capability below, looking past queues that do not set it."""
+    """The largest capability of its descendants, skipping queues that do not set it."""
     largest: Quantity | None = None
     seen: set[str] = set()
     waiting = list(children)

@@ -16,7 +16,7 @@ NONE: Final = Quantity(0)
 
 
 def amounts(quantities: Quantities | None) -> dict[str, Quantity]:
-    """What can be read; what cannot is refused by the check of the object itself."""
+    """The quantities that can be parsed; the check of the object itself refuses the others."""
     found = {}
     for name, text in (quantities or {}).items():
         try:
@@ -27,7 +27,7 @@ def amounts(quantities: Quantities | None) -> dict[str, Quantity]:
 
 
 def counted(quantities: Quantities | None) -> dict[str, Quantity]:
-    """Only the resources that the hierarchy looks at: no object counts, no unknown plain names."""
+    """Only the resources that the hierarchy compares: no object counts, no unknown plain names."""
     return {
         name: amount
         for name, amount in amounts(quantities).items()
@@ -55,9 +55,9 @@ def total(several: Iterable[Amounts]) -> dict[str, Quantity]:
     return added
 
 
-def first_excess(asked: Amounts, available: Amounts) -> str | None:
-    """The first resource, by name, of which more is asked than there is; what is not mentioned is zero."""
-    return next((name for name in sorted(asked) if asked[name] > available.get(name, NONE)), None)
+def first_excess(requested: Amounts, available: Amounts) -> str | None:
+    """The first resource, by name, of which more is requested than available; a missing one is zero."""
+    return next((name for name in sorted(requested) if requested[name] > available.get(name, NONE)), None)
 
 
 def allocated_pods(queue: Queue) -> int:

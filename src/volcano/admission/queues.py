@@ -15,9 +15,9 @@ from volcano.admission.review import (
     CREATE,
     DEFAULT_QUEUE,
     DELETE,
-    Answer,
     Attributes,
     Reader,
+    ReviewAnswer,
     Settings,
     add,
     deny,
@@ -37,9 +37,9 @@ NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3}
 BODY: Final = "requestBody"
 
 
-def mutate_queue(attributes: Attributes, _reader: Reader, _settings: Settings) -> Answer:
+def mutate_queue(attributes: Attributes, _reader: Reader, _settings: Settings) -> ReviewAnswer:
     queue = read(Queue, attributes.object)
-    if isinstance(queue, Answer):
+    if isinstance(queue, ReviewAnswer):
         return queue
     patch: list[JSON] = []
     path, weights = queue.annotations.get(HIERARCHY, ""), queue.annotations.get(WEIGHTS, "")
@@ -53,17 +53,17 @@ def mutate_queue(attributes: Attributes, _reader: Reader, _settings: Settings) -
         patch.append(add("/spec/reclaimable", True))
     if not spec.get("weight"):
         patch.append(add("/spec/weight", 1))
-    return Answer(patch=tuple(patch)) if patch else ALLOWED
+    return ReviewAnswer(patch=tuple(patch)) if patch else ALLOWED
 
 
-def validate_queue(attributes: Attributes, reader: Reader, settings: Settings) -> Answer:
+def validate_queue(attributes: Attributes, reader: Reader, settings: Settings) -> ReviewAnswer:
     if attributes.operation == DELETE:
         return _validate_deletion(attributes.name, reader, settings)
     queue = read(Queue, attributes.object)
-    if isinstance(queue, Answer):
+    if isinstance(queue, ReviewAnswer):
         return queue
     old = read(Queue, attributes.old) if attributes.operation != CREATE else None
-    if isinstance(old, Answer):
+    if isinstance(old, ReviewAnswer):
         return old
     if problems := queue_problems(queue, attributes.object or {}, reader):
         return refuse_all(problems)
@@ -139,7 +139,7 @@ def _lies_below(queue: Queue, path: str) -> bool:
     return queue.annotations.get(HIERARCHY, "").startswith(f"{path}/")
 
 
-def _validate_deletion(name: str, reader: Reader, settings: Settings) -> Answer:
+def _validate_deletion(name: str, reader: Reader, settings: Settings) -> ReviewAnswer:
     if name in (DEFAULT_QUEUE, ROOT_QUEUE):
         return deny(f"`{name}` queue can not be deleted")
     queue = reader.get(Queue, Key("", name))

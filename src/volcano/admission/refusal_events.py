@@ -8,6 +8,6 @@ from volcano.machinery.plan import Record, Ref
 
 
 def event_about(attributes: Attributes, notice: Notice) -> Record:
-    """The Warning event that tells of a refusal; the object itself was never stored."""
+    """The Warning event about a refusal; the object itself was never stored."""
     about = Ref(attributes.resource, Key(attributes.namespace, attributes.name))
     return Record(about, notice.reason, notice.message, "Warning")

@@ -1,4 +1,4 @@
-"""What admission is asked and what it answers, as values; and the little it may read besides the object itself."""
+"""A write under review and the answer to it, as values; and what rules may read besides the object itself."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class Notice(msgspec.Struct, frozen=True):
     message: str
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """What one webhook says: changes as a JSON patch, or why not; and what the user should know."""
+class ReviewAnswer(msgspec.Struct, frozen=True):
+    """The answer of one webhook: changes as a JSON patch, or the reason of a refusal; and warnings for the user."""
 
     patch: tuple[JSON, ...] = ()
     denial: str = ""
@@ -65,7 +65,7 @@ class Answer(msgspec.Struct, frozen=True):
     notices: tuple[Notice, ...] = ()
 
 
-ALLOWED: Final = Answer()
+ALLOWED: Final = ReviewAnswer()
 
 
 class ResourceGroup(msgspec.Struct, frozen=True):
@@ -81,7 +81,7 @@ class ResourceGroup(msgspec.Struct, frozen=True):
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """The flags of the webhook manager that change a verdict."""
+    """The flags of the webhook manager that change an answer."""
 
     scheduler_names: tuple[str, ...] = ("volcano",)
     max_queue_depth: int = 5
@@ -91,15 +91,15 @@ class Settings(msgspec.Struct, frozen=True):
     resource_groups: tuple[ResourceGroup, ...] | None = None  # None: no configuration file was loaded
 
 
-def deny(message: str) -> Answer:
-    return Answer(denial=message.strip())
+def deny(message: str) -> ReviewAnswer:
+    return ReviewAnswer(denial=message.strip())
 
 
-def refuse_all(problems: Sequence[str], *, between: str = "; ") -> Answer:
+def refuse_all(problems: Sequence[str], *, between: str = "; ") -> ReviewAnswer:
     return deny(between.join(problem.strip() for problem in problems)) if problems else ALLOWED
 
 
-def read(reader: type[R], value: JSON | None) -> R | Answer:
+def read(reader: type[R], value: JSON | None) -> R | ReviewAnswer:
     """The object as its struct, or a denial with the decoding error."""
     if not isinstance(value, dict):
         return deny(f"cannot decode the {reader.__name__}: there is no object")

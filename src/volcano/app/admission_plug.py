@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
-from volcano.admission.chain import ALL_PATHS, AdmissionChain, Outcome
+from volcano.admission.chain import ALL_PATHS, AdmissionChain, ReviewOutcome
 from volcano.admission.refusal_events import event_about
 from volcano.admission.review import INDEXES, Attributes, Settings
 from volcano.api.decode import Unreadable, decode
@@ -94,7 +94,7 @@ class VolcanoAdmission:
             raise BadRequest(outcome.message)
         return outcome.object, list(outcome.warnings)
 
-    def _notify(self, attributes: Attributes, outcome: Outcome) -> None:
+    def _notify(self, attributes: Attributes, outcome: ReviewOutcome) -> None:
         if self.record is not None and not attributes.dry_run:
             for notice in outcome.notices:
                 self.record(event_about(attributes, notice))

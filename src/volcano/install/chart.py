@@ -1,4 +1,4 @@
-"""The Helm chart, written from the same objects as the plain manifests: a file a topic, values with their meanings."""
+"""The Helm chart, written from the same objects as the plain manifests: one file per topic, and documented values."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _dump(body: JSON) -> str:
 
 # -- values -------------------------------------------------------------------------------------------------------
 def values_text() -> str:
-    """values.yaml: every value with the sentence about it."""
+    """values.yaml: every value with its description."""
     head = "# What can be chosen. Written by `volcano manifests chart`, as README.md is, which has the same in a table."
     return "\n".join([head, *_lines(_tree(), 0)]) + "\n"
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from volcano.api.meta import JSON
 from volcano.install.rbac import WITH_WEBHOOK
 from volcano.install.values import Part, Values
-from volcano.install.workloads import CONTROLLER_METRICS, SCHEDULER_METRICS, SERVICE, WEBHOOK, labels
+from volcano.install.workloads import CONTROLLER_METRICS_PORT, SCHEDULER_METRICS_PORT, SERVICE, WEBHOOK_PORT, labels
 
 NAMES: Final = ("scheduler", "controllers", "admission")
 DNS: Final = {"ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]}
@@ -16,8 +16,8 @@ API_SERVER: Final = {"ports": [{"protocol": "TCP", "port": 443}, {"protocol": "T
 
 
 def network_parts(values: Values) -> Iterator[Part]:
-    yield Part("scheduler", _service("volcano-scheduler-service", "scheduler", values, SCHEDULER_METRICS))
-    yield Part("controllers", _service("volcano-controllers-service", "controllers", values, CONTROLLER_METRICS))
+    yield Part("scheduler", _service("volcano-scheduler-service", "scheduler", values, SCHEDULER_METRICS_PORT))
+    yield Part("controllers", _service("volcano-controllers-service", "controllers", values, CONTROLLER_METRICS_PORT))
     yield Part("admission", _service(SERVICE, "admission", values, 443, name_of_port="webhook"), WITH_WEBHOOK)
     for name in NAMES:
         mode = WITH_WEBHOOK if name == "admission" else ""
@@ -46,7 +46,9 @@ def _service(name: str, component: str, values: Values, port: int, *, name_of_po
 
 
 def _network_policy(name: str, values: Values) -> JSON:
-    incoming = {"scheduler": SCHEDULER_METRICS, "controllers": CONTROLLER_METRICS, "admission": WEBHOOK}[name]
+    incoming = {"scheduler": SCHEDULER_METRICS_PORT, "controllers": CONTROLLER_METRICS_PORT, "admission": WEBHOOK_PORT}[
+        name
+    ]
     outgoing: list[Any] = [DNS, API_SERVER]
     if name == "controllers":
         outgoing = [{}]  # a JobFlow's probes go to pods, at whichever port they name

@@ -1,4 +1,4 @@
-"""Who may do what: the rights of each component, no more than it uses, and roles for users.
+"""RBAC: the rights of each component, no more than it uses, and roles for users.
 
 The tables are the reference; the tests run every component with exactly these rights on a real API server.
 """
@@ -17,7 +17,7 @@ GROUP: Final = "rbac.authorization.k8s.io"
 FOLLOW: Final = "list watch"
 
 Rules = tuple[tuple[str, str, str], ...]
-"""Group, resources, verbs; words separated by blanks."""
+"""Group, resources, verbs; each a list separated by blanks."""
 
 SCHEDULER: Final[Rules] = (
     ("", "pods", f"{FOLLOW} patch delete"),

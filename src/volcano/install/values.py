@@ -1,7 +1,7 @@
 """The values of an installation: what can be chosen, what it means, and its default.
 
 The same builders make plain manifests and the Helm chart: for the chart a value reads as a placeholder, which
-deployment.chart turns into a template expression.
+install.chart turns into a template expression.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ EXTENSION: Final = re.compile(r"^( *)- __EXTRA\.([A-Za-z.]+)__\n", re.M)
 
 
 class Value(msgspec.Struct, frozen=True):
-    """One thing to choose: where it stands in values.yaml, its default, and a sentence about it."""
+    """One value: its path in values.yaml, its default, and a sentence about it."""
 
     path: str
     default: Any
@@ -86,7 +86,7 @@ class Values:
                 raise UnknownValue(f"there is no value {path!r}; known: {', '.join(self._values)}")
             self._values[path] = value
         self.namespace = namespace
-        self.revision = ""  # a suffix that tells one upgrade from another
+        self.revision = ""  # a suffix that differs from upgrade to upgrade
 
     def __call__(self, path: str) -> Any:
         return copy.deepcopy(self._values[path])
@@ -96,7 +96,7 @@ class Values:
         return list(self._values[path])
 
     def holds(self, condition: str) -> bool:
-        """Of a condition as Parts have it: paths and `path=value`, joined by `&`."""
+        """Whether a Part's condition holds: paths and `path=value`, joined by `&`."""
         return all(self._holds(each) for each in condition.split("&"))
 
     def _holds(self, condition: str) -> bool:
@@ -106,7 +106,7 @@ class Values:
 
 
 class Placeholders(Values):
-    """Every value stands for itself."""
+    """Values for the chart: each is a placeholder for itself."""
 
     def __init__(self) -> None:
         super().__init__(namespace="__RELEASE.Namespace__")

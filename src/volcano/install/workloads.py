@@ -10,11 +10,11 @@ from volcano.api.meta import JSON
 from volcano.install.rbac import SERVED, WITH_WEBHOOK
 from volcano.install.values import Part, Values
 
-HEALTH: Final = 11251
-SCHEDULER_METRICS: Final = 8080
-CONTROLLER_METRICS: Final = 8081
-WEBHOOK: Final = 8443
-USER: Final = 10001
+HEALTH_PORT: Final = 11251
+SCHEDULER_METRICS_PORT: Final = 8080
+CONTROLLER_METRICS_PORT: Final = 8081
+WEBHOOK_PORT: Final = 8443
+USER_ID: Final = 10001
 CONFIG_MAP: Final = "volcano-scheduler-configmap"
 SECRET: Final = "volcano-admission-secret"
 SERVICE: Final = "volcano-admission-service"
@@ -46,14 +46,14 @@ def scheduler(values: Values) -> JSON:
         "scheduler",
         "--scheduler-conf=/volcano.scheduler/volcano-scheduler.conf",
         "--enable-metrics=true",
-        f"--listen-address=:{SCHEDULER_METRICS}",
+        f"--listen-address=:{SCHEDULER_METRICS_PORT}",
         *_electing(values),
     ]
     return _deployment(
         "scheduler",
         values,
         arguments,
-        ports={"metrics": SCHEDULER_METRICS, "health": HEALTH},
+        ports={"metrics": SCHEDULER_METRICS_PORT, "health": HEALTH_PORT},
         mounts={"config": ("/volcano.scheduler", {"configMap": {"name": CONFIG_MAP}})},
     )
 
@@ -64,11 +64,11 @@ def controllers(values: Values, *, sharding: bool) -> JSON:
         "controller-manager",
         f"--controllers={chosen}",
         "--enable-metrics=true",
-        f"--listen-address=:{CONTROLLER_METRICS}",
+        f"--listen-address=:{CONTROLLER_METRICS_PORT}",
         *_electing(values),
     ]
     return _deployment(
-        "controllers", values, arguments, ports={"metrics": CONTROLLER_METRICS, "health": HEALTH}, mounts={}
+        "controllers", values, arguments, ports={"metrics": CONTROLLER_METRICS_PORT, "health": HEALTH_PORT}, mounts={}
     )
 
 
@@ -82,7 +82,7 @@ def admission(values: Values) -> JSON:
         "--ca-cert-file=/admission.local.config/certificates/ca.crt",
         f"--webhook-namespace={values.namespace}",
         f"--webhook-service-name={SERVICE}",
-        f"--port={WEBHOOK}",
+        f"--port={WEBHOOK_PORT}",
         *_healthy(values),
     ]
     secret = {"secret": {"secretName": SECRET, "defaultMode": 0o440}}
@@ -90,7 +90,7 @@ def admission(values: Values) -> JSON:
         "admission",
         values,
         arguments,
-        ports={"webhook": WEBHOOK, "health": HEALTH},
+        ports={"webhook": WEBHOOK_PORT, "health": HEALTH_PORT},
         mounts={"certificates": ("/admission.local.config/certificates", secret)},
         health_scheme="HTTPS",
     )
@@ -99,7 +99,7 @@ def admission(values: Values) -> JSON:
 def _healthy(values: Values) -> list[str]:
     return [
         "--enable-healthz=true",
-        f"--healthz-address=:{HEALTH}",
+        f"--healthz-address=:{HEALTH_PORT}",
         f"--scheduler-name={values('schedulerName')}",
         f"--v={values('logLevel')}",
     ]
@@ -180,9 +180,9 @@ def _pod(account: str, values: Values, container: JSON, mounts: dict[str, tuple[
         "imagePullSecrets": values("image.pullSecrets"),
         "securityContext": {
             "runAsNonRoot": True,
-            "runAsUser": USER,
-            "runAsGroup": USER,
-            "fsGroup": USER,
+            "runAsUser": USER_ID,
+            "runAsGroup": USER_ID,
+            "fsGroup": USER_ID,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "containers": [container],
@@ -194,14 +194,14 @@ def _pod(account: str, values: Values, container: JSON, mounts: dict[str, tuple[
 
 
 def certificate_job(values: Values) -> JSON:
-    """Makes the webhook's certificate unless a good one is there."""
+    """The job that creates the webhook's certificate unless there is a valid one."""
     name = f"volcano-admission-init{values.revision}"  # a Job cannot be changed, so each upgrade has its own
     metadata = {"name": name, "namespace": values.namespace, "labels": labels("admission-init")}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": _certificate_job_spec(values)}
 
 
 def certificate_renewal(values: Values) -> JSON:
-    """And again every week, so that it never ends."""
+    """The same job every week, so that the certificate never expires."""
     metadata = {"name": "volcano-admission-renew", "namespace": values.namespace, "labels": labels("admission-init")}
     return {
         "apiVersion": "batch/v1",

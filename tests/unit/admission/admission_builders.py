@@ -1,6 +1,6 @@
 """What admission's tests start from: objects as JSON, queues in a frozen world, one call for a verdict."""
 
-from volcano.admission.chain import AdmissionChain, Outcome
+from volcano.admission.chain import AdmissionChain, ReviewOutcome
 from volcano.admission.review import CREATE, DELETE, INDEXES, Attributes, Settings
 from volcano.api import batch, core, flow, scheduling, topology
 from volcano.api.core import Namespace
@@ -67,7 +67,7 @@ def a_world(*queues, namespaces=()):
     return frozen_world(*(decode_object(Queue, queue) for queue in given), *spaces, indexes=INDEXES)
 
 
-def review(new, old=None, *, kind=None, world=None, settings=None, operation=None, namespace=None) -> Outcome:
+def review(new, old=None, *, kind=None, world=None, settings=None, operation=None, namespace=None) -> ReviewOutcome:
     """The chain's verdict about creating, updating or deleting an object."""
     subject = old if new is DELETED else new
     kind = kind or (subject.get("kind") if isinstance(subject, dict) else None)

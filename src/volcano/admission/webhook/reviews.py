@@ -16,7 +16,7 @@ import msgspec
 
 from volcano.admission.chain import BY_PATH, AdmissionChain, Webhook
 from volcano.admission.refusal_events import event_about
-from volcano.admission.review import INDEXES, Answer, Attributes, Reader, deny
+from volcano.admission.review import INDEXES, Attributes, Reader, ReviewAnswer, deny
 from volcano.api.core import Namespace
 from volcano.api.errors import ApiError
 from volcano.api.meta import JSON
@@ -61,7 +61,7 @@ class Reviewer:
                 self._record(event_about(attributes, notice))
         return encode_answer(uid, answer)
 
-    async def _decide(self, webhook: Webhook, attributes: Attributes) -> Answer:
+    async def _decide(self, webhook: Webhook, attributes: Attributes) -> ReviewAnswer:
         answer = self._chain().answer(webhook, attributes, self._mirror)
         needs_fresh = webhook.path == "/queues/validate" or bool(answer.denial)
         if webhook.path not in READS_QUEUES or not needs_fresh:
@@ -112,7 +112,7 @@ def read_review(body: bytes) -> tuple[str, Attributes]:
     return _text(request.get("uid")), attributes
 
 
-def encode_answer(uid: str, answer: Answer) -> bytes:
+def encode_answer(uid: str, answer: ReviewAnswer) -> bytes:
     response: JSON = {"uid": uid, "allowed": not answer.denial}
     if answer.denial:
         response["status"] = {"message": answer.denial}

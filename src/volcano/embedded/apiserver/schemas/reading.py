@@ -1,4 +1,4 @@
-"""Reading plain JSON by path without surprises: what is missing or of another type is empty."""
+"""Reading plain JSON by path: what is missing or of another type is empty."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What server-side apply needs to know of a type: which maps and lists are whole, and by which keys elements are known.
+"""What server-side apply needs of a type: which maps and lists are atomic, and which keys identify elements.
 
-Nodes are made from schemas of the core table or of a CRD, lazily, as far as objects reach. Where a schema says nothing,
-values speak for themselves: objects merge, lists are whole.
+Nodes are made from schemas of the core table or of a CRD, lazily, as far as objects reach. Without a schema,
+objects merge and lists are atomic.
 """
 
 from __future__ import annotations
@@ -72,7 +72,6 @@ class TypeNode:
 
 UNTYPED: Final = TypeNode(ANY)
 SCALAR_NODE: Final = TypeNode(SCALAR)
-FREE_MAP: Final = TypeNode(MAP, others=lambda: UNTYPED)
 
 
 @cache

@@ -1,6 +1,6 @@
 """Sets of field paths as trees, in the shape managedFields stores them (FieldsV1).
 
-A tree maps path elements ("f:spec", 'k:{"name":"a"}', 'v:"x"') to trees. The key "." in a tree says that the path
+A tree maps path elements ("f:spec", 'k:{"name":"a"}', 'v:"x"') to trees. The key "." in a tree means that the path
 itself is in the set. Trees are values: the functions here never change what they are given.
 """
 
@@ -21,10 +21,6 @@ MAX_DEPTH: Final = 128
 
 class BadFields(ValueError):
     """The text is not a set of fields."""
-
-
-def has_self(tree: Tree) -> bool:
-    return SELF in tree
 
 
 def union(one: Tree, other: Tree) -> Tree:
@@ -102,7 +98,7 @@ def to_fields(tree: Tree) -> Tree:
 
 
 def from_fields(fields: Any, depth: int = 0) -> Tree:
-    """The reverse; BadFields when it is no set of fields."""
+    """The tree that FieldsV1 describes; BadFields when it is not a set of fields."""
     if not isinstance(fields, dict) or depth > MAX_DEPTH:
         raise BadFields("fieldsV1 must be nested objects")
     tree: Tree = {}

@@ -19,7 +19,7 @@ ANCIENT: Final = "ancient-changes"
 
 
 class Owner(NamedTuple):
-    """Who an entry belongs to. Appliers are the same at any version."""
+    """The manager that an entry belongs to. An applier is the same owner at any API version."""
 
     manager: str
     operation: str
@@ -28,14 +28,14 @@ class Owner(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """As conflicts name it."""
+        """The owner's name in a conflict message."""
         text = f'"{self.manager}"'
         if self.subresource:
             text += f' with subresource "{self.subresource}"'
         return f"{text} using {self.api_version}" if self.operation == UPDATE else text
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ManagedEntry(msgspec.Struct, frozen=True):
     """The fields of one owner."""
 
     fields: Tree
@@ -43,7 +43,7 @@ class Entry(msgspec.Struct, frozen=True):
     time: str | None
 
 
-Managed = dict[Owner, Entry]
+Managed = dict[Owner, ManagedEntry]
 
 
 def owner_of(manager: str, operation: str, api_version: str, subresource: str) -> Owner:
@@ -68,7 +68,7 @@ def read_managed(obj: Mapping[str, Any] | None) -> Managed:
         time = entry.get("time")
         if owner in found:
             fields = union(found[owner].fields, fields)
-        found[owner] = Entry(fields, version, time if isinstance(time, str) else None)
+        found[owner] = ManagedEntry(fields, version, time if isinstance(time, str) else None)
     return found
 
 
@@ -113,7 +113,7 @@ def capped(managed: Managed) -> Managed:
             continue
         if bucket not in answer:
             answer[bucket] = answer.pop(first[entry.api_version])
-        answer[bucket] = Entry(union(answer[bucket].fields, entry.fields), entry.api_version, entry.time)
+        answer[bucket] = ManagedEntry(union(answer[bucket].fields, entry.fields), entry.api_version, entry.time)
         if owner != bucket:
             del answer[owner]
         excess -= 1

@@ -1,7 +1,7 @@
 """Server-side apply: merging what managers apply, conflicts between them, and who manages which field.
 
-`apply_patch` answers a PATCH of type apply; `track_update` keeps managedFields true on create, update and other
-patches. Both are pure; the object to store is the answer.
+`apply_patch` answers a PATCH of type apply; `track_update` updates managedFields on create, update and other
+patches. Both are pure and return the object to store.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from volcano.embedded.apiserver.schemas.apply.field_sets import BadFields, Tree,
 from volcano.embedded.apiserver.schemas.apply.managed_fields import (
     APPLY,
     UPDATE,
-    Entry,
     Managed,
+    ManagedEntry,
     Owner,
     capped,
     owner_of,
@@ -65,7 +65,7 @@ _UNTRACKED: Final[Tree] = {
         },
     },
 }  # fmt: skip
-"""Fields that nobody manages."""
+"""Fields that are never managed."""
 
 
 def apply_patch(
@@ -113,7 +113,7 @@ def track_update(
     now: datetime,
     subresource: str = "",
 ) -> JSON:
-    """The new object with managedFields that say what this change took. `old` is None on create.
+    """The new object with managedFields that include what this change set. `old` is None on create.
 
     The request's own managedFields, where it has readable ones, are the starting point (an empty list resets them).
     """
@@ -132,7 +132,7 @@ def track_update(
     taken = difference(union(change.modified, change.added), _UNTRACKED)
     if taken:
         held = managed[owner].fields if owner in managed else {}
-        managed[owner] = Entry(union(held, taken), version, timestamp(now))
+        managed[owner] = ManagedEntry(union(held, taken), version, timestamp(now))
     return _stored(target, capped(managed))
 
 
@@ -161,7 +161,7 @@ def _applied(
     last = managed[owner].fields if owner in managed else {}
     fields = fields_of(config, node)
     time = managed[owner].time if owner in managed else None
-    claimed = {**managed, owner: Entry(fields, version, time)}
+    claimed = {**managed, owner: ManagedEntry(fields, version, time)}
     after = _pruned(merged(before, config, node), claimed, last, node)
     change = compare(before, after, node)
     conflicts = _conflicts(claimed, change, owner)
@@ -171,16 +171,16 @@ def _applied(
     tracked = difference(fields, _UNTRACKED)
     claimed.pop(owner, None)
     if tracked:
-        claimed[owner] = Entry(tracked, version, time)
+        claimed[owner] = ManagedEntry(tracked, version, time)
     if after == before:
         return live if claimed == managed else _stored(before, claimed)
     if owner in claimed:
-        claimed[owner] = Entry(claimed[owner].fields, version, timestamp(now))
+        claimed[owner] = ManagedEntry(claimed[owner].fields, version, timestamp(now))
     return _stored(after, claimed)
 
 
 def _pruned(value: JSON, managed: Managed, last: Tree, node: TypeNode) -> JSON:
-    """Without the fields this manager applied before and does not any more, unless another one has them."""
+    """The object without the fields that this manager no longer applies and no other manager owns."""
     if not last:
         return value
     had = with_named_fields(last, node)
@@ -200,19 +200,19 @@ def _conflicts(managed: Managed, change: Comparison, owner: Owner) -> dict[Owner
 
 
 def _released(managed: Managed, change: Comparison, owner: Owner | None) -> Managed:
-    """Entries without what a change took from them; the owner of the change keeps its own."""
+    """The entries without the fields that a change took over; the owner of the change keeps its own."""
     taken = all_of([change.modified, change.added, change.removed])
     answer: Managed = {}
     for other, entry in managed.items():
         lost = taken if other != owner else {}
         fields = difference(entry.fields, lost)
         if fields:
-            answer[other] = entry if not lost else Entry(fields, entry.api_version, entry.time)
+            answer[other] = entry if not lost else ManagedEntry(fields, entry.api_version, entry.time)
     return answer
 
 
 def _managed_before(live: JSON | None, node: TypeNode, schema: Schema, version: str, now: datetime) -> Managed:
-    """The live object's entries; what nobody is known to manage belongs to `before-first-apply`."""
+    """The live object's entries; fields without a known manager belong to `before-first-apply`."""
     try:
         managed = read_managed(live)
     except BadFields as error:
@@ -225,7 +225,7 @@ def _managed_before(live: JSON | None, node: TypeNode, schema: Schema, version: 
         return {}
     live_version = text(live, "apiVersion") or version
     owner = owner_of(BEFORE_FIRST_APPLY, UPDATE, live_version, "")
-    return {owner: Entry(fields, live_version, timestamp(now))}
+    return {owner: ManagedEntry(fields, live_version, timestamp(now))}
 
 
 def _check(config: JSON, node: TypeNode, applied: JSON) -> None:
@@ -271,7 +271,7 @@ def _conflict(found: dict[Owner, Tree]) -> Conflict:
 
 
 def _allowed_by_last_applied(live: JSON | None, manager: str, version: str, node: TypeNode) -> Tree:
-    """What `kubectl apply` had applied from the client side, `kubectl apply --server-side` may take over."""
+    """The fields of the last client-side `kubectl apply`, which `kubectl apply --server-side` may take over."""
     recorded = text(live, "metadata", "annotations", LAST_APPLIED) if manager == "kubectl" else ""
     if not recorded or live is None:
         return {}
@@ -306,7 +306,7 @@ def _stored(obj: JSON, managed: Managed) -> JSON:
 
 
 def _managed_of(old: JSON | None, new: JSON, subresource: str) -> tuple[Managed, bool]:
-    """Where to start from, and whether the request asks to forget everything."""
+    """The entries to start from, and whether the request resets all of them."""
     given: Any = new.get("metadata", {}).get("managedFields") if isinstance(new.get("metadata"), dict) else None
     if old is not None and not subresource:
         if given == [] or given == [{}]:
@@ -324,7 +324,7 @@ def _managed_of(old: JSON | None, new: JSON, subresource: str) -> tuple[Managed,
 
 
 def _blank(obj: JSON, schema: Schema) -> JSON:
-    """What an object is compared with when it is created: empty, but for the structs Go never leaves out."""
+    """The object that a new one is compared with: empty except for the structs that Go always writes."""
     blank: JSON = {key: obj[key] for key in ("apiVersion", "kind") if key in obj}
     if isinstance(schema, str):
         blank |= _empty_structs(schema)

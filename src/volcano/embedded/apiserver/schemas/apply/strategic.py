@@ -1,7 +1,7 @@
 """Strategic merge patch: a merge patch that knows which lists are maps by key, for the kinds of the core table.
 
-Directives in the patch say the rest: `$patch`, `$retainKeys`, `$deleteFromPrimitiveList/<list>` and
-`$setElementOrder/<list>`. What is given is never changed.
+Directives in the patch change how parts of it merge: `$patch`, `$retainKeys`, `$deleteFromPrimitiveList/<list>` and
+`$setElementOrder/<list>`. Arguments are never changed.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ MAX_DEPTH: Final = 128
 _ABSENT: Final = object()
 
 
-class Field(msgspec.Struct, frozen=True):
-    """What the schema says of one field: its own schema, how it merges, and by which key its elements are known."""
+class FieldMerge(msgspec.Struct, frozen=True):
+    """How one field merges: its own schema, its strategy, and the key of its elements."""
 
     schema: JSON
     merges: bool
@@ -38,8 +38,8 @@ def strategic_merge(current: JSON, patch: JSON, schema_name: str) -> JSON:
     return _merge_map(current, patch, schema, 0)
 
 
-def _field(schema: JSON, name: str) -> Field:
-    """How a field merges; what the schema does not know merges like plain JSON."""
+def _field(schema: JSON, name: str) -> FieldMerge:
+    """How a field merges; fields that the schema does not have merge like plain JSON."""
     table = core_table()
     more = schema.get("additionalProperties")
     found = (schema.get("properties") or {}).get(name) or (more if isinstance(more, dict) else {})
@@ -47,7 +47,9 @@ def _field(schema: JSON, name: str) -> Field:
     inner = table.resolve(found)
     if isinstance(inner.get("items"), dict):
         inner = table.resolve(inner["items"])
-    return Field(inner, "merge" in strategies, "replace" in strategies, found.get("x-kubernetes-patch-merge-key", ""))
+    return FieldMerge(
+        inner, "merge" in strategies, "replace" in strategies, found.get("x-kubernetes-patch-merge-key", "")
+    )
 
 
 # -- objects --------------------------------------------------------------------------------------------------
@@ -77,7 +79,7 @@ def _merge_map(current: JSON, patch: JSON, schema: JSON, depth: int) -> JSON:
     return merged
 
 
-def _merge_value(current: Any, value: Any, field: Field, depth: int) -> Any:
+def _merge_value(current: Any, value: Any, field: FieldMerge, depth: int) -> Any:
     if isinstance(current, dict) and isinstance(value, dict) and not field.replaces:
         return _merge_map(current, value, field.schema, depth + 1)
     if isinstance(current, list) and isinstance(value, list) and field.merges:
@@ -99,7 +101,7 @@ def _retained(current: JSON, patch: JSON) -> JSON:
 
 
 def _without_directives(value: Any, depth: int) -> Any:
-    """A part of the patch as it is stored where nothing was: directives and nulls mean nothing there."""
+    """A part of the patch that becomes a new value: without directives and nulls."""
     if depth > MAX_DEPTH:
         raise BadRequest(f"the patch is nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, dict):
@@ -134,14 +136,14 @@ def _delete_from_list(merged: JSON, key: str, gone: Any) -> None:
 
 # -- lists ----------------------------------------------------------------------------------------------------
 def _mark(item: Any, key: str) -> Any:
-    """What tells an element from the others: its key, or the plain value itself."""
+    """What identifies an element: its key, or the plain value itself."""
     value = item.get(key, _ABSENT) if key and isinstance(item, dict) else item
     if value is _ABSENT:
         return id(item)
     return (type(value), msgspec.json.encode(value, order="sorted") if isinstance(value, dict | list) else value)
 
 
-def _merge_list(current: list[Any], patch: list[Any], field: Field, depth: int) -> list[Any]:
+def _merge_list(current: list[Any], patch: list[Any], field: FieldMerge, depth: int) -> list[Any]:
     if not any(isinstance(item, dict) for item in (*current, *patch)):
         merged = {_mark(item, ""): item for item in (*reversed(patch), *reversed(current))}
         return _in_order(list(reversed(merged.values())), patch, current, "")
@@ -168,7 +170,7 @@ def _merge_list(current: list[Any], patch: list[Any], field: Field, depth: int) 
 def _obey_elements(current: list[Any], patch: list[Any], key: str) -> tuple[list[Any], list[Any] | None]:
     """Elements with `$patch` act on the whole list.
 
-    The answer is what they leave of it and the other elements of the patch; None when these replaced the list.
+    Returns what they leave of the list, and the other elements of the patch; None when these replaced the list.
     """
     plain: list[Any] = []
     gone: set[Any] = set()
@@ -191,7 +193,7 @@ def _obey_elements(current: list[Any], patch: list[Any], key: str) -> tuple[list
 
 
 def _ordered_lists(merged: JSON, patch: JSON, schema: JSON, depth: int) -> set[str]:
-    """Carry out `$setElementOrder` directives; the lists they name are done with."""
+    """Apply `$setElementOrder` directives; the lists that they name need no further merging."""
     done: set[str] = set()
     for directive, order in patch.items():
         if not directive.startswith(ORDER_PREFIX):

@@ -1,4 +1,4 @@
-"""Values and their types together: which fields a value has, how two differ, merging, and taking fields away."""
+"""Values with their types: which fields a value has, how two differ, merging, and removing fields."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TypedError(ValueError):
 
 
 def shape_of(value: Any, node: TypeNode) -> str:
-    """How a value is to be taken; the type decides, and where it does not, the value."""
+    """How a value is treated: as its type says, or, without a type, as the value itself suggests."""
     if node.shape != ANY and not (isinstance(value, dict) and node.shape != MAP):
         return node.shape
     return MAP if isinstance(value, dict) else LIST if isinstance(value, list) else SCALAR
@@ -77,15 +77,11 @@ def fields_of(value: Any, node: TypeNode, depth: int = 0) -> Tree:
 
 # -- differences ----------------------------------------------------------------------------------------------
 class Comparison(msgspec.Struct, frozen=True):
-    """Which fields one value has more, has otherwise, and has no more than another."""
+    """Fields added, changed and removed."""
 
     added: Tree
     modified: Tree
     removed: Tree
-
-    @property
-    def is_same(self) -> bool:
-        return not (self.added or self.modified or self.removed)
 
 
 SAME: Final = Comparison({}, {}, {})
@@ -118,7 +114,7 @@ def compare(old: Any, new: Any, node: TypeNode, depth: int = 0) -> Comparison:
 
 
 def every_path(value: Any, node: TypeNode, depth: int = 0) -> Tree:
-    """The paths of a value and of all in it: what comes and goes with it."""
+    """The paths of a value and of everything in it, which are added and removed together."""
     if depth > MAX_DEPTH:
         raise TypedError(f"nested deeper than {MAX_DEPTH} levels")
     if not value or not isinstance(value, dict | list) or _is_whole(value, node, shape_of(value, node)):
@@ -200,7 +196,7 @@ def _by_element(items: list[Any], node: TypeNode) -> dict[str, list[Any]]:
 
 # -- merging --------------------------------------------------------------------------------------------------
 def merged(live: Any, applied: Any, node: TypeNode, depth: int = 0) -> Any:
-    """The live value with what is applied laid over it."""
+    """The live value merged with the applied one."""
     if depth > MAX_DEPTH:
         raise TypedError(f"nested deeper than {MAX_DEPTH} levels")
     if live is ABSENT or live is None or applied is ABSENT or applied is None:
@@ -257,7 +253,7 @@ def _merged_lists(live: list[Any], applied: list[Any], node: TypeNode, depth: in
 
 # -- taking fields away ---------------------------------------------------------------------------------------
 def without(value: Any, gone: Tree, node: TypeNode) -> Any:
-    """The value without the fields of a set. What is emptied stays, empty: someone else has it."""
+    """The value without the fields of a set. A container that becomes empty stays, since another manager owns it."""
     if isinstance(value, dict) and not node.atomic:
         answer = {}
         for name, item in value.items():
@@ -294,7 +290,7 @@ def with_named_fields(tree: Tree, node: TypeNode) -> Tree:
 
 # -- is an applied object of its type? ------------------------------------------------------------------------
 def misfits(value: Any, node: TypeNode, path: str = "", depth: int = 0) -> Iterator[str]:
-    """What keeps an object from being applied, in the words of the API server."""
+    """Why an object cannot be applied, as the API server words it."""
     if depth > MAX_DEPTH:
         yield f"{path}: nested deeper than {MAX_DEPTH} levels"
         return

@@ -1,4 +1,4 @@
-"""Can a value be decoded into its field? The types of Kubernetes' own kinds, in the words of Go's decoder."""
+"""The type check of Kubernetes' own kinds: can each value be decoded into its field? Errors are Go's."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def _scalar_check(schema: JSON) -> Check:
 
 
 def _check_free(value: Any, place: Place) -> None:
-    """Anything goes."""
+    """Any value is accepted."""
 
 
 def _check_quantity(value: Any, place: Place) -> None:

@@ -1,7 +1,7 @@
 """Strict decoding of Kubernetes' own kinds by the core table: unknown fields, and fields given twice.
 
-Kubernetes decodes into Go structs, so what a type does not have is dropped or reported, and nulls are nothing. Values
-of wrong types are schemas.decoding's. Custom kinds have their structural schema instead.
+Kubernetes decodes into Go structs, so what a type does not have is dropped or reported, and nulls count as absent.
+Values of wrong types are in builtin.decoding. Custom kinds have their structural schema instead.
 """
 
 from __future__ import annotations
@@ -31,28 +31,23 @@ from volcano.api.openapi_table import (
 from volcano.api.scheme import ResourceType
 from volcano.embedded.apiserver.schemas.builtin.decoding import check_types as check_types
 
-MAX_REPORTED: Final = 100
+MAX_REPORTED_FIELDS: Final = 100
 _PLAIN: Final = frozenset((QUANTITY, INT_OR_STRING, TIME, MICRO_TIME)) | FREE_FORM
 
 
 # -- unknown fields -------------------------------------------------------------------------------------------
-class Strays(msgspec.Struct):
-    """What a walk found that is not of the type: unknown fields, and nulls, each with the object it is in."""
+class StrayFields(msgspec.Struct):
+    """What a walk found that the type does not have: unknown fields, and nulls, each with the object it is in."""
 
     unknown: list[tuple[JSON, str, Path]]
     nulls: list[tuple[Any, Any, Any]]
 
 
-Walk: TypeAlias = Callable[[Any, Path, Strays], None]
-
-
-def unknown_fields(resource: ResourceType, obj: JSON) -> list[str]:
-    """Paths of the fields the kind does not have; the object is not changed."""
-    return [path_text(path) for _, _, path in _strays(resource, obj).unknown]
+Walk: TypeAlias = Callable[[Any, Path, StrayFields], None]
 
 
 def prune_core(resource: ResourceType, obj: JSON) -> list[str]:
-    """Drop unknown fields and nulls, in place; the answer is the unknown fields' paths."""
+    """Drop unknown fields and nulls, in place; returns the paths of the unknown fields."""
     found = _strays(resource, obj)
     for parent, name, _ in found.unknown:
         parent.pop(name, None)
@@ -65,17 +60,17 @@ def prune_core(resource: ResourceType, obj: JSON) -> list[str]:
 
 
 def strict_messages(unknown: list[str], duplicates: list[str]) -> list[str]:
-    """`unknown field "spec.foo"`, as warnings say it and as a strict decoding error lists it."""
+    """`unknown field "spec.foo"`, as in warnings and in a strict decoding error."""
     twice = [f"duplicate field {quoted(path)}" for path in duplicates]
-    return [*twice, *(f"unknown field {quoted(path)}" for path in unknown)][:MAX_REPORTED]
+    return [*twice, *(f"unknown field {quoted(path)}" for path in unknown)][:MAX_REPORTED_FIELDS]
 
 
 def strict_error(messages: list[str]) -> BadRequest:
     return BadRequest("strict decoding error: " + ", ".join(messages))
 
 
-def _strays(resource: ResourceType, obj: JSON) -> Strays:
-    found = Strays([], [])
+def _strays(resource: ResourceType, obj: JSON) -> StrayFields:
+    found = StrayFields([], [])
     name = schema_name(resource.group, resource.version, resource.kind)
     walk = _walk_of(name) if name else None
     if walk is not None:
@@ -94,7 +89,7 @@ def _walk_of(name: str) -> Walk | None:
     return _object_walk(core_table().schemas[name])
 
 
-def _walk_schema(value: Any, path: Path, strays: Strays) -> None:
+def _walk_schema(value: Any, path: Path, strays: StrayFields) -> None:
     _schema_walk()(value, path, strays)
 
 
@@ -103,7 +98,7 @@ def _schema_walk() -> Walk:
     return _object_walk(core_table().schemas[JSON_SCHEMA])
 
 
-def _schema_or_else(value: Any, path: Path, strays: Strays) -> None:
+def _schema_or_else(value: Any, path: Path, strays: StrayFields) -> None:
     """A schema, a list of schemas, or a boolean."""
     if type(value) is list:
         for index, item in enumerate(value):
@@ -125,7 +120,7 @@ def _walk_in(schema: JSON) -> Walk | None:
 def _object_walk(schema: JSON) -> Walk:
     table = {name: _walk_in(child) for name, child in schema.get("properties", {}).items()}
 
-    def walk(value: Any, path: Path, strays: Strays) -> None:
+    def walk(value: Any, path: Path, strays: StrayFields) -> None:
         if type(value) is not dict:
             return
         for name, item in value.items():
@@ -145,7 +140,7 @@ def _list_walk(items: JSON) -> Walk:
     inner = _walk_in(items)
     empty: Any = {} if "$ref" in items else ""
 
-    def walk(value: Any, path: Path, strays: Strays) -> None:
+    def walk(value: Any, path: Path, strays: StrayFields) -> None:
         if type(value) is not list:
             return
         for index, item in enumerate(value):
@@ -158,7 +153,7 @@ def _list_walk(items: JSON) -> Walk:
 
 
 def _map_walk(inner: Walk | None) -> Walk:
-    def walk(value: Any, path: Path, strays: Strays) -> None:
+    def walk(value: Any, path: Path, strays: StrayFields) -> None:
         if type(value) is not dict:
             return
         for name, item in value.items():
@@ -191,7 +186,7 @@ def duplicate_fields(raw: bytes) -> list[str]:
         found: list[str] = []
         _report(json.loads(raw, object_pairs_hook=_Pairs), None, found)
     except (ValueError, RecursionError):
-        return []  # what cannot be decoded is reported by whoever decodes it
+        return []  # a text that cannot be decoded is reported where it is decoded
     return found
 
 
@@ -203,6 +198,6 @@ def _report(value: Any, path: Path, found: list[str]) -> None:
         names: dict[str, int] = {}
         for name, item in value.pairs:
             names[name] = names.get(name, 0) + 1
-            if names[name] == 2 and len(found) < MAX_REPORTED:
+            if names[name] == 2 and len(found) < MAX_REPORTED_FIELDS:
                 found.append(path_text((path, name)))
             _report(item, (path, name), found)

@@ -19,7 +19,7 @@ ADMISSION: Final = "io.k8s.api.admissionregistration.v1."
 EXTENSIONS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 
 FILE_MODE: Final = 0o644
-HOUR: Final = 3600
+HOUR_SECONDS: Final = 3600
 _WEBHOOK: Final = {
     "failurePolicy": "Fail",
     "matchPolicy": "Equivalent",
@@ -49,7 +49,7 @@ CONSTANTS: Final[Mapping[str, Mapping[str, Any]]] = {
     CORE + "ConfigMapVolumeSource": {"defaultMode": FILE_MODE},
     CORE + "DownwardAPIVolumeSource": {"defaultMode": FILE_MODE},
     CORE + "ProjectedVolumeSource": {"defaultMode": FILE_MODE},
-    CORE + "ServiceAccountTokenProjection": {"expirationSeconds": HOUR},
+    CORE + "ServiceAccountTokenProjection": {"expirationSeconds": HOUR_SECONDS},
     CORE + "ISCSIVolumeSource": {"iscsiInterface": "default"},
     CORE + "ISCSIPersistentVolumeSource": {"iscsiInterface": "default"},
     CORE + "RBDVolumeSource": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
@@ -137,7 +137,7 @@ _REFERENCE: Final = re.compile(
 
 
 def _objects(value: Any) -> Iterator[JSON]:
-    """The objects of a list; anything else is the type check's business."""
+    """The objects of a list; other values are left for the type check to report."""
     return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())
 
 
@@ -158,7 +158,7 @@ def _unset(value: Any) -> bool:
 
 
 def pull_policy(image: Any) -> str:
-    """Always for `latest`, said or implied."""
+    """Always for the tag `latest`, explicit or implied."""
     found = _REFERENCE.fullmatch(image) if isinstance(image, str) and len(image) < 4096 else None
     if found is None:
         return "IfNotPresent"
@@ -220,7 +220,7 @@ def _service(service: JSON) -> None:
     elif spec["sessionAffinity"] == "ClientIP":
         client = _ensured(_ensured(spec, "sessionAffinityConfig"), "clientIP")
         if client.get("timeoutSeconds") is None:
-            client["timeoutSeconds"] = 3 * HOUR
+            client["timeoutSeconds"] = 3 * HOUR_SECONDS
     if _unset(spec.get("type")):
         spec["type"] = "ClusterIP"
     for port in _objects(spec.get("ports")):

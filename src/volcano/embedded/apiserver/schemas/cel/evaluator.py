@@ -1,6 +1,6 @@
 """The CEL evaluator (the package cel_expr_python) behind three functions.
 
-Values are bound as Kubernetes binds them: times are timestamps, field names that are no identifiers are escaped.
+Values are bound as Kubernetes binds them: times are timestamps, field names that are not identifiers are escaped.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ESCAPES: Final = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"
 
 
 class Program(msgspec.Struct, frozen=True):
-    """A compiled expression, or why there is none."""
+    """A compiled expression, or the compiler's error."""
 
     source: str
     expression: Any
@@ -44,7 +44,7 @@ class Program(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=4)
 def environment(*names: str) -> Any:
-    """Where expressions over variables of these names are compiled, with all that Kubernetes has in it."""
+    """The environment that compiles expressions over these variables, with the functions that Kubernetes has."""
     extensions = [
         ext_optional.ExtOptional(),
         ext_strings.ExtStrings(),
@@ -73,7 +73,7 @@ def compile_program(source: str, schema: Mapping[str, Any] | None = None) -> Pro
 
 
 def _with_times(source: str, schema: Mapping[str, Any]) -> str:
-    """The rule with its times marked as such: the engine cannot be given times, only texts to make them from."""
+    """The rule with conversions around its times: the engine accepts only texts for them."""
 
     def marked(found: re.Match[str]) -> str:
         place: Any = schema
@@ -100,7 +100,7 @@ def _compiled(source: str) -> Program:
 
 
 def evaluate(program: Program, value: Any, old: Any, schema: JSON, *, optional_old: bool = False) -> bool | str:
-    """True, False, or what went wrong."""
+    """True, False, or the error's text."""
     found = _run(program, value, old, schema, optional_old)
     if isinstance(found, _Failure):
         return found.text
@@ -108,7 +108,7 @@ def evaluate(program: Program, value: Any, old: Any, schema: JSON, *, optional_o
 
 
 def evaluate_text(program: Program, value: Any, old: Any, schema: JSON) -> str | None:
-    """A message, unless the expression fails or gives something else."""
+    """The message that an expression computes; None when it fails or its result is not a message."""
     found = _run(program, value, old, schema, False)
     if not isinstance(found, str):
         return None
@@ -127,10 +127,10 @@ def _run(program: Program, value: Any, old: Any, schema: JSON, optional_old: boo
     try:
         result = program.expression.eval(data=names)
         if is_error(result):
-            return _Failure(_words(str(result.value())))
+            return _Failure(_error_text(str(result.value())))
         return result.plain_value()
     except Exception as error:  # the engine raises its own kinds, none of them public
-        return _Failure(_words(str(error)))
+        return _Failure(_error_text(str(error)))
 
 
 def is_error(result: Any) -> bool:
@@ -138,8 +138,8 @@ def is_error(result: Any) -> bool:
     return bool(result.type() == _engine.Type.ERROR)
 
 
-def _words(text: str) -> str:
-    """What went wrong, without the engine's name for the kind of it."""
+def _error_text(text: str) -> str:
+    """The error without the engine's status code."""
     return _STATUS.sub("", " ".join(text.split()))[:500]
 
 

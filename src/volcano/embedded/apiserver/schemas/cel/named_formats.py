@@ -1,7 +1,8 @@
-"""CEL's format library: texts that must look like something with a name, and what is wrong with those that do not.
+"""CEL's format library: texts that must have a named format, and what is wrong with those that do not.
 
-In Kubernetes `validate` gives an optional list. The engine cannot be given optionals, so an empty list, and an empty
-map for a format that does not exist, stand for none: `hasValue`, `value` and `optMap` know them, `orValue` does not.
+In Kubernetes `validate` gives an optional list. The engine accepts no optionals from functions, so an empty list, and
+an empty map for a format that does not exist, stand for none. `hasValue`, `value` and `optMap` know
+them, `orValue` does not.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Problems = Callable[[str], list[str]]
 
 
 def _prefix(problems: Problems) -> Problems:
-    """Of a name that something is added to: it may end with a dash, and what stands before that is not looked at."""
+    """The check of a name's prefix: it may end with a dash, which is not checked."""
     return lambda text: problems(f"{text[:-2]}a" if len(text) > 1 and text.endswith("-") else text)
 
 

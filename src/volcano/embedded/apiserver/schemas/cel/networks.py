@@ -20,7 +20,7 @@ from volcano.embedded.apiserver.schemas.cel.values import Function, kind_of, mad
 
 IP: Final = "net.IP"
 CIDR: Final = "net.CIDR"
-LONGEST: Final = 64
+MAX_QUOTED_CHARACTERS: Final = 64
 _LENGTH: Final = re.compile(r"0|[1-9][0-9]{0,2}", re.ASCII)
 _LINK_LOCAL_GROUP: Final = IPv4Network("224.0.0.0/24")
 _LINK_LOCAL: Final = (IPv4Network("169.254.0.0/16"), IPv6Network("fe80::/10"))
@@ -31,17 +31,17 @@ Interface: TypeAlias = IPv4Interface | IPv6Interface
 
 
 def parse_ip(text: str) -> Address:
-    told = text[:LONGEST]
+    quoted = text[:MAX_QUOTED_CHARACTERS]
     try:
-        found = ip_address(text) if len(text) <= LONGEST else None
+        found = ip_address(text) if len(text) <= MAX_QUOTED_CHARACTERS else None
     except ValueError:
         found = None
     if found is None:
-        raise ValueError(f'IP Address "{told}" parse error during conversion from string: unable to parse IP')
+        raise ValueError(f'IP Address "{quoted}" parse error during conversion from string: unable to parse IP')
     if "%" in text:
-        raise ValueError(f'IP address "{told}" with zone value is not allowed')
+        raise ValueError(f'IP address "{quoted}" with zone value is not allowed')
     if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
-        raise ValueError(f'IPv4-mapped IPv6 address "{told}" is not allowed')
+        raise ValueError(f'IPv4-mapped IPv6 address "{quoted}" is not allowed')
     return found
 
 
@@ -50,7 +50,7 @@ def parse_cidr(text: str) -> Interface:
     address, slash, length = text.partition("/")
     problem = "network address parse error during conversion from string"
     if not slash or not _LENGTH.fullmatch(length):
-        raise ValueError(f'{problem}: "{text[:LONGEST]}" has no length of a prefix')
+        raise ValueError(f'{problem}: "{text[:MAX_QUOTED_CHARACTERS]}" has no length of a prefix')
     try:
         return ip_interface(f"{parse_ip(address)}/{length}")
     except ValueError as error:

@@ -1,6 +1,6 @@
 """CEL's url: absolute URLs and absolute paths, taken apart as Go's net/url does it (which is not what Python does).
 
-What is kept of a URL between calls is its canonical text; its parts are found again when they are asked for.
+A URL is passed between calls as its canonical text and parsed again for each part.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Url(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The same for all that mean the same."""
+        """The canonical text: equal URLs have equal texts."""
         scheme = f"{self.scheme}:" if self.scheme else ""
         authority = f"//{f'{self.user}@' if self.user else ''}{self.written_host}" if self.host or self.user else ""
         query = f"?{self.query}" if self.query is not None else ""
@@ -58,7 +58,7 @@ class Url(NamedTuple):
 
     @property
     def escaped_path(self) -> str:
-        """As it is written, if that is how a path is written; otherwise what it means, escaped."""
+        """The path as it was written, if it is a valid encoding; otherwise the decoded path, escaped."""
         if _IN_PATH.fullmatch(self.path):
             return self.path
         return _escaped(_unescaped(self.path, "path"))
@@ -166,7 +166,7 @@ def _check_host(host: str) -> None:
 
 
 def _unescaped(text: str, where: str) -> bytes:
-    """With its escapes replaced; ValueError for one that is none, or that has no place there."""
+    """The text with its escapes decoded; ValueError for an invalid or misplaced one."""
 
     def replaced(found: re.Match[str]) -> str:
         meant = chr(int(found[1], 16)) if found[1] is not None else ""

@@ -1,6 +1,6 @@
 """Values of types that Kubernetes adds to CEL: maps with one entry, the type's name and a canonical text.
 
-The engine knows no types of ours. Equal values have equal texts, so that `==` says what it should.
+The engine has no types of that kind. Equal values have equal texts, so that `==` compares them correctly.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def text_of(value: Mapping[str, Any], *kinds: str) -> str:
 
 
 def kind_of(value: Mapping[str, Any], *kinds: str) -> str:
-    """Which of these types it is of."""
+    """Which of these types the value has."""
     found = next((kind for kind in kinds if kind in value), "")
     text_of(value, found)
     return found
 
 
 def succeeds(convert: Callable[..., Any]) -> Callable[..., bool]:
-    """The question whether a conversion works."""
+    """A function that returns whether a conversion succeeds."""
 
     def question(*arguments: Any) -> bool:
         try:

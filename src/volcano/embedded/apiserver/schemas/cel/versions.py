@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from volcano.embedded.apiserver.schemas.cel.values import Function, made, succeeds, text_of
 
 SEMVER: Final = "kubernetes.Semver"
-LARGEST: Final = 2**64 - 1
+MAX_NUMBER: Final = 2**64 - 1
 _NUMBER: Final = "(?:0|[1-9][0-9]*)"
 _PART: Final = rf"(?:{_NUMBER}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
 _VERSION: Final = re.compile(
@@ -20,7 +20,7 @@ _LOOSE: Final = re.compile(r"v?(?P<numbers>[0-9]+(?:\.[0-9]+){0,2})(?P<rest>[-+]
 
 
 class Version(NamedTuple):
-    """A version, and the order of what comes before its release: numbers below words, nothing above all."""
+    """A version; of pre-release identifiers, numbers sort below words, and a version without any sorts above all."""
 
     major: int
     minor: int
@@ -36,11 +36,11 @@ class Version(NamedTuple):
 
 def parse_version(text: str, normalize: bool = False) -> Version:
     found = _VERSION.fullmatch(_normalized(text) if normalize else text)
-    if found is None or any(int(found[group]) > LARGEST for group in (1, 2, 3)):
+    if found is None or any(int(found[group]) > MAX_NUMBER for group in (1, 2, 3)):
         raise ValueError(f'"{text[:64]}" is not a semantic version')
     parts = found[4].split(".") if found[4] else []
     before = tuple((not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts)
-    if any(number > LARGEST for _, number, _ in before):
+    if any(number > MAX_NUMBER for _, number, _ in before):
         raise ValueError(f'"{text[:64]}" is not a semantic version')
     canonical = ".".join(found.group(1, 2, 3)) + (f"-{found[4]}" if found[4] else "")
     return Version(int(found[1]), int(found[2]), int(found[3]), not parts, before, canonical)
@@ -53,7 +53,7 @@ def _normalized(text: str) -> str:
         return text
     numbers = [number.lstrip("0") or "0" for number in found["numbers"].split(".")]
     if len(numbers) < 3 and found["rest"]:
-        return text  # what is short says nothing of what comes before a release
+        return text  # a shortened version has no pre-release part
     return ".".join((*numbers, *["0"] * (3 - len(numbers)))) + (found["rest"] or "")
 
 

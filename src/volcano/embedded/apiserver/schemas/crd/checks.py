@@ -1,7 +1,7 @@
 """A structural schema compiled to a checking walker whose messages are those of kube-apiserver.
 
-Each node becomes a closure over its own few facts, so that walking an object costs per value, not per keyword.
-Dropping and filling in are schemas.pruning's; rules in CEL are schemas.rules'.
+Each node becomes a closure over its own keywords, so that walking an object costs per value, not per keyword.
+Pruning and defaults are in crd.pruning, rules in CEL in crd.rules.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ PYTHON_TYPES: Final[Mapping[str, type]] = {
     "string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict,
 }  # fmt: skip
 TYPE_NAMES: Final[Mapping[type, str]] = {kind: name for name, kind in PYTHON_TYPES.items()} | {type(None): "null"}
-LEAST, MOST = -(2**63), 2**63 - 1
-HUGE: Final = 2**1000  # past this an integer is no float either
-RANGES: Final[Mapping[Any, tuple[float, float]]] = {"int32": (-(2**31), 2**31 - 1), "int64": (LEAST, MOST)}
+MIN_INT64, MAX_INT64 = -(2**63), 2**63 - 1
+MAX_INTEGER: Final = 2**1000  # larger ones cannot be converted to a float
+RANGES: Final[Mapping[Any, tuple[float, float]]] = {"int32": (-(2**31), 2**31 - 1), "int64": (MIN_INT64, MAX_INT64)}
 
 
 class TooDeep(ValueError):
-    """A schema nested deeper than any we serve."""
+    """A schema is nested deeper than this server supports."""
 
 
 def is_int_or_string(schema: JSON) -> bool:
@@ -42,7 +42,7 @@ def is_int_or_string(schema: JSON) -> bool:
 
 # -- checking -------------------------------------------------------------------------------------------------
 class Checked(msgspec.Struct, frozen=True):
-    """What a parent knows of a child: the type that goes straight to `inner`, and the check of anything else."""
+    """A compiled schema: the type whose values go straight to `inner`, and the check of any other value."""
 
     plain: type | None
     inner: Check | None
@@ -76,7 +76,7 @@ def types_of(schema: JSON) -> tuple[str, ...]:
 def _full_check(
     schema: JSON, types: tuple[str, ...], *, contents: Mapping[type, Check | None], shared: list[Check]
 ) -> Check:
-    """The check of any value. What a value says of itself is checked also when its type is wrong."""
+    """The check of any value. An enum, a format and the like are checked even when the type is wrong."""
     nullable = schema.get("nullable") is True
     either = bool(schema.get("anyOf")) and is_int_or_string(schema)
 
@@ -108,7 +108,7 @@ def _full_check(
 def _fits(value: Any, types: tuple[str, ...]) -> bool:
     found = TYPE_NAMES[type(value)]
     if found in types:
-        return found != "integer" or LEAST <= value <= MOST
+        return found != "integer" or MIN_INT64 <= value <= MAX_INT64
     if found == "integer":
         return "number" in types
     return found == "number" and "integer" in types and float(value).is_integer() and abs(value) < 2**53
@@ -187,8 +187,8 @@ def _number_check(schema: JSON) -> Check | None:
         fits = floor < value < ceiling or (floor == value and not below) or (ceiling == value and not above)
         if fits and (step is None or _is_multiple(value, step)) and (least == -inf or type(value) is int):
             return
-        if type(value) is int and not LEAST <= value <= MOST:  # such a number is no integer to Kubernetes
-            value = float(value) if abs(value) < HUGE else inf
+        if type(value) is int and not MIN_INT64 <= value <= MAX_INT64:  # such a number is no integer to Kubernetes
+            value = float(value) if abs(value) < MAX_INTEGER else inf
             errors.append((path, _wrong_type(path, schema, "number")))
         if least != -inf and not (float(value).is_integer() and least <= value <= most):
             spelled = f"with format {size}" if schema.get("format") in RANGES else "(default format)"

@@ -1,4 +1,4 @@
-"""May this CustomResourceDefinition be stored? Names, scope, versions and columns; its schemas are crd_schemas'.
+"""Validation of a CustomResourceDefinition: names, scope, versions and columns. Schemas are in crd.schema_validation.
 
 Messages are those of kube-apiserver. The object has been checked against its own types before; what is still of a
 wrong type counts as absent.
@@ -60,7 +60,7 @@ def validate_crd(crd: JSON) -> list[FieldError]:
 
 
 def validate_crd_update(crd: JSON, old: JSON) -> list[FieldError]:
-    """The same for a change: what names the stored objects stays as it is once established."""
+    """All that is wrong with a change: what names the stored objects is immutable once established."""
     errors = validate_crd(crd)
     spec, before = as_object(crd.get("spec")), as_object(old.get("spec"))
     conditions = as_list(as_object(old.get("status")).get("conditions"))
@@ -95,7 +95,7 @@ def _at(spec: JSON, path: str) -> str:
 
 
 def label_problem(text: str) -> str:
-    """What keeps a text from being a DNS-1035 label; empty when nothing does."""
+    """Why a text is not a DNS-1035 label; empty when it is one."""
     problems = ["must be no more than 63 bytes"] if len(text.encode()) > 63 else []
     if not _DNS_1035.fullmatch(text):
         problems.append(_LABEL_TEXT)

@@ -1,4 +1,4 @@
-"""A structural schema compiled to two walkers: one drops what the schema does not know, one fills in defaults."""
+"""A structural schema compiled to two walkers: one drops what the schema does not have, one fills in defaults."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def keeps_unknown(schema: JSON) -> bool:
 
 
 def compile_pruner(schema: JSON, *, depth: int = 0) -> Pruner | None:
-    """Drops unknown fields, and nulls where the field may not be null and has no default. None: nothing to look at."""
+    """Drops unknown fields, and nulls where the field may not be null and has no default. None: nothing to drop."""
     if depth > MAX_DEPTH:
         raise TooDeep(f"schema is nested deeper than {MAX_DEPTH} levels")
     kind = schema.get("type")

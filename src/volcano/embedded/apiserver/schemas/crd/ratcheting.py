@@ -1,4 +1,4 @@
-"""An update may keep what was already wrong: errors about values that did not change are dropped."""
+"""Ratcheting: an update may keep values that were already invalid; errors about unchanged values are dropped."""
 
 from __future__ import annotations
 

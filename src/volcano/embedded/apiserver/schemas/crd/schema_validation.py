@@ -1,4 +1,4 @@
-"""Is a CRD's schema structural? Types everywhere, no references, nothing undefined inside allOf, anyOf, oneOf, not."""
+"""Validation of a CRD's schema: structural, that is, types everywhere, no references, and restricted junctions."""
 
 from __future__ import annotations
 
@@ -291,7 +291,7 @@ def _validation_errors(schema: JSON, path: Path, depth: int) -> Iterator[FieldEr
 
 
 def _nested_errors(schema: Any, path: Path, depth: int) -> Iterator[FieldError]:
-    """Inside a junction only values may be restricted; what exists is said outside."""
+    """Inside a junction only values may be restricted; types and properties are declared outside."""
     if depth > MAX_DEPTH:
         yield say.forbidden(path, f"must not be nested deeper than {MAX_DEPTH} levels")
         return

@@ -44,14 +44,14 @@ class StructuralSchema:
             self._filler(obj)
 
     def prune(self, obj: Any) -> list[str]:
-        """Drop unknown fields (their paths are the answer) and nulls that stand for nothing, in place."""
+        """Drop unknown fields and meaningless nulls, in place; returns the paths of the fields."""
         removed: list[str] = []
         if self._pruner is not None:
             self._pruner(obj, None, removed)
         return sorted(removed)
 
     def validate(self, obj: Any, *, path: str = "", old: Any = None) -> list[FieldError]:
-        """All that is wrong with an object. With the object it replaces, what did not change is not held against it."""
+        """All that is wrong with an object. Errors about values that the old object already had are dropped."""
         errors: Errors = []
         self._check.full(obj, path or None, errors)
         if errors and old is not None:

@@ -1,1 +1,1 @@
-"""The OpenAPI documents that clients ask for."""
+"""The OpenAPI documents that clients read."""

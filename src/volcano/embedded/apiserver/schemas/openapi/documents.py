@@ -1,4 +1,4 @@
-"""The OpenAPI documents clients ask for: v3 per group and version with its index, v2 as a whole, also as protobuf.
+"""The OpenAPI documents: v3 per group and version with its index, v2 as a whole, also as protobuf.
 
 They list what kubectl looks for: each kind's paths with its group, version and kind, the `fieldValidation` parameter of
 its PATCH, and the schemas for `kubectl explain`. Descriptions are empty: the core table has none.
@@ -18,7 +18,7 @@ from volcano.embedded.apiserver.schemas.openapi.swagger import definition_from
 
 REFERENCE: Final = "#/components/schemas/"
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
-ALWAYS: Final = (f"{_META}DeleteOptions", f"{_META}Status", f"{_META}APIResourceList", f"{_META}Patch")
+ALWAYS_LISTED: Final = (f"{_META}DeleteOptions", f"{_META}Status", f"{_META}APIResourceList", f"{_META}Patch")
 _INFO: Final[JSON] = {"title": "Kubernetes", "version": "unversioned"}
 
 
@@ -48,7 +48,7 @@ def openapi_v3_index(group_versions: Mapping[str, str]) -> JSON:
 
 
 def openapi_v2(resources: Sequence[ResourceType], crds: Mapping[str, JSON]) -> JSON:
-    """All groups in one Swagger document, without what Swagger cannot say."""
+    """All groups in one Swagger document, without what Swagger cannot express."""
     schemas, names = _component_schemas(resources, crds)
     return {
         "swagger": "2.0",
@@ -72,7 +72,7 @@ def _component_schemas(rows: Iterable[ResourceType], crds: Mapping[str, JSON]) -
     table = core_table()
     custom: JSON = {}
     names: dict[str, str] = {}
-    wanted = [name for name in ALWAYS if name in table.schemas]
+    wanted = [name for name in ALWAYS_LISTED if name in table.schemas]
     for row in rows:
         name = names[row.qualified + "/" + row.version] = component_name(row)
         if "scale" in row.subresources:

@@ -1,4 +1,4 @@
-"""The paths of a resource in an OpenAPI document, as far as clients look at them."""
+"""The paths of a resource in an OpenAPI document, as far as clients use them."""
 
 from __future__ import annotations
 

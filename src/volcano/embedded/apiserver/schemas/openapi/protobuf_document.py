@@ -1,7 +1,7 @@
-"""A Swagger document as the protobuf message Helm and older clients ask for (gnostic's openapi.v2.Document).
+"""A Swagger document as the protobuf message that Helm and older clients read (gnostic's openapi.v2.Document).
 
-Messages are written by hand: a field is its number, its wire type and its bytes. Only what our documents contain
-is known here.
+Messages are written by hand: a field is its number, its wire type and its bytes. Only what the documents here contain
+is supported.
 """
 
 from __future__ import annotations

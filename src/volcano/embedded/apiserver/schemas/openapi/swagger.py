@@ -1,4 +1,4 @@
-"""A schema in the smaller vocabulary of Swagger 2.0: what it cannot say is left out, never said wrong."""
+"""A schema in the smaller vocabulary of Swagger 2.0: what it cannot express is left out."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from volcano.embedded.apiserver.schemas.reading import mapping, moment, objects,
 
 NONE: Final = "<none>"
 UNSET: Final = "<unset>"
-_SHOWN: Final = 3
+_MAX_SHOWN_ITEMS: Final = 3
 
 
 def name_of(obj: JSON) -> str:
@@ -58,9 +58,9 @@ def or_none(value: str) -> str:
 
 def first_few(items: Iterable[str], total: int | None = None) -> str:
     found = list(items)
-    shown = ",".join(found[:_SHOWN])
+    shown = ",".join(found[:_MAX_SHOWN_ITEMS])
     count = len(found) if total is None else total
-    return f"{shown} + {count - _SHOWN} more..." if len(found) > _SHOWN else shown
+    return f"{shown} + {count - _MAX_SHOWN_ITEMS} more..." if len(found) > _MAX_SHOWN_ITEMS else shown
 
 
 def ingress_addresses(obj: JSON) -> str:

@@ -1,6 +1,6 @@
 """The JSONPath of printer columns: `.status.state`, `.items[0].name`, `['a.b']`, `.list[?(@.type=="Ready")].status`.
 
-A path is compiled once; finding with it never fails, what does not exist is simply not found.
+A path is compiled once; finding with it never fails: what does not exist is not found.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 Step: TypeAlias = Callable[[Any], Iterator[Any]]
-LONGEST: Final = 4096
-MAX_FOUND: Final = 1000
+MAX_PATH_CHARACTERS: Final = 4096
+MAX_FOUND_VALUES: Final = 1000
 _FILTER: Final = re.compile(r"@((?:\.[\w-]+|\['[^']*'\])*)\s*(?:(==|!=|<=|>=|<|>)\s*(.+))?", re.ASCII)
 
 
 class PathError(ValueError):
-    """The text is not a path we know."""
+    """The text is not a supported path."""
 
 
 @lru_cache(maxsize=2048)
 def compile_path(text: str) -> tuple[Step, ...]:
-    """The steps of a path; PathError when it has none that we know."""
-    if len(text) > LONGEST:
+    """The steps of a path; PathError when it is not supported."""
+    if len(text) > MAX_PATH_CHARACTERS:
         raise PathError("the path is too long")
     text = text.strip().removeprefix("{").removesuffix("}").removeprefix("$")
     steps: list[Step] = []
@@ -51,7 +51,7 @@ def find(value: Any, steps: tuple[Step, ...]) -> list[Any]:
     """All values at a path."""
     found = [value]
     for step in steps:
-        found = [item for parent in found for item in step(parent)][:MAX_FOUND]
+        found = [item for parent in found for item in step(parent)][:MAX_FOUND_VALUES]
     return found
 
 

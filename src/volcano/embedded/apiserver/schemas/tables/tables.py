@@ -31,7 +31,7 @@ def table_for(
     metadata: JSON | None = None,
     version: str = "v1",
 ) -> JSON:
-    """A meta.k8s.io Table; `crd_columns` are a CRD's additionalPrinterColumns, `include_object` the client's wish."""
+    """A meta.k8s.io Table; `crd_columns` are a CRD's additionalPrinterColumns, `include_object` a parameter."""
     if crd_columns is not None or is_custom:
         chosen = [dict(column) for column in (crd_columns if crd_columns is not None else [AGE_COLUMN])]
         columns, cells = _custom_columns(chosen), _custom_cells(chosen)

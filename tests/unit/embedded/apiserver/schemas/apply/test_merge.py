@@ -20,7 +20,7 @@ from volcano.embedded.apiserver.schemas.crd.structural import compile_schema
 DEPLOYMENT = "io.k8s.api.apps.v1.Deployment"
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
-VECTORS = json.loads((Path(__file__).parent / "vectors/apply.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors/apply.json").read_text())
 
 
 def _apply(live, applied, manager="m", *, force=False, schema=DEPLOYMENT, now=NOW, **more):

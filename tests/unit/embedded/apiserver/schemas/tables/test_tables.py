@@ -18,7 +18,7 @@ from volcano.embedded.apiserver.schemas.builtin.core_defaults import apply_core_
 from volcano.embedded.apiserver.schemas.tables.json_paths import PathError, compile_path, find
 from volcano.embedded.apiserver.schemas.tables.tables import table_for
 
-VECTORS = json.loads((Path(__file__).parent / "vectors/tables.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors/tables.json").read_text())
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 COLUMNS = {c["metadata"]["name"]: c["spec"]["versions"][0].get("additionalPrinterColumns") for c in crd_manifests()}
 

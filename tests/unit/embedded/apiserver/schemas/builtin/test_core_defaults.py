@@ -14,7 +14,7 @@ from volcano.api.scheme import BUILT_IN, find_resource_type
 from volcano.embedded.apiserver.schemas.builtin.core_defaults import apply_core_defaults, canonical_quantity
 from volcano.embedded.apiserver.schemas.builtin.type_defaults import pull_policy
 
-VECTORS = json.loads((Path(__file__).parent / "vectors/defaults.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors/defaults.json").read_text())
 KNOWN_DIFFERENCES = {
     ("Node", "status"),  # Go writes the empty strings of nodeInfo
     ("DaemonSet", "metadata"),  # an annotation that has been deprecated for years

@@ -17,7 +17,7 @@ from volcano.embedded.apiserver.schemas.crd.structural import compile_schema
 
 def recorded(name):
     """Answers of Kubernetes 1.36 to the same input."""
-    return json.loads((Path(__file__).parent / "vectors" / f"{name}.json").read_text())
+    return json.loads((Path(__file__).parents[1] / "vectors" / f"{name}.json").read_text())
 
 
 SCHEMAS = {crd["metadata"]["name"]: crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] for crd in crd_manifests()}

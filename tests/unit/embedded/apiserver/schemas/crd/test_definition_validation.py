@@ -22,7 +22,7 @@ from volcano.embedded.apiserver.schemas.crd.structural import compile_schema, va
 
 def recorded(name):
     """Answers of Kubernetes 1.36 to the same input."""
-    return json.loads((Path(__file__).parent / "vectors" / f"{name}.json").read_text())
+    return json.loads((Path(__file__).parents[1] / "vectors" / f"{name}.json").read_text())
 
 
 CRD = find_resource_type("apiextensions.k8s.io", "CustomResourceDefinition")

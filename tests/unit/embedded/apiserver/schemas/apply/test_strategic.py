@@ -14,7 +14,7 @@ from volcano.api.errors import BadRequest
 from volcano.embedded.apiserver.schemas.apply.strategic import strategic_merge
 
 POD = "io.k8s.api.core.v1.Pod"
-VECTORS = json.loads((Path(__file__).parent / "vectors/strategic.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors/strategic.json").read_text())
 
 
 def _merge(current, patch):
