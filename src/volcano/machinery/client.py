@@ -26,8 +26,8 @@ PATCH_TYPES: Final = {
     "strategic": "application/strategic-merge-patch+json",
     "apply": "application/apply-patch+yaml",
 }
-LARGEST_LINE: Final = 8 * 1024 * 1024
-PAGE: Final = 500
+MAX_WATCH_LINE_BYTES: Final = 8 * 1024 * 1024
+PAGE_OBJECTS: Final = 500
 
 
 class Page(msgspec.Struct, Generic[R]):
@@ -216,8 +216,8 @@ async def _events(chunks: AsyncIterator[bytes]) -> AsyncIterator[WatchEvent]:
     pending = b""
     async for chunk in chunks:
         *lines, pending = (pending + chunk).split(b"\n")
-        if len(pending) > LARGEST_LINE:
-            raise ConnectionError(f"a watch event over {LARGEST_LINE} bytes")
+        if len(pending) > MAX_WATCH_LINE_BYTES:
+            raise ConnectionError(f"a watch event over {MAX_WATCH_LINE_BYTES} bytes")
         for line in lines:
             if line:
                 yield _event(line)

@@ -1,7 +1,7 @@
 """List, then watch, for ever: keeps a Mirror in step with the API server.
 
-Survives dropped streams, restarts of the server and 410 Gone without losing or doubling a change: a new list is
-compared with what is known, and only differences are told.
+Dropped streams, restarts of the server and 410 Gone neither lose nor double a change: a new list is compared with the
+Mirror, and only the differences become changes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from volcano.api.decode import Unreadable, decode
 from volcano.api.errors import ApiError, Gone
 from volcano.api.meta import Key, Resource
 from volcano.api.scheme import ResourceType, resource_type
-from volcano.machinery.client import PAGE, Client, WatchEvent
+from volcano.machinery.client import PAGE_OBJECTS, Client, WatchEvent
 from volcano.machinery.clock import Clock
 from volcano.machinery.world import Mirror
 
@@ -26,8 +26,8 @@ log = logging.getLogger(__name__)
 R = TypeVar("R", bound=Resource)
 
 WATCH_SECONDS: Final = 290  # the server ends a watch after this long, and we resume where it ended
-FIRST_PAUSE: Final = timedelta(milliseconds=50)
-LONGEST_PAUSE: Final = timedelta(seconds=15)
+FIRST_BACKOFF: Final = timedelta(milliseconds=50)
+MAX_BACKOFF: Final = timedelta(seconds=15)
 
 
 class Informer(Generic[R]):
@@ -47,7 +47,7 @@ class Informer(Generic[R]):
         resource: ResourceType | None = None,
         finish: Callable[[R], R] | None = None,
     ) -> None:
-        """`resource` and `finish` are for readers of many kinds: which one this is, and how it is told."""
+        """`resource` and `finish` are for a reader of many kinds: which one to follow, and how to adapt its objects."""
         self._client, self._mirror, self._clock = client, mirror, clock
         self._reader, self._resource = reader, resource or resource_type(reader)
         self._finish = finish or (lambda found: found)
@@ -64,14 +64,14 @@ class Informer(Generic[R]):
 
     async def run(self) -> None:
         """Until cancelled."""
-        revision, pause = "", FIRST_PAUSE
+        revision, backoff = "", FIRST_BACKOFF
         while True:
             try:
                 if not revision:
                     revision = await self._list()
                     self._synced.set()
                 revision = await self._watch(revision)
-                pause = FIRST_PAUSE
+                backoff = FIRST_BACKOFF
                 continue
             except Gone:
                 revision = ""
@@ -81,8 +81,8 @@ class Informer(Generic[R]):
                 revision = self._last_seen or revision
                 if isinstance(error, ApiError) and error.status_code < 500 and error.status_code != 429:
                     revision = ""
-            await self._clock.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
+            await self._clock.sleep(backoff)
+            backoff = min(backoff * 2, MAX_BACKOFF)
 
     async def _list(self) -> str:
         present: set[Key] = set()
@@ -93,7 +93,7 @@ class Informer(Generic[R]):
                 self._namespace,
                 labels=self._labels,
                 fields=self._fields,
-                limit=PAGE,
+                limit=PAGE_OBJECTS,
                 next_page=next_page,
                 resource=self._resource,
             )
@@ -116,7 +116,7 @@ class Informer(Generic[R]):
         return revision
 
     def _known_before(self) -> list[Key]:
-        """What this informer is answerable for: in its namespace, or what it has told itself."""
+        """The keys this informer keeps: those in its namespace, or those it has put into the Mirror itself."""
         if not self._follows_all_of_reader:
             return list(self._present)
         return [key for key in self._mirror.keys(self._reader) if self._namespace in ("", key.namespace)]
