@@ -1,4 +1,4 @@
-"""/cronjobs/validate."""
+"""/cronjobs/validate: schedules, time zones and names of CronJobs."""
 
 import pytest
 from admission_builders import refusal

@@ -1,4 +1,4 @@
-"""/hypernodes/validate."""
+"""/hypernodes/validate: members of HyperNodes."""
 
 import pytest
 from admission_builders import refusal

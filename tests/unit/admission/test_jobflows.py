@@ -1,4 +1,4 @@
-"""/jobflows/validate."""
+"""/jobflows/validate: a JobFlow is a DAG of steps that are there."""
 
 import pytest
 from admission_builders import refusal

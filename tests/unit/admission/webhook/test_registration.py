@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+from datetime import timedelta
 
 import msgspec
 import pytest
@@ -82,7 +83,7 @@ def test_what_the_installer_made_is_waited_for_and_only_its_ca_is_changed():
         waiting = asyncio.ensure_future(
             register(client, clock, [path], location=location, bundle=b"new", creates=False)
         )
-        await asyncio.sleep(30)
+        await clock.sleep(timedelta(seconds=30))
         assert not waiting.done()
 
         made = configuration(BY_PATH[path], location, b"old")

@@ -75,9 +75,20 @@ def test_the_node_it_scores_highest_is_taken() -> None:
     assert schedule(service, "prioritize").binds == {"a-0": "n2"}
 
 
-@pytest.mark.parametrize("answer", [{"errorMessage": "no", "nodeScore": {"n2": 1}}, {"nodeScore": None}, {}])
-def test_scores_that_are_none_do_not_count(answer: JSON) -> None:
-    assert len(schedule(Service(prioritize=lambda body: answer), "prioritize").binds) == 1
+@pytest.mark.parametrize("favoured", ["n1", "n2"])
+@pytest.mark.parametrize("counts", [True, False])
+def test_scores_that_come_with_an_error_do_not_count(favoured: str, counts: bool) -> None:
+    answer = {"nodeScore": {favoured: 7}} | ({} if counts else {"errorMessage": "no"})
+    unscored = schedule(Service()).binds
+
+    binds = schedule(Service(prioritize=lambda body: answer), "prioritize").binds
+
+    assert binds == ({"a-0": favoured} if counts else unscored)
+
+
+@pytest.mark.parametrize("answer", [{"nodeScore": None}, {}])
+def test_an_answer_without_scores_changes_nothing(answer: JSON) -> None:
+    assert schedule(Service(prioritize=lambda body: answer), "prioritize").binds == schedule(Service()).binds
 
 
 @pytest.mark.parametrize(("status", "enters"), [(1, True), (0, True), (-1, False)])
