@@ -69,3 +69,17 @@ def test_decisions_are_numbered_once():
     numbers = [path.name.split("-")[0] for path in (ROOT / "docs" / "decisions").glob("*.md")]
 
     assert len(numbers) == len(set(numbers))
+
+
+def test_one_module_compiles_the_patterns_of_users():
+    """Variables given to `re.compile` may hold a user's pattern, which can keep Python's engine busy for hours."""
+    allowed = {"api/manifests.py", "embedded/apiserver/schemas/formats.py"}  # both compile texts of their own
+    compiled = re.compile(r"\bre\.(?:compile|match|search|fullmatch)\((?![rbf]*[\"']|\n|_?[A-Z])[\w.]+(?=[,)])")
+
+    found = {
+        ids(path).removeprefix("volcano/")
+        for path in SOURCES
+        if compiled.search(text := path.read_text()) or ("import re2" in text and path.name != "patterns.py")
+    }
+
+    assert found <= allowed
