@@ -18,7 +18,7 @@ from volcano.embedded.agent.lifecycle.pod_events import Probed
 from volcano.machinery.clock import Clock
 
 MAX_PROBE_RESPONSE_BYTES: Final = 10 * 1024
-Kind = Literal["startup", "liveness", "readiness"]
+ProbeKind = Literal["startup", "liveness", "readiness"]
 Execute = Callable[[list[str], timedelta], Awaitable[tuple[int, str]]]
 """Runs a command in the container within a time limit; returns its exit code and its output."""
 
@@ -86,7 +86,7 @@ class Prober:
                 return verdict
             await self._clock.sleep(timedelta(seconds=max(1, probe.period_seconds)))
 
-    async def _watch(self, kind: Kind, probe: Probe, *, verdict: bool | None) -> None:
+    async def _watch(self, kind: ProbeKind, probe: Probe, *, verdict: bool | None) -> None:
         threshold = Threshold(probe, verdict)
         await self._clock.sleep(timedelta(seconds=probe.initial_delay_seconds))
         while True:

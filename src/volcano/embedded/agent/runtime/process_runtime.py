@@ -38,7 +38,7 @@ from volcano.embedded.agent.runtime.pod_sandboxes import PodSandboxes, Sandboxed
 from volcano.embedded.agent.runtime.process_records import found_container, is_live
 from volcano.embedded.agent.runtime.task_set import TaskSet
 from volcano.embedded.agent.storage.pod_files import PodFiles
-from volcano.embedded.agent.storage.volumes import Volumes
+from volcano.embedded.agent.storage.volumes import PodVolumes
 from volcano.embedded.agent.timers import Timers
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
@@ -71,7 +71,7 @@ class ProcessRuntime:
         self._connections = PodConnections(settings, self._supervisor)
         self._hosts = HostsFiles(self._timers, self._connections.service_names)
         self._folders = PodFolders(settings)
-        volumes = Volumes(client, settings.pods, settings.memory)
+        volumes = PodVolumes(client, settings.pods, settings.memory)
         self.files = PodFiles(volumes, clock, host_address=settings.host_address)
         self.sandboxes = PodSandboxes(clock, self.files, self._folders, self._connections, self._hosts)
         self._runs = ContainerRuns(

@@ -15,7 +15,7 @@ from volcano.api.kubelet import AgentPod
 from volcano.embedded.agent.containers.environment import Missing, References
 from volcano.embedded.agent.storage.service_account import with_token
 from volcano.embedded.agent.storage.volume_files import is_made_of_files, token_life
-from volcano.embedded.agent.storage.volumes import Volumes
+from volcano.embedded.agent.storage.volumes import PodVolumes
 from volcano.machinery.clock import Clock
 
 REFRESH_PERIOD: Final = timedelta(seconds=60)
@@ -42,7 +42,7 @@ class MountedPod:
 class PodFiles:
     """Makes and refreshes the files of all pods of one agent."""
 
-    def __init__(self, volumes: Volumes, clock: Clock, *, host_address: str) -> None:
+    def __init__(self, volumes: PodVolumes, clock: Clock, *, host_address: str) -> None:
         self._volumes, self._clock, self._host_address = volumes, clock, host_address
 
     async def prepare(self, mounted: MountedPod, pod: AgentPod, *, can_mount: bool) -> None:

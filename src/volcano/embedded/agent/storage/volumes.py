@@ -26,7 +26,7 @@ from volcano.machinery.client import Client
 MAX_VOLUME_FILE_BYTES: Final = 4 * 1024 * 1024
 
 
-class Volumes:
+class PodVolumes:
     """Makes the volumes of all pods of one agent, below one folder."""
 
     def __init__(self, client: Client, pods: Path, memory: Path) -> None:

@@ -19,7 +19,7 @@ from volcano.embedded.agent.streams.channels import (
     Channels,
     WebSocketChannels,
 )
-from volcano.embedded.agent.streams.spdy.channels import VERSIONS, SpdyChannels
+from volcano.embedded.agent.streams.spdy.spdy_channels import VERSIONS, SpdyChannels
 from volcano.embedded.agent.streams.upgrade import choose_version, upgraded, wants_spdy
 
 TRUE_VALUES: Final = ("1", "true", "True")

@@ -26,7 +26,7 @@ from volcano.embedded.agent.streams.channels import (
 
 READ_CHUNK_BYTES: Final = 32 * 1024
 
-Run = Callable[[list[int]], Awaitable[int]]
+RunCommand = Callable[[list[int]], Awaitable[int]]
 """Runs the command with these standard streams and returns its exit code."""
 
 
@@ -39,7 +39,7 @@ class ExecSession:
         self._outputs: dict[int, int] = {}  # our end → channel
         self._inlet: socket.socket | None = None
 
-    async def run(self, command: Run) -> None:
+    async def run(self, command: RunCommand) -> None:
         command_ends = self._make_streams()
         try:
             running = asyncio.ensure_future(self._run(command, command_ends))
@@ -93,7 +93,7 @@ class ExecSession:
                 self._input, self._outputs = master, {master: STDOUT}
         self._inlet.close()
 
-    async def _run(self, command: Run, command_ends: list[int]) -> int:
+    async def _run(self, command: RunCommand, command_ends: list[int]) -> int:
         try:
             return await command(command_ends)
         finally:
