@@ -19,11 +19,11 @@ from volcano.admission.jobs import validate_job
 from volcano.admission.podgroups import mutate_podgroup, validate_podgroup
 from volcano.admission.pods import mutate_pod, validate_pod
 from volcano.admission.queues import mutate_queue, validate_queue
-from volcano.admission.review import CREATE, DELETE, UPDATE, Attributes, Notice, Reader, ReviewAnswer, Settings, deny
+from volcano.admission.review import Notice, Reader, ReviewAnswer, Settings, deny
 from volcano.api import batch, core, flow, scheduling, topology
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType, resource_type
-from volcano.machinery.patch import PatchError, json_patch
+from volcano.machinery.admission import CREATE, DELETE, UPDATE, Attributes
 
 Rule: TypeAlias = Callable[[Attributes, Reader, Settings], ReviewAnswer]
 
@@ -129,11 +129,7 @@ class AdmissionChain:
             warnings += answer.warnings
             if answer.denial:
                 return _refused(attributes, webhook, answer, warnings)
-            try:
-                changed = json_patch(attributes.object, answer.patch)
-            except PatchError as error:
-                return _refused(attributes, webhook, deny(f"its patch does not apply: {error}"), warnings)
-            attributes = msgspec.structs.replace(attributes, object=changed)
+            attributes = msgspec.structs.replace(attributes, object=answer.changed(attributes.object))
         return ReviewOutcome(attributes.object, warnings=tuple(warnings))
 
     def validate(self, attributes: Attributes, reader: Reader) -> ReviewOutcome:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from volcano.admission.review import Attributes, Reader, ReviewAnswer, Settings, read, refuse_all
+from volcano.admission.review import Reader, ReviewAnswer, Settings, read, refuse_all
 from volcano.api import names
 from volcano.api.batch import CronJob
 from volcano.api.cron import CronError, load_zone, parse_schedule
+from volcano.machinery.admission import Attributes
 
 LONGEST_NAME: Final = names.LABEL_LENGTH - 11
 """Each job's name is the CronJob's, a hyphen and the minute it was due."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from volcano.admission.review import Attributes, Reader, ReviewAnswer, Settings, read, refuse_all
+from volcano.admission.review import Reader, ReviewAnswer, Settings, read, refuse_all
 from volcano.api.patterns import PatternError, compile_pattern
 from volcano.api.topology import HyperNode
+from volcano.machinery.admission import Attributes
 
 
 def validate_hypernode(attributes: Attributes, _reader: Reader, _settings: Settings) -> ReviewAnswer:

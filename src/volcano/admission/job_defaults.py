@@ -4,49 +4,42 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from volcano.admission.review import (
-    ALLOWED,
-    DEFAULT_QUEUE,
-    Attributes,
-    Reader,
-    ReviewAnswer,
-    Settings,
-    add,
-    read,
-    replace,
-    section,
-)
+from volcano.admission.review import ALLOWED, DEFAULT_QUEUE, Reader, ReviewAnswer, Settings, change, read, section
 from volcano.api.batch import Job
 from volcano.api.job_plugins import added_plugins
 from volcano.api.meta import JSON
+from volcano.machinery.admission import Attributes
 
 DEFAULT_MAX_RETRY: Final = 3
 DEFAULT_SCHEDULER: Final = "volcano"
 
 
 def mutate_job(attributes: Attributes, _reader: Reader, settings: Settings) -> ReviewAnswer:
-    """Patches in a fixed order, computed from the object as it came."""
+    """Changes in a fixed order, computed from the object as it came."""
     job = read(Job, attributes.object)
     if isinstance(job, ReviewAnswer):
         return job
     spec = section(attributes.object, "spec")
-    patch: list[JSON] = [] if spec or _has_spec(attributes.object) else [add("/spec", {})]
+    changes = [] if spec or _has_spec(attributes.object) else [change("spec", value={})]
     if not spec.get("queue"):
-        patch.append(add("/spec/queue", DEFAULT_QUEUE))
+        changes.append(change("spec", "queue", value=DEFAULT_QUEUE))
     if not spec.get("schedulerName"):
-        patch.append(add("/spec/schedulerName", next(iter(settings.scheduler_names), DEFAULT_SCHEDULER)))
+        scheduler = next(iter(settings.scheduler_names), DEFAULT_SCHEDULER)
+        changes.append(change("spec", "schedulerName", value=scheduler))
     if not spec.get("maxRetry"):
-        patch.append(add("/spec/maxRetry", DEFAULT_MAX_RETRY))
+        changes.append(change("spec", "maxRetry", value=DEFAULT_MAX_RETRY))
     given = [task for task in spec.get("tasks") or () if isinstance(task, dict)]
     tasks = [defaulted_task(task, index) for index, task in enumerate(given)]
     if tasks != given:
-        patch.append(replace("/spec/tasks", tasks))
+        changes.append(change("spec", "tasks", value=tasks, operation="replace"))
     if not spec.get("minAvailable"):
-        patch.append(add("/spec/minAvailable", sum(_count(task.get("minAvailable")) for task in tasks)))
+        minimum = sum(_count(task.get("minAvailable")) for task in tasks)
+        changes.append(change("spec", "minAvailable", value=minimum))
     plugins = spec.get("plugins")
     if isinstance(plugins, dict):
-        patch.append(replace("/spec/plugins", plugins | {name: [] for name in added_plugins(plugins)}))
-    return ReviewAnswer(patch=tuple(patch)) if patch else ALLOWED
+        complete = plugins | {name: [] for name in added_plugins(plugins)}
+        changes.append(change("spec", "plugins", value=complete, operation="replace"))
+    return ReviewAnswer(changes=tuple(changes)) if changes else ALLOWED
 
 
 def defaulted_task(task: JSON, index: int) -> JSON:

@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from volcano.admission.job_partitions import partition_problems
-from volcano.admission.review import ALLOWED, Attributes, ReviewAnswer, deny, section
+from volcano.admission.review import ALLOWED, ReviewAnswer, deny, section
 from volcano.admission.topologies import both_tiers_message, gives_both_tiers
 from volcano.api.batch import Job, TaskSpec
 from volcano.api.durations import DurationError, parse_nanoseconds
 from volcano.api.meta import JSON
 from volcano.api.quantity import QuantityError, parse_quantity
+from volcano.machinery.admission import Attributes
 
 MUTABLE: Final = "`minAvailable`, `priorityClassName`, `tasks[*].replicas` and `tasks[*].minAvailable`"
 QUANTITY_MAPS: Final = frozenset({"requests", "limits", "overhead", "capacity"})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from volcano.admission.review import ALLOWED, Attributes, Reader, ReviewAnswer, Settings, deny, read
+from volcano.admission.review import ALLOWED, Reader, ReviewAnswer, Settings, deny, read
 from volcano.api.dag import UnknownDependency, first_flaw
 from volcano.api.flow import JobFlow
+from volcano.machinery.admission import Attributes
 
 
 def validate_jobflow(attributes: Attributes, _reader: Reader, _settings: Settings) -> ReviewAnswer:

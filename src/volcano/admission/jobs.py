@@ -8,7 +8,7 @@ from typing import Any, Final
 from volcano.admission.job_partitions import partition_problems
 from volcano.admission.job_policies import CHOICES, policy_problems
 from volcano.admission.job_updates import validate_job_update
-from volcano.admission.review import UPDATE, Attributes, Reader, ReviewAnswer, Settings, deny, read
+from volcano.admission.review import Reader, ReviewAnswer, Settings, deny, read
 from volcano.admission.topologies import both_tiers_message, gives_both_tiers
 from volcano.api import dag, names
 from volcano.api.batch import Job, JobVolume, TaskSpec
@@ -17,6 +17,7 @@ from volcano.api.meta import JSON, Key
 from volcano.api.pods.validation import validate_pod_template
 from volcano.api.quantity import Quantity, QuantityError, parse_quantity
 from volcano.api.scheduling import ROOT_QUEUE, Queue
+from volcano.machinery.admission import UPDATE, Attributes
 
 MAX_WARNINGS: Final = 16
 MAX_MESSAGE_CHARACTERS: Final = 32 * 1024

@@ -5,11 +5,10 @@ from __future__ import annotations
 from volcano.admission.review import (
     ALLOWED,
     DEFAULT_QUEUE,
-    Attributes,
     Reader,
     ReviewAnswer,
     Settings,
-    add,
+    change,
     read,
     refuse_all,
     section,
@@ -18,6 +17,7 @@ from volcano.admission.topologies import both_tiers_message, gives_both_tiers
 from volcano.api.core import Namespace
 from volcano.api.meta import Key
 from volcano.api.scheduling import QUEUE_NAME_ANNOTATION, PodGroup, Queue
+from volcano.machinery.admission import Attributes
 
 
 def mutate_podgroup(attributes: Attributes, reader: Reader, _settings: Settings) -> ReviewAnswer:
@@ -30,8 +30,8 @@ def mutate_podgroup(attributes: Attributes, reader: Reader, _settings: Settings)
     if group.spec.queue != DEFAULT_QUEUE or not queue:
         return ALLOWED
     if not isinstance((attributes.object or {}).get("spec"), dict):
-        return ReviewAnswer(patch=(add("/spec", {"queue": queue}),))
-    return ReviewAnswer(patch=(add("/spec/queue", queue),))
+        return ReviewAnswer(changes=(change("spec", value={"queue": queue}),))
+    return ReviewAnswer(changes=(change("spec", "queue", value=queue),))
 
 
 def validate_podgroup(attributes: Attributes, reader: Reader, _settings: Settings) -> ReviewAnswer:

@@ -10,18 +10,19 @@ import yaml
 
 from volcano.admission.review import (
     ALLOWED,
-    Attributes,
+    FieldChange,
     Notice,
     Reader,
     ResourceGroup,
     ReviewAnswer,
     Settings,
-    add,
+    change,
     read,
     section,
 )
 from volcano.api.core import Pod
 from volcano.api.meta import JSON
+from volcano.machinery.admission import Attributes
 
 GATE: Final = "scheduling.volcano.sh/queue-allocation-gate"
 GROUP_ANNOTATION: Final = "volcano.sh/resource-group"
@@ -55,12 +56,12 @@ def mutate_pod(attributes: Attributes, _reader: Reader, settings: Settings) -> R
     if isinstance(pod, ReviewAnswer):
         return pod
     spec = section(attributes.object, "spec")
-    patch = _gate(pod, spec) if settings.gates_pods else []
+    changes = _gate(pod, spec) if settings.gates_pods else []
     namespace = pod.namespace or attributes.namespace
     group = next((g for g in settings.resource_groups if _matches(g, pod.annotations, namespace)), None)
     if group is not None:
-        patch += _group_patch(group, spec)
-    return ReviewAnswer(patch=tuple(patch)) if patch else ALLOWED
+        changes += _group_changes(group, spec)
+    return ReviewAnswer(changes=tuple(changes)) if changes else ALLOWED
 
 
 def validate_pod(attributes: Attributes, _reader: Reader, settings: Settings) -> ReviewAnswer:
@@ -90,26 +91,27 @@ def budget_problem(key: str, value: str) -> str:
     return f"invalid value {value!r} for {key}: it is neither an integer nor a percentage"
 
 
-def _gate(pod: Pod, spec: JSON) -> list[JSON]:
+def _gate(pod: Pod, spec: JSON) -> list[FieldChange]:
     if pod.annotations.get(GATE) != "true" or any(gate.name == GATE for gate in pod.spec.scheduling_gates):
         return []
     if spec.get("schedulingGates"):
-        return [add("/spec/schedulingGates/-", {"name": GATE})]
-    return [add("/spec/schedulingGates", [{"name": GATE}])]
+        return [FieldChange(("spec", "schedulingGates"), {"name": GATE}, appends=True)]
+    return [change("spec", "schedulingGates", value=[{"name": GATE}])]
 
 
-def _group_patch(group: ResourceGroup, spec: JSON) -> list[JSON]:
-    patch = []
+def _group_changes(group: ResourceGroup, spec: JSON) -> list[FieldChange]:
+    changes = []
     if group.labels:
-        patch.append(add("/spec/nodeSelector", (spec.get("nodeSelector") or {}) | group.labels))
+        changes.append(change("spec", "nodeSelector", value=(spec.get("nodeSelector") or {}) | group.labels))
     affinity = _affinity(group.affinity)
     if affinity is not None and not spec.get("affinity"):
-        patch.append(add("/spec/affinity", affinity))
+        changes.append(change("spec", "affinity", value=affinity))
     if group.tolerations:
-        patch.append(add("/spec/tolerations", [*(spec.get("tolerations") or ()), *group.tolerations]))
+        tolerations = [*(spec.get("tolerations") or ()), *group.tolerations]
+        changes.append(change("spec", "tolerations", value=tolerations))
     if group.scheduler_name:
-        patch.append(add("/spec/schedulerName", group.scheduler_name))
-    return patch
+        changes.append(change("spec", "schedulerName", value=group.scheduler_name))
+    return changes
 
 
 def _affinity(text: str) -> JSON | None:

@@ -12,14 +12,12 @@ from volcano.admission.queue_hierarchy import children_of, has_inner_parent, par
 from volcano.admission.queue_resources import allocated_pods, amounts
 from volcano.admission.review import (
     ALLOWED,
-    CREATE,
     DEFAULT_QUEUE,
-    DELETE,
-    Attributes,
+    FieldChange,
     Reader,
     ReviewAnswer,
     Settings,
-    add,
+    change,
     deny,
     read,
     refuse_all,
@@ -29,6 +27,7 @@ from volcano.api.fields import Field
 from volcano.api.meta import JSON, Key
 from volcano.api.pods.validation.resources import check_amount
 from volcano.api.scheduling import ROOT_QUEUE, Queue
+from volcano.machinery.admission import CREATE, DELETE, Attributes
 
 HIERARCHY: Final = "volcano.sh/hierarchy"
 WEIGHTS: Final = "volcano.sh/hierarchy-weights"
@@ -41,19 +40,19 @@ def mutate_queue(attributes: Attributes, _reader: Reader, _settings: Settings) -
     queue = read(Queue, attributes.object)
     if isinstance(queue, ReviewAnswer):
         return queue
-    patch: list[JSON] = []
+    changes: list[FieldChange] = []
     path, weights = queue.annotations.get(HIERARCHY, ""), queue.annotations.get(WEIGHTS, "")
     if path and weights and not path.startswith(ROOT_QUEUE):
-        patch.append(add(f"/metadata/annotations/{_escaped(HIERARCHY)}", f"{ROOT_QUEUE}/{path}"))
-        patch.append(add(f"/metadata/annotations/{_escaped(WEIGHTS)}", f"1/{weights}"))
+        changes.append(change("metadata", "annotations", HIERARCHY, value=f"{ROOT_QUEUE}/{path}"))
+        changes.append(change("metadata", "annotations", WEIGHTS, value=f"1/{weights}"))
     spec = section(attributes.object, "spec")
     if not spec and not isinstance((attributes.object or {}).get("spec"), dict):
-        patch.append(add("/spec", {}))
+        changes.append(change("spec", value={}))
     if spec.get("reclaimable") is None:
-        patch.append(add("/spec/reclaimable", True))
+        changes.append(change("spec", "reclaimable", value=True))
     if not spec.get("weight"):
-        patch.append(add("/spec/weight", 1))
-    return ReviewAnswer(patch=tuple(patch)) if patch else ALLOWED
+        changes.append(change("spec", "weight", value=1))
+    return ReviewAnswer(changes=tuple(changes)) if changes else ALLOWED
 
 
 def validate_queue(attributes: Attributes, reader: Reader, settings: Settings) -> ReviewAnswer:
@@ -159,7 +158,3 @@ def _validate_deletion(name: str, reader: Reader, settings: Settings) -> ReviewA
 def _resources(queue: Queue) -> tuple[object, ...]:
     guarantee = queue.spec.guarantee.resource if queue.spec.guarantee is not None else None
     return amounts(queue.spec.capability), amounts(queue.spec.deserved), amounts(guarantee)
-
-
-def _escaped(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from volcano.admission.review import Attributes, Notice
+from volcano.admission.review import Notice
 from volcano.api.meta import Key
+from volcano.machinery.admission import Attributes
 from volcano.machinery.plan import Record, Ref
 
 

@@ -3,36 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol, TypeVar
+from typing import Final, Literal, Protocol, TypeVar
 
 import msgspec
 
+from volcano.api.copies import copied
 from volcano.api.decode import Unreadable, decode_object
 from volcano.api.indexes import QUEUES_BY_PARENT
 from volcano.api.meta import JSON, Key, Resource
-from volcano.api.scheme import ResourceType
 
 R = TypeVar("R", bound=Resource)
 
-CREATE: Final = "CREATE"
-UPDATE: Final = "UPDATE"
-DELETE: Final = "DELETE"
-
 DEFAULT_QUEUE: Final = "default"
-
-
-class Attributes(msgspec.Struct, frozen=True):
-    """One write. The object is None on deletion, the old one on creation."""
-
-    operation: str
-    resource: ResourceType
-    name: str = ""
-    namespace: str = ""
-    object: JSON | None = None
-    old: JSON | None = None
-    user: str = ""
-    subresource: str = ""
-    dry_run: bool = False
 
 
 INDEXES: Final = QUEUES_BY_PARENT
@@ -56,13 +38,53 @@ class Notice(msgspec.Struct, frozen=True):
     message: str
 
 
-class ReviewAnswer(msgspec.Struct, frozen=True):
-    """The answer of one webhook: changes as a JSON patch, or the reason of a refusal; and warnings for the user."""
+class FieldChange(msgspec.Struct, frozen=True):
+    """One field of the object gets a value, or a list one more item."""
 
-    patch: tuple[JSON, ...] = ()
+    path: tuple[str, ...]
+    value: object
+    operation: Literal["add", "replace"] = "add"
+    """What a JSON patch calls it; both set the field."""
+    appends: bool = False
+
+    def as_json_patch(self) -> JSON:
+        parts = (*self.path, "-") if self.appends else self.path
+        pointer = "".join(f"/{part.replace('~', '~0').replace('/', '~1')}" for part in parts)
+        return {"op": self.operation, "path": pointer, "value": self.value}
+
+    def apply_to(self, obj: JSON) -> None:
+        """Make the change in place; objects on the path that are missing are made."""
+        *parents, last = self.path
+        for part in parents:
+            child = obj.get(part)
+            if not isinstance(child, dict):
+                child = obj[part] = {}
+            obj = child
+        value = copied(self.value)
+        obj[last] = [*(obj.get(last) or ()), value] if self.appends else value
+
+
+class ReviewAnswer(msgspec.Struct, frozen=True):
+    """The answer of one rule: the changes it makes, or the reason of a refusal; and warnings for the user."""
+
+    changes: tuple[FieldChange, ...] = ()
     denial: str = ""
     warnings: tuple[str, ...] = ()
     notices: tuple[Notice, ...] = ()
+
+    def changed(self, obj: JSON | None) -> JSON | None:
+        """The object after the changes; the given one stays as it is."""
+        if not self.changes or obj is None:
+            return obj
+        fresh: JSON = copied(obj)
+        for change in self.changes:
+            change.apply_to(fresh)
+        return fresh
+
+    @property
+    def patch(self) -> list[JSON]:
+        """The changes as a webhook sends them."""
+        return [change.as_json_patch() for change in self.changes]
 
 
 ALLOWED: Final = ReviewAnswer()
@@ -117,9 +139,5 @@ def section(value: JSON | None, *names: str) -> JSON:
     return place if isinstance(place, dict) else {}
 
 
-def add(path: str, value: object) -> JSON:
-    return {"op": "add", "path": path, "value": value}
-
-
-def replace(path: str, value: object) -> JSON:
-    return {"op": "replace", "path": path, "value": value}
+def change(*path: str, value: object, operation: Literal["add", "replace"] = "add") -> FieldChange:
+    return FieldChange(path, value, operation)

@@ -10,13 +10,13 @@ from typing import Any, Final, TypeVar
 
 from volcano.admission.chain import ALL_PATHS, AdmissionChain, ReviewOutcome
 from volcano.admission.refusal_events import event_about
-from volcano.admission.review import INDEXES, Attributes, Settings
+from volcano.admission.review import INDEXES, Settings
 from volcano.api.decode import Unreadable, decode
 from volcano.api.errors import BadRequest
 from volcano.api.meta import JSON, Key, Resource
 from volcano.api.scheme import resource_type
-from volcano.embedded.apiserver.admitting.hook import Attributes as ServerAttributes
 from volcano.embedded.apiserver.store.contract import ObjectKey, Store, Stored
+from volcano.machinery.admission import Attributes
 from volcano.machinery.plan import Record
 from volcano.machinery.world import EVERY_KIND
 
@@ -59,7 +59,7 @@ class StoreReader:
 
 
 class VolcanoAdmission:
-    """What the embedded server asks before and after it checks the schema."""
+    """Volcano's rules as the embedded server's AdmissionHook."""
 
     def __init__(
         self,
@@ -74,27 +74,21 @@ class VolcanoAdmission:
         self.record = record
         """Takes the Warning events about refused objects, once there is somebody to write them."""
 
-    async def admit(self, attributes: ServerAttributes) -> tuple[JSON | None, list[str]]:
-        """The object to go on with and the warnings; a refusal is an error worded as a webhook's."""
-        asked = Attributes(
-            operation=attributes.operation,
-            resource=attributes.resource,
-            name=attributes.name,
-            namespace=attributes.namespace,
-            object=attributes.object,
-            old=attributes.old,
-            user=attributes.user.name,
-            subresource=attributes.subresource,
-            dry_run=attributes.dry_run,
-        )
-        ask = self._chain.mutate if attributes.phase == "mutate" else self._chain.validate
-        outcome = ask(asked, self._reader)
-        if not outcome.is_allowed:
-            self._notify(asked, outcome)
-            raise BadRequest(outcome.message)
+    async def mutate(self, attributes: Attributes) -> tuple[JSON | None, list[str]]:
+        outcome = self._chain.mutate(attributes, self._reader)
+        self._check(attributes, outcome)
         return outcome.object, list(outcome.warnings)
 
-    def _notify(self, attributes: Attributes, outcome: ReviewOutcome) -> None:
+    async def validate(self, attributes: Attributes) -> list[str]:
+        outcome = self._chain.validate(attributes, self._reader)
+        self._check(attributes, outcome)
+        return list(outcome.warnings)
+
+    def _check(self, attributes: Attributes, outcome: ReviewOutcome) -> None:
+        """Raise a refusal, worded as the API server words a webhook's; its events are recorded first."""
+        if outcome.is_allowed:
+            return
         if self.record is not None and not attributes.dry_run:
             for notice in outcome.notices:
                 self.record(event_about(attributes, notice))
+        raise BadRequest(outcome.message)

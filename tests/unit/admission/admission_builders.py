@@ -1,12 +1,13 @@
 """What admission's tests start from: objects as JSON, queues in a frozen world, one call for a verdict."""
 
 from volcano.admission.chain import AdmissionChain, ReviewOutcome
-from volcano.admission.review import CREATE, DELETE, INDEXES, Attributes, Settings
+from volcano.admission.review import INDEXES, Settings
 from volcano.api import batch, core, flow, scheduling, topology
 from volcano.api.core import Namespace
 from volcano.api.decode import decode_object
 from volcano.api.scheduling import Queue
 from volcano.api.scheme import resource_type
+from volcano.machinery.admission import CREATE, DELETE, Attributes
 from volcano.machinery.world import frozen_world
 
 KINDS = {

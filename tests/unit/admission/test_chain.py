@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from volcano.admission.chain import ALL_PATHS, BY_PATH, DEFAULT_PATHS, WEBHOOKS, AdmissionChain
-from volcano.admission.review import CREATE, DELETE, UPDATE, Attributes, ResourceGroup, Settings
+from volcano.admission.review import ResourceGroup, Settings
 from volcano.api.scheme import find_resource_type
+from volcano.machinery.admission import CREATE, DELETE, UPDATE, Attributes
 
 TABLE = {
     "/jobs/mutate": ("mutating", "jobs", (CREATE,), "mutatejob.volcano.sh", True, True),

@@ -3,7 +3,8 @@
 from admission_builders import a_job, a_task, a_template, a_world, refusal, review
 
 from volcano.admission.chain import BY_PATH, AdmissionChain
-from volcano.admission.review import CREATE, Attributes, Settings
+from volcano.admission.review import Settings
+from volcano.machinery.admission import CREATE, Attributes
 
 
 def bare_job(*tasks, **spec):
@@ -138,7 +139,7 @@ def test_plugins_are_patched_even_when_nothing_changes():
 
     answer = AdmissionChain().answer(BY_PATH["/jobs/mutate"], attributes, a_world())
 
-    assert answer.patch == ({"op": "replace", "path": "/spec/plugins", "value": {"env": []}},)
+    assert answer.patch == [{"op": "replace", "path": "/spec/plugins", "value": {"env": []}}]
 
 
 def test_a_job_without_a_spec_still_gets_its_defaults_before_it_is_refused():

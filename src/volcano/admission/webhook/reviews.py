@@ -16,14 +16,16 @@ import msgspec
 
 from volcano.admission.chain import BY_PATH, AdmissionChain, Webhook
 from volcano.admission.refusal_events import event_about
-from volcano.admission.review import INDEXES, Attributes, Reader, ReviewAnswer, deny
+from volcano.admission.review import INDEXES, Reader, ReviewAnswer, deny
 from volcano.api.core import Namespace
 from volcano.api.errors import ApiError
 from volcano.api.meta import JSON
 from volcano.api.scheduling import Queue
 from volcano.api.scheme import ResourceType
+from volcano.machinery.admission import Attributes
 from volcano.machinery.client import Client
 from volcano.machinery.plan import Record
+from volcano.machinery.transport import User
 from volcano.machinery.world import Mirror
 
 log = logging.getLogger(__name__)
@@ -105,7 +107,7 @@ def read_review(body: bytes) -> tuple[str, Attributes]:
         namespace=_text(request.get("namespace")),
         object=request.get("object"),
         old=request.get("oldObject"),
-        user=_text(user.get("username")),
+        user=User(_text(user.get("username"))),
         subresource=_text(request.get("subResource")),
         dry_run=request.get("dryRun") is True,
     )  # fmt: skip
@@ -116,7 +118,7 @@ def encode_answer(uid: str, answer: ReviewAnswer) -> bytes:
     response: JSON = {"uid": uid, "allowed": not answer.denial}
     if answer.denial:
         response["status"] = {"message": answer.denial}
-    elif answer.patch:
+    elif answer.changes:
         response["patchType"] = "JSONPatch"
         response["patch"] = base64.b64encode(msgspec.json.encode(answer.patch)).decode()
     if answer.warnings:

@@ -14,8 +14,8 @@ from volcano.api.crds import crd_manifests
 from volcano.api.errors import NotFound
 from volcano.embedded.apiserver.access.authentication import Authenticator, Subject
 from volcano.embedded.apiserver.access.authorization import Authorizer, RoleBasedAccess
-from volcano.embedded.apiserver.admitting.chain import AdmissionChain
-from volcano.embedded.apiserver.admitting.hook import Admission
+from volcano.embedded.apiserver.admitting.chain import ServerAdmission
+from volcano.embedded.apiserver.admitting.hook import AdmissionHook
 from volcano.embedded.apiserver.admitting.webhooks import Webhooks
 from volcano.embedded.apiserver.calls import Backend
 from volcano.embedded.apiserver.exchange import Exchange
@@ -47,7 +47,7 @@ class ApiServer:
         store: Store,
         *,
         clock: Clock,
-        admission: Admission | None = None,
+        admission: AdmissionHook | None = None,
         authorizer: Authorizer | None = None,
         tokens: Mapping[str, User] | None = None,
         signing_key: bytes | None = None,
@@ -65,7 +65,7 @@ class ApiServer:
             hub=hub,
             clock=clock,
             ids=ids,
-            admission=AdmissionChain(store, admission, Webhooks(store, outbound, ids), authorizer),
+            admission=ServerAdmission(store, admission, Webhooks(store, outbound, ids), authorizer),
             issue_token=authenticator.issue,
             outbound=outbound,
         )

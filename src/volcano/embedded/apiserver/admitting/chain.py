@@ -10,7 +10,7 @@ import msgspec
 from volcano.api.meta import JSON
 from volcano.embedded.apiserver.access.authorization import Authorizer
 from volcano.embedded.apiserver.admitting.escalation import check_escalation
-from volcano.embedded.apiserver.admitting.hook import CREATE, DELETE, UPDATE, Admission, AdmitEverything, Attributes
+from volcano.embedded.apiserver.admitting.hook import AdmissionHook
 from volcano.embedded.apiserver.admitting.limits import apply_limit_ranges, check_limit_ranges
 from volcano.embedded.apiserver.admitting.namespaces import check_deletion, check_namespace
 from volcano.embedded.apiserver.admitting.pods import default_tolerations, set_priority, set_service_account
@@ -18,6 +18,7 @@ from volcano.embedded.apiserver.admitting.quota import QuotaLedger
 from volcano.embedded.apiserver.admitting.storage import check_one_default_priority, set_storage_class
 from volcano.embedded.apiserver.admitting.webhooks import Webhooks
 from volcano.embedded.apiserver.store.contract import Store
+from volcano.machinery.admission import CREATE, DELETE, UPDATE, Attributes
 
 Mutator = Callable[[Store, Attributes], None]
 
@@ -32,27 +33,23 @@ _CHECKS: Final[Mapping[str, tuple[Mutator, ...]]] = {
 }
 
 
-class AdmissionChain:
+class ServerAdmission:
     """Everything a write must pass. Reads are not admitted."""
 
-    def __init__(self, store: Store, hook: Admission | None, webhooks: Webhooks, authorizer: Authorizer) -> None:
+    def __init__(self, store: Store, hook: AdmissionHook | None, webhooks: Webhooks, authorizer: Authorizer) -> None:
         self._store = store
         self._authorizer = authorizer
-        self._hook = hook or AdmitEverything()
+        self._hook = hook
         self._webhooks = webhooks
         self.quota = QuotaLedger(store)
 
     @property
-    def is_open(self) -> bool:
-        """Whether anyone from outside may have changed the object."""
-        return not isinstance(self._hook, AdmitEverything) or self._webhooks.any_mutating
+    def changes_objects(self) -> bool:
+        """Whether something besides the server's own defaults may have changed the object."""
+        return self._hook is not None or self._webhooks.any_mutating
 
-    async def admit(self, attributes: Attributes) -> tuple[JSON | None, list[str]]:
-        if attributes.phase == "mutate":
-            return await self._mutate(attributes)
-        return attributes.object, await self._validate(attributes)
-
-    async def _mutate(self, attributes: Attributes) -> tuple[JSON | None, list[str]]:
+    async def mutate(self, attributes: Attributes) -> tuple[JSON | None, list[str]]:
+        """The object to go on with (None for deletions), and warnings for the client."""
         if attributes.operation == CREATE:
             check_namespace(self._store, attributes)
             if not attributes.subresource:
@@ -60,19 +57,21 @@ class AdmissionChain:
                     mutate(self._store, attributes)
         elif attributes.operation == DELETE:
             check_deletion(attributes)
-        obj, warnings = await self._hook.admit(attributes)
+        obj, warnings = attributes.object, list[str]()
+        if self._hook is not None:
+            obj, warnings = await self._hook.mutate(attributes)
         if self._webhooks.any_mutating:
-            attributes = msgspec.structs.replace(attributes, object=obj)
-            obj, more = await self._webhooks.mutate(attributes)
+            obj, more = await self._webhooks.mutate(msgspec.structs.replace(attributes, object=obj))
             warnings = [*warnings, *more]
         return obj, warnings
 
-    async def _validate(self, attributes: Attributes) -> list[str]:
+    async def validate(self, attributes: Attributes) -> list[str]:
+        """Warnings for the client; the object stays as it is."""
         if attributes.operation in (CREATE, UPDATE) and not attributes.subresource:
             for check in _CHECKS.get(attributes.resource.qualified, ()):
                 check(self._store, attributes)
             check_escalation(self._authorizer, attributes)
-        _, warnings = await self._hook.admit(attributes)
+        warnings = await self._hook.validate(attributes) if self._hook is not None else []
         if self._webhooks.any_validating:
             warnings = [*warnings, *await self._webhooks.validate(attributes)]
         if attributes.operation in (CREATE, UPDATE) and not attributes.subresource:

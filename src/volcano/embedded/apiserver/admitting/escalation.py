@@ -15,7 +15,7 @@ from volcano.embedded.apiserver.access.authorization import (
     RoleBasedAccess,
     rules_from,
 )
-from volcano.embedded.apiserver.admitting.hook import Attributes
+from volcano.machinery.admission import Attributes
 
 _ROLES = frozenset({"roles", "clusterroles"})
 _BINDINGS = frozenset({"rolebindings", "clusterrolebindings"})

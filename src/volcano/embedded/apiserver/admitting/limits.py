@@ -12,8 +12,8 @@ from volcano.api.meta import JSON
 from volcano.api.pods.amounts import to_wire
 from volcano.api.pods.requests import pod_limits, pod_requests, read_resources
 from volcano.api.quantity import Quantity, QuantityError, parse_quantity
-from volcano.embedded.apiserver.admitting.hook import CREATE, Attributes
 from volcano.embedded.apiserver.store.contract import Store
+from volcano.machinery.admission import CREATE, Attributes
 
 LIMIT_RANGES: Final = "limitranges"
 

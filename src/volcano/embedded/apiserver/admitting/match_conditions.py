@@ -7,8 +7,8 @@ from typing import Any
 
 from volcano.api.errors import Forbidden
 from volcano.api.meta import JSON
-from volcano.embedded.apiserver.admitting.hook import Attributes
 from volcano.embedded.apiserver.schemas.cel import evaluator as cel
+from volcano.machinery.admission import Attributes
 
 
 class _Undecided(Exception):

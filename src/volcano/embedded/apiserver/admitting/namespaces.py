@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 
 from volcano.api.errors import Forbidden, NotFound
-from volcano.embedded.apiserver.admitting.hook import Attributes
 from volcano.embedded.apiserver.store.contract import ObjectKey, Store
+from volcano.machinery.admission import Attributes
 
 IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
 _EXEMPT: Final = frozenset({"localsubjectaccessreviews.authorization.k8s.io"})

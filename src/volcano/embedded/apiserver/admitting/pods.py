@@ -10,8 +10,8 @@ from volcano.api.core import Toleration
 from volcano.api.errors import Forbidden
 from volcano.api.meta import JSON
 from volcano.api.pods.tolerations import names
-from volcano.embedded.apiserver.admitting.hook import Attributes
 from volcano.embedded.apiserver.store.contract import ObjectKey, Store
+from volcano.machinery.admission import Attributes
 
 PRIORITY_CLASSES: Final = "priorityclasses.scheduling.k8s.io"
 TOLERATION_SECONDS: Final = 300

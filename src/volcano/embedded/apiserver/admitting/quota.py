@@ -17,8 +17,8 @@ from volcano.api.meta import JSON
 from volcano.api.pods.amounts import Amounts, amounts_of, to_wire
 from volcano.api.quantity import Quantity
 from volcano.api.quotas import Consumer, consumer_of, is_in_scope, unstated
-from volcano.embedded.apiserver.admitting.hook import UPDATE, Attributes
 from volcano.embedded.apiserver.store.contract import DELETED, Change, ObjectKey, Store
+from volcano.machinery.admission import UPDATE, Attributes
 
 QUOTAS: Final = "resourcequotas"
 MAY_GROW: Final = frozenset({"services", "persistentvolumeclaims"})

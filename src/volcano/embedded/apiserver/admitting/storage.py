@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 
 from volcano.api.errors import Forbidden
-from volcano.embedded.apiserver.admitting.hook import Attributes
 from volcano.embedded.apiserver.store.contract import Store
+from volcano.machinery.admission import Attributes
 
 STORAGE_CLASSES: Final = "storageclasses.storage.k8s.io"
 _IS_DEFAULT: Final = (

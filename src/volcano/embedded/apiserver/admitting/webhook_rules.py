@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from volcano.embedded.apiserver.admitting.hook import Attributes
+from volcano.machinery.admission import Attributes
 
 
 def rules_match(rules: list[Any], attributes: Attributes) -> bool:

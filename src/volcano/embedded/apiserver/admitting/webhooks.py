@@ -19,12 +19,12 @@ import msgspec
 from volcano.api.errors import ApiError, BadRequest, InternalError, ServiceUnavailable, error_from
 from volcano.api.meta import JSON
 from volcano.api.selectors import SelectorError, selector_from
-from volcano.embedded.apiserver.admitting.hook import DELETE, Attributes
 from volcano.embedded.apiserver.admitting.match_conditions import conditions_hold
 from volcano.embedded.apiserver.admitting.webhook_rules import rules_match
 from volcano.embedded.apiserver.kinds.services import SERVICES, ready_endpoint
 from volcano.embedded.apiserver.store.contract import ObjectKey, Store
 from volcano.embedded.apiserver.wire.outbound import Outbound
+from volcano.machinery.admission import DELETE, Attributes
 from volcano.machinery.ids import Ids
 from volcano.machinery.patch import PatchError, json_patch
 
@@ -243,7 +243,7 @@ def _review(attributes: Attributes, uid: str) -> JSON:
         "object": None if attributes.operation == DELETE else attributes.object,
         "oldObject": attributes.old,
         "dryRun": attributes.dry_run,
-        "options": attributes.options or None,
+        "options": None,
     }
     if attributes.namespace:
         request["namespace"] = attributes.namespace

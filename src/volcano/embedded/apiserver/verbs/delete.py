@@ -12,7 +12,6 @@ from volcano.api.errors import BadRequest, Conflict, FieldError, Invalid
 from volcano.api.field_errors import not_supported
 from volcano.api.meta import JSON
 from volcano.api.times import timestamp
-from volcano.embedded.apiserver.admitting.hook import DELETE, Attributes
 from volcano.embedded.apiserver.calls import Call
 from volcano.embedded.apiserver.registry.selection import selection_from
 from volcano.embedded.apiserver.store.contract import Stale, Stored
@@ -22,6 +21,7 @@ from volcano.embedded.apiserver.verbs.writing import MAX_ATTEMPTS
 from volcano.embedded.apiserver.wire.bodies import decode_request_kind
 from volcano.embedded.apiserver.wire.representation import reply, success
 from volcano.embedded.apiserver.wire.requests import dry_run, invalid_option, number
+from volcano.machinery.admission import DELETE, Attributes
 from volcano.machinery.transport import Request, Response
 
 POLICIES: Final = ("Background", "Foreground", "Orphan")
@@ -173,9 +173,9 @@ async def _admit(call: Call, obj: JSON, options: DeleteOptions) -> None:
         user=call.user,
         dry_run=options.dry_run,
     )
-    for phase in ("mutate", "validate"):
-        _, warnings = await call.backend.admission.admit(msgspec.structs.replace(attributes, phase=phase))
-        call.warnings += [warning for warning in warnings if warning not in call.warnings]
+    _, warnings = await call.backend.admission.mutate(attributes)
+    warnings = [*warnings, *await call.backend.admission.validate(attributes)]
+    call.warnings += [warning for warning in dict.fromkeys(warnings) if warning not in call.warnings]
 
 
 async def delete_collection(call: Call) -> Response:

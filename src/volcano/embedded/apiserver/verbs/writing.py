@@ -14,7 +14,6 @@ import msgspec
 from volcano.api.copies import copied
 from volcano.api.errors import Conflict, Invalid
 from volcano.api.meta import JSON
-from volcano.embedded.apiserver.admitting.hook import CREATE, UPDATE, Attributes
 from volcano.embedded.apiserver.calls import Call
 from volcano.embedded.apiserver.kinds.strategy import AllocationContext
 from volcano.embedded.apiserver.store.contract import Stale, Stored
@@ -30,6 +29,7 @@ from volcano.embedded.apiserver.verbs.identity import (
     set_new_metadata,
 )
 from volcano.embedded.apiserver.wire.requests import WriteOptions, default_manager
+from volcano.machinery.admission import CREATE, UPDATE, Attributes
 
 MAX_ATTEMPTS: Final = 8
 
@@ -49,7 +49,7 @@ async def create_object(
     if not is_applied:
         obj = _tracked(call, None, obj, options, "")
     obj = await _mutate(call, CREATE, obj, None, options)
-    if call.backend.admission.is_open:
+    if call.backend.admission.changes_objects:
         strategy.apply_defaults(obj)
     _check(call, obj, None)
     strategy.allocate(obj, None, _allocation(call))
@@ -115,7 +115,7 @@ async def _update_once(
     if not is_applied:
         new = _tracked(call, old, new, options, subresource)
     new = await _mutate(call, UPDATE, new, old, options, subresource)
-    if call.backend.admission.is_open:
+    if call.backend.admission.changes_objects:
         strategy.apply_defaults(new)
     keep_system_fields(new, old)
     _check(call, new, old)
@@ -189,7 +189,8 @@ def _tracked(call: Call, old: JSON | None, new: JSON, options: WriteOptions, sub
 async def _mutate(
     call: Call, operation: str, obj: JSON, old: JSON | None, options: WriteOptions, subresource: str = ""
 ) -> JSON:
-    changed, warnings = await call.backend.admission.admit(_attributes(call, operation, obj, old, options, subresource))
+    attributes = _attributes(call, operation, obj, old, options, subresource)
+    changed, warnings = await call.backend.admission.mutate(attributes)
     call.warnings += warnings
     return changed if changed is not None else obj
 
@@ -198,7 +199,7 @@ async def _validate(
     call: Call, operation: str, obj: JSON, old: JSON | None, options: WriteOptions, subresource: str = ""
 ) -> None:
     attributes = _attributes(call, operation, obj, old, options, subresource)
-    _, warnings = await call.backend.admission.admit(msgspec.structs.replace(attributes, phase="validate"))
+    warnings = await call.backend.admission.validate(attributes)
     call.warnings += [warning for warning in warnings if warning not in call.warnings]
 
 
