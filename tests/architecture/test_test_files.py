@@ -29,7 +29,11 @@ MAX_POLL_SECONDS = 0.2
 
 def names_of(folder: Path) -> set[str]:
     """Modules and packages of a folder, and the package that it is."""
-    return {folder.name} | {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
+    return (
+        {folder.name}
+        | {path.stem for path in folder.glob("*.py")}
+        | {path.parent.name for path in folder.glob("*/__init__.py")}
+    )
 
 
 def test_a_unit_test_is_named_after_its_module():
