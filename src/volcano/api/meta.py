@@ -6,8 +6,8 @@ object is never written back from one. Writing goes through patches or plain JSO
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any, NamedTuple, TypeAlias
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -16,6 +16,9 @@ JSON: TypeAlias = dict[str, Any]
 
 Quantities: TypeAlias = dict[str, str | int | float]
 """Resource name to Kubernetes quantity as written on the wire; parsed once by api.quantity."""
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Key(NamedTuple):
@@ -101,6 +104,11 @@ class Resource(Model, frozen=True):
     @property
     def is_deleting(self) -> bool:
         return self.metadata.deletion_timestamp is not None
+
+
+def creation_order(resource: Resource) -> tuple[datetime, str, str]:
+    """A sort key, oldest first: of the same second by namespace and name. An object without a time is the oldest."""
+    return (resource.metadata.creation_timestamp or _EPOCH, resource.namespace, resource.name)
 
 
 class LabelSelectorRequirement(Model, frozen=True):

@@ -1,4 +1,7 @@
-"""What a Kubernetes would do itself, for the embedded system; each controller a pure decision like all others."""
+"""The controllers that Kubernetes runs itself, for the embedded system; each decides without I/O like all others.
+
+ResourceQuotas have none here: the API server keeps their status (decision 22).
+"""
 
 from volcano.embedded.cluster.disruption import DisruptionController
 from volcano.embedded.cluster.endpoints import EndpointsController

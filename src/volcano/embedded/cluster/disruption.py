@@ -1,4 +1,7 @@
-"""Disruption budgets: how many of the pods that a PodDisruptionBudget selects may go just now."""
+"""The status of PodDisruptionBudgets: how many of the selected pods may be evicted now.
+
+The API server's eviction subresource grants evictions by it.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,14 @@ from volcano.api.core import (
 )
 from volcano.api.meta import Condition, Key, OwnerReference, Resource
 from volcano.api.selectors import selector_from
-from volcano.embedded.cluster.matching import EVERYONE, is_ready, passed_on, touched_by
+from volcano.embedded.cluster.matching import ALL_SELECTORS, is_ready, on_pod_change, requeue_matching
+from volcano.embedded.cluster.shares import share
 from volcano.machinery.controller import Controller, Waker, self_key
 from volcano.machinery.plan import NOTHING, Later, Plan, patch_status
 from volcano.machinery.world import World
 
-DISRUPTED_FOR: Final = timedelta(minutes=2)
-"""A pod whose eviction was granted counts as gone for so long, seen or not."""
+GRANTED_EVICTION_TIMEOUT: Final = timedelta(minutes=2)
+"""A pod whose eviction was granted counts as unhealthy for so long, even while its deletion is not yet seen."""
 
 SCALED: Final[Mapping[str, type[ReplicaSet | StatefulSet | ReplicationController | Deployment]]] = {
     "ReplicaSet": ReplicaSet,
@@ -42,27 +46,27 @@ class DisruptionController(Controller):
 
     @property
     def wakes_on(self) -> Mapping[type[Resource], Waker]:
-        return {PodDisruptionBudget: self_key, Pod: touched_by(_concern)}
+        return {PodDisruptionBudget: self_key, Pod: on_pod_change(_relevant)}
 
     @property
     def reads(self) -> tuple[type[Resource], ...]:
         return (ReplicaSet, StatefulSet, ReplicationController, Deployment)
 
     def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
-        if key.name == EVERYONE:
+        if key.name == ALL_SELECTORS:
             budgets = world.where(PodDisruptionBudget, "namespace", key.namespace)
-            return passed_on(((b, selector_from(b.spec.selector)) for b in budgets), causes)
+            return requeue_matching(((b, selector_from(b.spec.selector)) for b in budgets), causes)
         budget = world.get(PodDisruptionBudget, key)
         if budget is None or budget.is_deleting:
             return NOTHING
-        status, next_look = _counted(budget, world)
-        again: Plan = (Later(next_look),) if next_look is not None else ()
+        status, next_check = _counted(budget, world)
+        again: Plan = (Later(next_check),) if next_check is not None else ()
         if status == budget.status:
             return again
         return (patch_status(budget, status), *again)
 
 
-def _concern(pod: Pod) -> tuple[object, ...]:
+def _relevant(pod: Pod) -> tuple[object, ...]:
     return (pod.labels, pod.is_finished, is_ready(pod), pod.is_deleting)
 
 
@@ -73,7 +77,7 @@ def _counted(budget: PodDisruptionBudget, world: World) -> tuple[PodDisruptionBu
         for pod in world.where(Pod, "namespace", budget.namespace)
         if selector.matches(pod.labels) and not pod.is_finished
     ]
-    disrupted, next_look = _disrupted(budget, pods, world.now)
+    disrupted, next_check = _disrupted(budget, pods, world.now)
     healthy = sum(is_ready(pod) and not pod.is_deleting and pod.name not in disrupted for pod in pods)
     expected, desired = _expectations(budget, pods, world)
     allowed = max(0, healthy - desired) if expected > 0 else 0
@@ -87,43 +91,34 @@ def _counted(budget: PodDisruptionBudget, world: World) -> tuple[PodDisruptionBu
         disrupted_pods=disrupted or None,
         conditions=_conditions(budget, allowed, world.now),
     )
-    return status, next_look
+    return status, next_check
 
 
 def _disrupted(
     budget: PodDisruptionBudget, pods: list[Pod], now: datetime
 ) -> tuple[dict[str, datetime], timedelta | None]:
-    """Evictions granted of pods that are still there, and when the first of them is forgotten."""
+    """Granted evictions of pods that still exist, and the time until the first of them expires."""
     there = {pod.name for pod in pods if not pod.is_deleting}
     granted = budget.status.disrupted_pods or {}
-    left = {name: since for name, since in granted.items() if name in there and since + DISRUPTED_FOR > now}
-    soonest = min((since + DISRUPTED_FOR - now for since in left.values()), default=None)
+    left = {name: since for name, since in granted.items() if name in there and since + GRANTED_EVICTION_TIMEOUT > now}
+    soonest = min((since + GRANTED_EVICTION_TIMEOUT - now for since in left.values()), default=None)
     return left, soonest
 
 
 def _expectations(budget: PodDisruptionBudget, pods: list[Pod], world: World) -> tuple[int, int]:
-    """How many pods there should be, and how many of them must stay healthy."""
+    """The number of pods that should exist, and the number of them that must stay healthy."""
     spec = budget.spec
     if spec.max_unavailable is not None:
         expected = _scale(pods, world)
-        return expected, max(0, expected - _share(spec.max_unavailable, expected))
+        return expected, max(0, expected - share(spec.max_unavailable, expected, up=True))
     if isinstance(spec.min_available, str):
         expected = _scale(pods, world)
-        return expected, _share(spec.min_available, expected)
+        return expected, share(spec.min_available, expected, up=True)
     return len(pods), spec.min_available or 0
 
 
-def _share(amount: int | str, of: int) -> int:
-    """A number, or a percentage rounded up."""
-    if isinstance(amount, str):
-        if amount.endswith("%") and amount[:-1].isdecimal():
-            return -(-of * int(amount[:-1]) // 100)
-        return int(amount) if amount.isdecimal() else 0
-    return amount
-
-
 def _scale(pods: list[Pod], world: World) -> int:
-    """The replicas of all owners that say how many they want; pods of others count one each."""
+    """The replicas that the pods' owners state; a pod whose owner states none counts as one."""
     owners: dict[str, int] = {}
     others = 0
     for pod in pods:

@@ -1,4 +1,4 @@
-"""Where the pods of each Service answer: its Endpoints and EndpointSlices."""
+"""Endpoints and EndpointSlices: the addresses of the pods that each Service selects."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from volcano.api.core import Endpoints, EndpointSlice, Pod, Service, ServicePort
 from volcano.api.meta import JSON, Key, Resource
 from volcano.api.scheme import resource_type
 from volcano.api.selectors import labels_selector
-from volcano.embedded.cluster.matching import EVERYONE, is_ready, passed_on, touched_by
+from volcano.embedded.cluster.matching import ALL_SELECTORS, is_ready, on_pod_change, requeue_matching
 from volcano.machinery.controller import Controller, Waker, self_key
 from volcano.machinery.plan import NOTHING, Create, Delete, Patch, Plan, Step, owner_reference, ref
 from volcano.machinery.world import World
 
-PER_SLICE: Final = 100
-PER_ENDPOINTS: Final = 1000
+MAX_ENDPOINTS_PER_SLICE: Final = 100
+MAX_ADDRESSES_PER_SUBSET: Final = 1000
 SERVICE_LABEL: Final = "kubernetes.io/service-name"
 MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
 MANAGER: Final = "endpointslice-controller.k8s.io"
@@ -25,43 +25,47 @@ Ports = tuple[tuple[str, int, str], ...]  # name, number, protocol
 
 
 class EndpointsController(Controller):
-    """Keeps Endpoints and EndpointSlices true to the pods that a Service selects."""
+    """Reconciles Endpoints and EndpointSlices with the pods that a Service selects."""
 
     name: ClassVar = "endpoints"
 
     @property
     def wakes_on(self) -> Mapping[type[Resource], Waker]:
-        return {Service: self_key, Pod: touched_by(_address)}
+        return {Service: self_key, Pod: on_pod_change(_address)}
 
     @property
     def reads(self) -> tuple[type[Resource], ...]:
         return (Endpoints, EndpointSlice)
 
     def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
-        if key.name == EVERYONE:
+        if key.name == ALL_SELECTORS:
             services = world.where(Service, "namespace", key.namespace)
-            return passed_on(((s, labels_selector(s.spec.selector)) for s in services if s.spec.selector), causes)
+            return requeue_matching(
+                ((s, labels_selector(s.spec.selector)) for s in services if s.spec.selector), causes
+            )
         service = world.get(Service, key)
         if service is None or service.is_deleting or not service.spec.selector:
             return NOTHING
         if service.spec.type == "ExternalName":
             return NOTHING
         selector = labels_selector(service.spec.selector)
-        pods = [p for p in world.where(Pod, "namespace", key.namespace) if selector.matches(p.labels) and _answers(p)]
+        pods = [
+            p for p in world.where(Pod, "namespace", key.namespace) if selector.matches(p.labels) and _has_address(p)
+        ]
         return (*_endpoints(service, pods, world), *_slices(service, pods, world))
 
 
 def _address(pod: Pod) -> tuple[Any, ...]:
-    """All that an endpoint shows of a pod."""
+    """The part of a pod that an endpoint shows."""
     return (pod.labels, pod.status.pod_ip, pod.is_finished, is_ready(pod), pod.is_deleting, pod.spec.node_name)
 
 
-def _answers(pod: Pod) -> bool:
+def _has_address(pod: Pod) -> bool:
     return bool(pod.status.pod_ip) and not pod.is_finished
 
 
 def _ports(service: Service, pod: Pod) -> Ports:
-    """The pod's side of each port; one whose name no container has does not count."""
+    """The container port behind each service port; a named port that no container has is left out."""
     found = ((port.name, _target(port, pod), port.protocol) for port in service.spec.ports)
     return tuple((name, number, protocol) for name, number, protocol in found if number)
 
@@ -92,7 +96,7 @@ def _endpoints(service: Service, pods: list[Pod], world: World) -> Iterable[Step
     publishes_all = service.spec.publish_not_ready_addresses
     subsets: list[JSON] = []
     for ports, members in _by_ports(service, [pod for pod in pods if not pod.is_deleting or publishes_all]).items():
-        members = members[:PER_ENDPOINTS]
+        members = members[:MAX_ADDRESSES_PER_SUBSET]
         ready = [_endpoint_address(pod, service) for pod in members if is_ready(pod) or publishes_all]
         waiting = [_endpoint_address(pod, service) for pod in members if not (is_ready(pod) or publishes_all)]
         subset: JSON = {"addresses": ready} if ready else {}
@@ -143,9 +147,9 @@ def _wanted_slices(service: Service, pods: list[Pod]) -> dict[str, JSON]:
         for kind, some in families.items():
             if not some and (kind == "IPv6" or members):
                 continue
-            for start in range(0, max(len(some), 1), PER_SLICE):
+            for start in range(0, max(len(some), 1), MAX_ENDPOINTS_PER_SLICE):
                 name = _slice_name(service, len(wanted))
-                chunk = some[start : start + PER_SLICE]
+                chunk = some[start : start + MAX_ENDPOINTS_PER_SLICE]
                 wanted[name] = _slice(service, name, kind, ports=ports, pods=chunk)
     return wanted
 

@@ -1,4 +1,7 @@
-"""Waking what selects pods (services, budgets) when a pod changes: the pod's labels go to a key for its namespace."""
+"""Requeues the objects that select pods (services, disruption budgets) when a pod changes.
+
+A changed pod's labels go to one key per namespace, and that key requeues the objects whose selector matches them.
+"""
 
 from __future__ import annotations
 
@@ -15,33 +18,33 @@ from volcano.machinery.plan import Later, Plan
 from volcano.machinery.world import Change
 
 R = TypeVar("R", bound=Resource)
-EVERYONE: Final = ""  # the name in the key that stands for all selectors of a namespace
+ALL_SELECTORS: Final = ""  # the name in the key that stands for all objects of a namespace that select pods
 AT_ONCE: Final = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class PodChanged:
     """A pod with these labels changed."""
 
     labels: frozenset[tuple[str, str]]
 
 
-def touched_by(concern: Callable[[Pod], Any]) -> Waker:
-    """Woken when what `concern` sees of a pod changes, with the labels it had and has."""
+def on_pod_change(relevant: Callable[[Pod], Any]) -> Waker:
+    """Requeue when the `relevant` part of a pod changes, with the labels before and after."""
 
     def wakes(change: Change[Pod]) -> Iterable[Wake]:
-        if change.old is not None and change.new is not None and concern(change.old) == concern(change.new):
+        if change.old is not None and change.new is not None and relevant(change.old) == relevant(change.new):
             return
         states = [state for state in (change.old, change.new) if state is not None]
         for labels in dict.fromkeys(frozenset(state.labels.items()) for state in states):
-            yield Wake(Key(change.object.namespace, EVERYONE), Touched(labels))
+            yield Wake(Key(change.object.namespace, ALL_SELECTORS), PodChanged(labels))
 
     return wakes
 
 
-def passed_on(selectors: Iterable[tuple[R, Selector]], causes: tuple[Hashable, ...]) -> Plan:
-    """Look at those whose selector matches a pod that changed."""
-    pods = [dict(cause.labels) for cause in causes if isinstance(cause, Touched)]
+def requeue_matching(selectors: Iterable[tuple[R, Selector]], causes: tuple[Hashable, ...]) -> Plan:
+    """Requeue the objects whose selector matches a pod that changed."""
+    pods = [dict(cause.labels) for cause in causes if isinstance(cause, PodChanged)]
     return tuple(
         Later(AT_ONCE, key=each.key) for each, selector in selectors if any(selector.matches(labels) for labels in pods)
     )

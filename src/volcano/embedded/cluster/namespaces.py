@@ -1,4 +1,6 @@
-"""Namespaces that are being deleted: everything in them goes first, then they do. And what each namespace must have."""
+"""Empties namespaces that are being deleted, and creates what every namespace has: a service account, the root
+certificate.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,13 @@ from volcano.machinery.controller import Controller, Wake, Waker, by
 from volcano.machinery.plan import NOTHING, Create, Delete, Later, Patch, Plan, Ref, Together, ref
 from volcano.machinery.world import Change, World
 
-AT_A_TIME: Final = 500
-LOOK_AGAIN: Final = timedelta(seconds=5)
-KUBERNETES: Final = "kubernetes"
+MAX_DELETES_PER_PLAN: Final = 500
+RECHECK_INTERVAL: Final = timedelta(seconds=5)
+KUBERNETES_FINALIZER: Final = "kubernetes"
 
 
 class NamespaceController(Controller):
-    """Empties namespaces that are being deleted, and lets them go."""
+    """Deletes the contents of namespaces that are being deleted, then removes their finalizer."""
 
     name: ClassVar = "namespace"
 
@@ -36,9 +38,9 @@ class NamespaceController(Controller):
         if contents:
             doomed = [each for each in contents if not each.is_deleting and each.resource.kind != "Event"]
             doomed += [each for each in contents if not each.is_deleting and each.resource.kind == "Event"]
-            deletes = tuple(_delete(each) for each in doomed[:AT_A_TIME])
-            return (*((Together(deletes),) if deletes else ()), Later(LOOK_AGAIN))
-        finalizers = [each for each in (namespace.spec or {}).get("finalizers") or () if each != KUBERNETES]
+            deletes = tuple(_delete(each) for each in doomed[:MAX_DELETES_PER_PLAN])
+            return (*((Together(deletes),) if deletes else ()), Later(RECHECK_INTERVAL))
+        finalizers = [each for each in (namespace.spec or {}).get("finalizers") or () if each != KUBERNETES_FINALIZER]
         if finalizers == ((namespace.spec or {}).get("finalizers") or []):
             return NOTHING
         return (Patch(ref(namespace, fresh=True), {"spec": {"finalizers": finalizers}}, subresource="finalize"),)
@@ -50,7 +52,7 @@ def _deleted(change: Change[Namespace]) -> Iterable[Wake]:
 
 
 def _contents(change: Change[PartialObject]) -> Iterable[Wake]:
-    """What goes may have been the last; what comes must go too."""
+    """A deleted object may have been the last one; a new one must be deleted too."""
     if change.object.namespace and (change.old is None or change.new is None):
         yield Wake(Key("", change.object.namespace))
 
@@ -88,7 +90,7 @@ def _missing_account(change: Change[ServiceAccount]) -> Iterable[Wake]:
 
 
 class RootCertificateController(Controller):
-    """Every namespace has the ConfigMap `kube-root-ca.crt`, by which pods know the API server."""
+    """Every namespace has the ConfigMap `kube-root-ca.crt`, by which pods verify the API server."""
 
     name: ClassVar = "root-certificate"
     CONFIG_MAP: ClassVar = "kube-root-ca.crt"

@@ -1,6 +1,6 @@
-"""Nodes that stop reporting: their conditions become Unknown, taints say so, and their pods are no longer ready.
+"""Nodes that stop reporting: their conditions become Unknown, they are tainted, and their pods are marked unready.
 
-Pods are evicted by those taints, which is cluster.taint_eviction's business.
+Evicting pods because of those taints is taint_eviction's.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from volcano.machinery.controller import Controller, Wake, Waker
 from volcano.machinery.plan import NOTHING, Later, Patch, Plan, Record, Step, Together, ref
 from volcano.machinery.world import Change, World
 
-LEASES: Final = "kube-node-lease"
-GRACE: Final = timedelta(seconds=40)
-LISTENED: Final = "listened"  # a cause: the time a node had to report has passed while we were here
+LEASE_NAMESPACE: Final = "kube-node-lease"
+DEFAULT_GRACE_PERIOD: Final = timedelta(seconds=40)
+GRACE_PERIOD_OVER: Final = "grace period over"  # a cause: the controller has watched for a whole grace period
 PREFIX: Final = "node.kubernetes.io/"
 NOT_READY: Final = PREFIX + "not-ready"
 UNREACHABLE: Final = PREFIX + "unreachable"
@@ -33,17 +33,17 @@ CONDITION_TAINTS: Final = {
 }
 UNSCHEDULABLE: Final = PREFIX + "unschedulable"
 REPORTED: Final = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
-NEVER: Final = ("NodeStatusNeverUpdated", "Kubelet never posted node status.")
-STOPPED: Final = ("NodeStatusUnknown", "Kubelet stopped posting node status.")
+NEVER_REPORTED: Final = ("NodeStatusNeverUpdated", "Kubelet never posted node status.")
+STOPPED_REPORTING: Final = ("NodeStatusUnknown", "Kubelet stopped posting node status.")
 
 
 class NodeHealthController(Controller):
-    """Tells nodes that report from nodes that do not."""
+    """Reconciles the conditions and taints of nodes with their heartbeats."""
 
     name: ClassVar = "node-health"
     indexes: ClassVar[Indexes] = PODS_BY_NODE
 
-    def __init__(self, *, grace: timedelta = GRACE) -> None:
+    def __init__(self, *, grace: timedelta = DEFAULT_GRACE_PERIOD) -> None:
         self._grace = grace
 
     @property
@@ -58,32 +58,32 @@ class NodeHealthController(Controller):
         node = world.get(Node, key)
         if node is None or node.is_deleting:
             return NOTHING
-        lease = world.get(Lease, Key(LEASES, node.name))
-        silent_at = self._silent_at(node, lease, world.now)
+        lease = world.get(Lease, Key(LEASE_NAMESPACE, node.name))
+        overdue_at = self._overdue_at(node, lease, world.now)
         ready = _ready(node)
         steps: list[Step]
-        if silent_at > world.now:
-            steps = [Later(silent_at - world.now, LISTENED)]
-        elif ready != "Unknown" and LISTENED not in causes:
-            # Nobody was listening until now, as after a restart: nodes get their time from here.
-            steps = [Later(self._grace, LISTENED)]
+        if overdue_at > world.now:
+            steps = [Later(overdue_at - world.now, GRACE_PERIOD_OVER)]
+        elif ready != "Unknown" and GRACE_PERIOD_OVER not in causes:
+            # The controller has just started: every node gets a whole grace period from now.
+            steps = [Later(self._grace, GRACE_PERIOD_OVER)]
         else:
             ready = "Unknown"
-            steps = list(_fallen_silent(node, world.now))
-        steps += _tainted(node, ready, world.now)
+            steps = list(_mark_unknown(node, world.now))
+        steps += _update_taints(node, ready, world.now)
         if ready in ("False", "Unknown"):
             steps += _unready_pods(node, world)
         return tuple(steps)
 
-    def _silent_at(self, node: Node, lease: Lease | None, now: datetime) -> datetime:
-        """When a node counts as gone if it says nothing more."""
-        heard = [c.last_heartbeat_time for c in node.status.conditions if c.last_heartbeat_time is not None]
-        heard += [node.metadata.creation_timestamp] if node.metadata.creation_timestamp is not None else []
+    def _overdue_at(self, node: Node, lease: Lease | None, now: datetime) -> datetime:
+        """When the node counts as unreachable if it does not report again."""
+        reports = [c.last_heartbeat_time for c in node.status.conditions if c.last_heartbeat_time is not None]
+        reports += [node.metadata.creation_timestamp] if node.metadata.creation_timestamp is not None else []
         grace = self._grace
         if lease is not None:
-            heard += [lease.spec.renew_time] if lease.spec.renew_time is not None else []
+            reports += [lease.spec.renew_time] if lease.spec.renew_time is not None else []
             grace = max(grace, timedelta(seconds=lease.spec.lease_duration_seconds or 0))
-        return max(heard, default=now) + grace
+        return max(reports, default=now) + grace
 
 
 def _nodes(change: Change[Node]) -> Iterable[Wake]:
@@ -98,9 +98,9 @@ def _statuses(node: Node) -> dict[str, str]:
 
 
 def _leases(change: Change[Lease]) -> Iterable[Wake]:
-    """Each renewal would wake too much; only one after silence, the first and the last matter."""
+    """Only the first, the last and a late renewal requeue the node: each renewal would be too many."""
     lease, old = change.object, change.old
-    if lease.namespace != LEASES:
+    if lease.namespace != LEASE_NAMESPACE:
         return
     if old is None or change.new is None or _was_late(old, change.new):
         yield Wake(Key("", lease.name))
@@ -116,7 +116,7 @@ def _ready(node: Node) -> str:
     return next((c.status for c in node.status.conditions if c.type == "Ready"), "")
 
 
-def _fallen_silent(node: Node, now: datetime) -> Iterable[Step]:
+def _mark_unknown(node: Node, now: datetime) -> Iterable[Step]:
     have = {condition.type: condition for condition in node.status.conditions}
     changed = [_unknown(have.get(kind), kind, now) for kind in REPORTED if not _is_unknown(have.get(kind))]
     if not changed:
@@ -130,7 +130,7 @@ def _is_unknown(condition: Condition | None) -> bool:
 
 
 def _unknown(condition: Condition | None, kind: str, now: datetime) -> JSON:
-    reason, message = STOPPED if condition is not None else NEVER
+    reason, message = STOPPED_REPORTING if condition is not None else NEVER_REPORTED
     return {
         "type": kind,
         "status": "Unknown",
@@ -140,8 +140,8 @@ def _unknown(condition: Condition | None, kind: str, now: datetime) -> JSON:
     }
 
 
-def _tainted(node: Node, ready: str, now: datetime) -> Iterable[Step]:
-    """The taints that the conditions ask for, others untouched; one that stays keeps its time."""
+def _update_taints(node: Node, ready: str, now: datetime) -> Iterable[Step]:
+    """Add and remove the taints of conditions, leave others alone; a taint that stays keeps its time."""
     wanted = _wanted_taints(node, ready)
     ours = {NOT_READY, UNREACHABLE, UNSCHEDULABLE, *CONDITION_TAINTS.values()}
     if not ready:
@@ -172,7 +172,7 @@ def _wanted_taints(node: Node, ready: str) -> list[tuple[str, str]]:
 
 
 def _unready_pods(node: Node, world: World) -> Iterable[Step]:
-    """Nobody answers for these pods, so no service may send them work."""
+    """The state of these pods is unknown, so no service may send them traffic."""
     condition = {"type": "Ready", "status": "False", "reason": "NodeNotReady"}
     body = {"status": {"conditions": [condition]}}
     steps = tuple(

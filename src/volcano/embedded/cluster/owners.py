@@ -1,8 +1,9 @@
-"""Garbage collection by owner references: what belongs to nobody any more goes.
+"""Garbage collection by owner references: deletes objects whose owners are all gone.
 
-Background: an object goes once all its owners are gone. Foreground: an owner with the finalizer `foregroundDeletion`
-goes after what blocks it. Orphan: an owner with the finalizer `orphan` is struck from what it owned. An owner that is
-not among the objects seen is looked up before anything is deleted on its account.
+Background: an object is deleted once all its owners are gone. Foreground: an owner with the finalizer
+`foregroundDeletion` is deleted after the dependents that block it. Orphan: an owner with the finalizer `orphan` is
+removed from the references of its dependents. An owner that is not in the World is looked up on the server before
+anything is deleted because of it.
 """
 
 from __future__ import annotations
@@ -24,37 +25,37 @@ from volcano.machinery.plan import NOTHING, Delete, Found, Later, Look, Patch, P
 from volcano.machinery.world import Change, World
 
 AT_ONCE: Final = timedelta(0)
-NOT_SEEN_YET: Final = timedelta(seconds=30)
+UNSEEN_OWNER_RECHECK: Final = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
-    """This object was seen to go."""
+class ObjectDeleted:
+    """The deletion of this object was observed."""
 
     uid: str
 
 
 @dataclass(frozen=True, slots=True)
-class OwnerGone:
-    """An owner of this object was seen to go."""
+class OwnerDeleted:
+    """The deletion of an owner of this object was observed."""
 
     uid: str
 
 
 @dataclass(slots=True)
 class _Owners:
-    """The owners of an object, by what is known of them."""
+    """The owners of an object, by what is known about them."""
 
     solid: list[OwnerReference]
     waiting: list[OwnerReference]  # being deleted in the foreground
-    dangling: list[OwnerReference]  # not there any more
-    missing: list[Ref]  # not among the objects seen
-    is_unsure: bool = False  # of some of these
-    unseen: bool = False  # the server has one that was not seen yet
+    dangling: list[OwnerReference]  # deleted
+    missing: list[Ref]  # not in the World
+    is_unsure: bool = False  # some of the missing ones must be looked up
+    unseen: bool = False  # the server has one that the World does not have yet
 
 
 class OwnerGarbageController(Controller):
-    """Deletes what has no owner left."""
+    """Deletes objects that have no owner left."""
 
     name: ClassVar = "owner-garbage"
     indexes: ClassVar[Indexes] = {
@@ -71,48 +72,48 @@ class OwnerGarbageController(Controller):
         return (CustomResourceDefinition,)
 
     def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
-        steps = list(_told_dependents(world, causes))
+        steps = list(_requeue_dependents(world, causes))
         partial = world.get(PartialObject, key)
         if partial is None:
             return tuple(steps)
         if partial.orphans_dependents:
-            return (*steps, *_orphaned(partial, world))
+            return (*steps, *_orphan_dependents(partial, world))
         if partial.waits_for_dependents:
-            steps += _released(partial, world)
+            steps += _finish_foreground(partial, world)
         if partial.metadata.owner_references and (not partial.is_deleting or partial.waits_for_dependents):
-            steps += _judged(partial, world, causes)
+            steps += _collect_or_keep(partial, world, causes)
         return tuple(steps)
 
 
 def _wakes(change: Change[PartialObject]) -> Iterable[Wake]:
     partial = change.object
     if change.new is None:
-        yield Wake(partial.key, Gone(partial.uid))
+        yield Wake(partial.key, ObjectDeleted(partial.uid))
     elif partial.metadata.owner_references or partial.metadata.finalizers:
         yield Wake(partial.key)
     if change.old is not None:
-        # An owner that waits for this one may be free to go.
+        # An owner in foreground deletion may have waited for this one.
         still = change.new.metadata.owner_references if change.new is not None and not change.new.is_deleting else []
         for owner in change.old.metadata.owner_references:
             if owner not in still:
                 yield from (Wake(key) for key in owner_keys(partial.namespace, owner))
 
 
-def _told_dependents(world: World, causes: Iterable[Hashable]) -> Iterable[Step]:
+def _requeue_dependents(world: World, causes: Iterable[Hashable]) -> Iterable[Step]:
     for cause in causes:
-        if isinstance(cause, Gone) and not world.where(PartialObject, "uid", cause.uid):
+        if isinstance(cause, ObjectDeleted) and not world.where(PartialObject, "uid", cause.uid):
             for dependent in world.where(PartialObject, "owner", cause.uid):
-                yield Later(AT_ONCE, OwnerGone(cause.uid), dependent.key)
+                yield Later(AT_ONCE, OwnerDeleted(cause.uid), dependent.key)
 
 
-def _judged(partial: PartialObject, world: World, causes: tuple[Hashable, ...]) -> Plan:
-    """Keep it, strike owners that are no more, or delete it."""
+def _collect_or_keep(partial: PartialObject, world: World, causes: tuple[Hashable, ...]) -> Plan:
+    """Keep the object, remove references to deleted owners, or delete it."""
     owners = _classified(partial, world, causes)
     if owners.is_unsure:
-        # About all that are missing at once: what one answer says is forgotten when the next comes.
+        # All missing owners are looked up at once: the causes of one decision are not kept for the next.
         return tuple(Look(ref) for ref in owners.missing)
     if owners.solid:
-        again: Plan = (Later(NOT_SEEN_YET),) if owners.unseen else NOTHING
+        again: Plan = (Later(UNSEEN_OWNER_RECHECK),) if owners.unseen else NOTHING
         if not owners.dangling and not owners.waiting:
             return again
         return (_with_owners(partial, owners.solid), *again)
@@ -120,7 +121,7 @@ def _judged(partial: PartialObject, world: World, causes: tuple[Hashable, ...]) 
         return NOTHING
     dependents = world.where(PartialObject, "owner", partial.uid)
     if owners.waiting and dependents:
-        # Two that wait for each other would wait for ever: this one stops blocking.
+        # Two objects that block each other would never be deleted: this one stops blocking.
         freed: Plan = ()
         if any(dependent.waits_for_dependents for dependent in dependents):
             freed = (_with_owners(partial, _unblocking(partial.metadata.owner_references)),)
@@ -130,7 +131,7 @@ def _judged(partial: PartialObject, world: World, causes: tuple[Hashable, ...]) 
 
 def _classified(partial: PartialObject, world: World, causes: tuple[Hashable, ...]) -> _Owners:
     owners = _Owners([], [], [], [])
-    gone = {cause.uid for cause in causes if isinstance(cause, OwnerGone)}
+    gone = {cause.uid for cause in causes if isinstance(cause, OwnerDeleted)}
     looked = {cause.target.uid: cause.present for cause in causes if isinstance(cause, Found)}
     for owner in partial.metadata.owner_references:
         found = _find(owner, partial, world)
@@ -138,7 +139,7 @@ def _classified(partial: PartialObject, world: World, causes: tuple[Hashable, ..
         if found is not None:
             (owners.waiting if found.waits_for_dependents else owners.solid).append(owner)
         elif ref is None:
-            owners.solid.append(owner)  # a kind nobody knows: not ours to judge
+            owners.solid.append(owner)  # an unknown kind may exist elsewhere: keep the object
         else:
             owners.missing.append(ref)
             if owner.uid in gone or looked.get(owner.uid) is False:
@@ -152,7 +153,7 @@ def _classified(partial: PartialObject, world: World, causes: tuple[Hashable, ..
 
 
 def _find(owner: OwnerReference, partial: PartialObject, world: World) -> PartialObject | None:
-    """An owner is in the same namespace or in none; one that is elsewhere does not count."""
+    """An owner is in the same namespace or cluster-scoped; an object in another namespace does not count."""
     places = (partial.namespace, "")
     return next((o for o in world.where(PartialObject, "uid", owner.uid) if o.namespace in places), None)
 
@@ -173,8 +174,8 @@ def _row(owner: OwnerReference, world: World) -> ResourceType | None:
     return custom_resource_type(crds[0]) if crds else None
 
 
-def _released(partial: PartialObject, world: World) -> Plan:
-    """A foreground deletion: wake what belongs to it, and let it go once nothing blocks it any more."""
+def _finish_foreground(partial: PartialObject, world: World) -> Plan:
+    """Foreground deletion: requeue the dependents, and remove the finalizer once none of them blocks."""
     dependents = world.where(PartialObject, "owner", partial.uid)
     if not any(_blocks(dependent, partial) for dependent in dependents):
         return (_without_finalizer(partial, FOREGROUND),)
@@ -185,7 +186,7 @@ def _blocks(dependent: PartialObject, owner: PartialObject) -> bool:
     return any(o.uid == owner.uid and o.block_owner_deletion for o in dependent.metadata.owner_references)
 
 
-def _orphaned(partial: PartialObject, world: World) -> Plan:
+def _orphan_dependents(partial: PartialObject, world: World) -> Plan:
     dependents = world.where(PartialObject, "owner", partial.uid)
     struck = tuple(
         _with_owners(dependent, [o for o in dependent.metadata.owner_references if o.uid != partial.uid])

@@ -1,46 +1,48 @@
-"""Pods nobody will end: those of nodes that are no more, those deleted before they had a node, old finished ones."""
+"""Deletes pods that no agent deletes: those of nodes that are gone, those deleted before they had a node, and the
+oldest finished ones beyond a limit.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from enum import StrEnum
 from typing import ClassVar, Final
 
 from volcano.api.core import Node, Pod
 from volcano.api.indexes import PODS_BY_NODE, Indexes
-from volcano.api.meta import Key, Resource
+from volcano.api.meta import Key, Resource, creation_order
 from volcano.api.scheme import resource_type
 from volcano.machinery.controller import Controller, Wake, Waker
 from volcano.machinery.plan import NOTHING, Delete, Found, Later, Look, Patch, Plan, Ref, Step, Together, ref
 from volcano.machinery.world import Change, World
 
-QUARANTINE: Final = timedelta(seconds=40)
-"""A node may be registered again under the same name; its pods wait that long."""
+NODE_QUARANTINE: Final = timedelta(seconds=40)
+"""A node may be registered again under the same name; the pods of a missing node are kept for so long."""
 
-PAUSE: Final = timedelta(seconds=20)
-FINISHED: Final = Key("", "finished/")
+SWEEP_DEBOUNCE: Final = timedelta(seconds=20)
+FINISHED_PODS_KEY: Final = Key("", "finished/")
+MAX_FINISHED_PODS: Final = 12_500
 OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
-BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Why(StrEnum):
-    """Why a key is looked at again."""
+class RequeueCause(StrEnum):
+    """Why a key was requeued."""
 
     QUARANTINE_OVER = "quarantine over"
     TICK = "tick"
 
 
 class PodGarbageController(Controller):
-    """Deletes pods that no agent will. A key is a pod, or a node when it has no namespace."""
+    """A key is a pod, or a node when it has no namespace."""
 
     name: ClassVar = "pod-garbage"
     indexes: ClassVar[Indexes] = {
         Pod: {**PODS_BY_NODE[Pod], "finished": lambda pod: ["yes"] if pod.is_finished and not pod.is_deleting else []},
     }
 
-    def __init__(self, *, finished_pods: int = 12_500, quarantine: timedelta = QUARANTINE) -> None:
-        self._finished_pods = finished_pods
+    def __init__(self, *, max_finished_pods: int = MAX_FINISHED_PODS, quarantine: timedelta = NODE_QUARANTINE) -> None:
+        self._max_finished_pods = max_finished_pods
         self._quarantine = quarantine
 
     @property
@@ -53,12 +55,12 @@ class PodGarbageController(Controller):
             return
         if old is None or old.spec.node_name != pod.spec.node_name or old.is_deleting != pod.is_deleting:
             yield Wake(pod.key)
-        if self._finished_pods > 0 and pod.is_finished and (old is None or not old.is_finished):
-            yield Wake(FINISHED)
+        if self._max_finished_pods > 0 and pod.is_finished and (old is None or not old.is_finished):
+            yield Wake(FINISHED_PODS_KEY)
 
     def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
-        if key == FINISHED:
-            return self._sweep(world) if Why.TICK in causes else (Later(PAUSE, Why.TICK),)
+        if key == FINISHED_PODS_KEY:
+            return self._sweep(world) if RequeueCause.TICK in causes else (Later(SWEEP_DEBOUNCE, RequeueCause.TICK),)
         if not key.namespace:
             return tuple(Later(timedelta(0), key=pod.key) for pod in world.where(Pod, "node", key.name))
         pod = world.get(Pod, key)
@@ -77,22 +79,22 @@ class PodGarbageController(Controller):
         looked = next((cause for cause in causes if isinstance(cause, Found)), None)
         if looked is not None:
             return NOTHING if looked.present else tuple(_ended(pod))
-        if Why.QUARANTINE_OVER in causes:
+        if RequeueCause.QUARANTINE_OVER in causes:
             return (Look(Ref(resource_type(Node), Key("", pod.spec.node_name))),)
-        return (Later(self._quarantine, Why.QUARANTINE_OVER),)
+        return (Later(self._quarantine, RequeueCause.QUARANTINE_OVER),)
 
     def _sweep(self, world: World) -> Plan:
-        """The oldest finished pods beyond the number that may stay."""
+        """Delete the oldest finished pods beyond the limit."""
         finished = world.where(Pod, "finished", "yes")
-        excess = len(finished) - self._finished_pods
+        excess = len(finished) - self._max_finished_pods
         if excess <= 0:
             return NOTHING
-        oldest = sorted(finished, key=lambda pod: (pod.metadata.creation_timestamp or BEGINNING, pod.key))[:excess]
+        oldest = sorted(finished, key=creation_order)[:excess]
         return (Together(tuple(Delete(ref(pod), grace_seconds=0) for pod in oldest)),)
 
 
 def _nodes(change: Change[Node]) -> Iterable[Wake]:
-    """Pods ask once their node is gone, or is said to be out of service."""
+    """The pods of a node are requeued when it is gone or marked out of service."""
     if change.new is None or (_is_out_of_service(change.new) and not (change.old and _is_out_of_service(change.old))):
         yield Wake(change.object.key)
 
@@ -103,7 +105,7 @@ def _is_out_of_service(node: Node) -> bool:
 
 
 def _ended(pod: Pod) -> Iterable[Step]:
-    """It did not succeed as far as anyone knows, and says so before it goes."""
+    """Mark the pod Failed, then delete it: whether it succeeded is unknown."""
     if not pod.is_finished:
         condition = {
             "type": "DisruptionTarget",

@@ -1,4 +1,7 @@
-"""NoExecute taints: pods that do not tolerate them go, pods that tolerate them for a while go after it."""
+"""Evicts pods from nodes with NoExecute taints, at once or when the time of their toleration is over.
+
+Which toleration matches which taint is api.pods.tolerations'.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,10 @@ from volcano.machinery.plan import NOTHING, Evict, Later, Plan, Together, ref
 from volcano.machinery.world import Change, World
 
 REASON: Final = "DeletionByTaintManager"
-PASSING: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-PATIENCE: Final = timedelta(seconds=300)
-"""A pod that says nothing of taints that may pass stays so long, as if Kubernetes' admission had written that in."""
-FOREVER: Final = timedelta.max
+TRANSIENT_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+DEFAULT_TOLERATION_TIME: Final = timedelta(seconds=300)
+"""How long a pod without a toleration for a transient taint stays: what DefaultTolerationSeconds would have added."""
+UNLIMITED: Final = timedelta.max
 
 
 class TaintEvictionController(Controller):
@@ -27,8 +30,8 @@ class TaintEvictionController(Controller):
     name: ClassVar = "taint-eviction"
     indexes: ClassVar[Indexes] = PODS_BY_NODE
 
-    def __init__(self, *, patience: timedelta = PATIENCE) -> None:
-        self._patience = patience
+    def __init__(self, *, default_toleration: timedelta = DEFAULT_TOLERATION_TIME) -> None:
+        self._default_toleration = default_toleration
 
     @property
     def wakes_on(self) -> Mapping[type[Resource], Waker]:
@@ -40,17 +43,17 @@ class TaintEvictionController(Controller):
         if not taints:
             return NOTHING
         due: list[Evict] = []
-        next_look: timedelta | None = None
+        next_check: timedelta | None = None
         for pod in world.where(Pod, "node", key.name):
             if pod.is_deleting or pod.is_finished:
                 continue
-            left = time_left(pod, taints, world.now, patience=self._patience)
+            left = time_left(pod, taints, world.now, default_toleration=self._default_toleration)
             if left <= timedelta(0):
                 due.append(Evict(ref(pod), REASON, f"Taint manager: deleting due to NoExecute taint on {key.name}"))
-            elif left != FOREVER and (next_look is None or left < next_look):
-                next_look = left
+            elif left != UNLIMITED and (next_check is None or left < next_check):
+                next_check = left
         evictions: Plan = (Together(tuple(due)),) if due else ()
-        return (*evictions, Later(next_look)) if next_look is not None else evictions
+        return (*evictions, Later(next_check)) if next_check is not None else evictions
 
 
 def _nodes(change: Change[Node]) -> Iterable[Wake]:
@@ -69,15 +72,17 @@ def no_execute(node: Node) -> list[Taint]:
     return [taint for taint in node.spec.taints if taint.effect == "NoExecute"]
 
 
-def time_left(pod: Pod, taints: Iterable[Taint], now: datetime, *, patience: timedelta = timedelta(0)) -> timedelta:
-    """How long a pod may stay: nothing where it does not tolerate a taint, for ever where it tolerates all so."""
-    left = FOREVER
+def time_left(
+    pod: Pod, taints: Iterable[Taint], now: datetime, *, default_toleration: timedelta = timedelta(0)
+) -> timedelta:
+    """How long a pod may stay: zero if a taint is not tolerated, UNLIMITED if all are tolerated for any time."""
+    left = UNLIMITED
     for taint in taints:
         matching = [toleration for toleration in pod.spec.tolerations if tolerates(toleration, taint)]
-        if not matching and taint.key not in PASSING:
+        if not matching and taint.key not in TRANSIENT_TAINTS:
             return timedelta(0)
         seconds = [t.toleration_seconds for t in matching if t.toleration_seconds is not None]
-        stays = timedelta(seconds=max(0, min(seconds))) if seconds else None if matching else patience
+        stays = timedelta(seconds=max(0, min(seconds))) if seconds else None if matching else default_toleration
         if stays is not None:
             left = min(left, (taint.time_added or now) + stays - now)
     return left

@@ -1,7 +1,7 @@
-"""Claims and volumes find each other: a claim is bound to a volume that names it, or to the smallest that fits.
+"""Binds PersistentVolumeClaims to volumes: to one whose claimRef names the claim, or to the smallest that fits.
 
-Making volumes for claims is the provisioner's business (the agent's), choosing a node for those that wait for
-their first consumer is the scheduler's; whatever they decide shows in a volume's claimRef and is completed here.
+Provisioning volumes is the agent's, choosing a node for claims that wait for their first consumer is the scheduler's;
+both set a volume's claimRef, and the binding is completed here.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from volcano.machinery.world import Change, World
 
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
-WAITS: Final = "WaitForFirstConsumer"
-UNBOUND: Final = Key("", "unbound/")  # the key that stands for all claims without a volume
-NOTHING_STORED: Final = parse_quantity(0)
+WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
+UNBOUND_CLAIMS_KEY: Final = Key("", "unbound/")  # the key that stands for all claims without a volume
+NO_STORAGE: Final = parse_quantity(0)
 
 
 class VolumeBinderController(Controller):
@@ -54,7 +54,7 @@ class VolumeBinderController(Controller):
         return {PersistentVolumeClaim: _claims, PersistentVolume: _volumes, StorageClass: _classes}
 
     def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
-        if key == UNBOUND:
+        if key == UNBOUND_CLAIMS_KEY:
             claims = world.where(PersistentVolumeClaim, "unbound", "yes")
             return tuple(Later(timedelta(0), key=claim.key) for claim in claims)
         if not key.namespace:
@@ -63,7 +63,7 @@ class VolumeBinderController(Controller):
         claim = world.get(PersistentVolumeClaim, key)
         if claim is None or claim.is_deleting:
             return NOTHING
-        return _bound(claim, world) if claim.spec.volume_name else _binding(claim, world)
+        return _check_bound(claim, world) if claim.spec.volume_name else _bind(claim, world)
 
 
 def _claims(change: Change[PersistentVolumeClaim]) -> Iterable[Wake]:
@@ -79,20 +79,20 @@ def _volumes(change: Change[PersistentVolume]) -> Iterable[Wake]:
     if claim is not None:
         yield Wake(Key(claim.namespace, claim.name))
     elif change.new is not None:
-        yield Wake(UNBOUND)
+        yield Wake(UNBOUND_CLAIMS_KEY)
 
 
 def _classes(change: Change[StorageClass]) -> Iterable[Wake]:
     if change.new is not None:
-        yield Wake(UNBOUND)
+        yield Wake(UNBOUND_CLAIMS_KEY)
 
 
 # -- claims ---------------------------------------------------------------------------------------------------
-def _binding(claim: PersistentVolumeClaim, world: World) -> Plan:
-    """A claim without a volume: take the one that names it, or the best that is free."""
-    volume = _naming(claim, world)
+def _bind(claim: PersistentVolumeClaim, world: World) -> Plan:
+    """A claim without a volume: bind the volume that names it, or the best free one."""
+    volume = _volume_naming(claim, world)
     if volume is None and not _waits(claim, world):
-        volume = _best(claim, world)
+        volume = _best_free_volume(claim, world)
     if volume is None:
         return tuple(_claim_status(claim, None))
     steps: list[Step] = []
@@ -106,7 +106,7 @@ def _binding(claim: PersistentVolumeClaim, world: World) -> Plan:
     return tuple(steps)
 
 
-def _naming(claim: PersistentVolumeClaim, world: World) -> PersistentVolume | None:
+def _volume_naming(claim: PersistentVolumeClaim, world: World) -> PersistentVolume | None:
     named = world.where(PersistentVolume, "claim", str(claim.key))
     return next((v for v in named if _is_for(v, claim) and not v.is_deleting), None)
 
@@ -119,18 +119,18 @@ def _is_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 def _waits(claim: PersistentVolumeClaim, world: World) -> bool:
     """The scheduler chooses volume and node together for claims of such a class."""
     storage = world.get(StorageClass, Key("", claim.spec.storage_class_name or ""))
-    return storage is not None and storage.volume_binding_mode == WAITS
+    return storage is not None and storage.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
 
 
-def _best(claim: PersistentVolumeClaim, world: World) -> PersistentVolume | None:
+def _best_free_volume(claim: PersistentVolumeClaim, world: World) -> PersistentVolume | None:
     free = world.where(PersistentVolume, "free", claim.spec.storage_class_name or "")
     fitting = [volume for volume in free if fits(volume, claim)]
     return min(fitting, key=lambda volume: (_capacity(volume), volume.name), default=None)
 
 
 def fits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Large enough, usable as asked, of the mode and with the labels asked for."""
-    asked = amounts_of(claim.spec.resources.requests).get("storage", NOTHING_STORED)
+    """Whether the volume has the size, access modes, volume mode and labels that the claim requests."""
+    asked = amounts_of(claim.spec.resources.requests).get("storage", NO_STORAGE)
     return (
         not volume.is_deleting
         and _capacity(volume) >= asked
@@ -141,11 +141,11 @@ def fits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 
 
 def _capacity(volume: PersistentVolume) -> Quantity:
-    return amounts_of(volume.spec.capacity).get("storage", NOTHING_STORED)
+    return amounts_of(volume.spec.capacity).get("storage", NO_STORAGE)
 
 
-def _bound(claim: PersistentVolumeClaim, world: World) -> Plan:
-    """A claim with a volume: both must agree, else it is pending, or lost if it once was bound."""
+def _check_bound(claim: PersistentVolumeClaim, world: World) -> Plan:
+    """A claim with a volume: both must name each other, else it is Pending, or Lost if it was bound before."""
     volume = world.get(PersistentVolume, Key("", claim.spec.volume_name))
     if volume is None:
         lost = BIND_COMPLETED in claim.annotations
@@ -166,7 +166,7 @@ def _bound(claim: PersistentVolumeClaim, world: World) -> Plan:
 
 
 def _claim_status(claim: PersistentVolumeClaim, volume: PersistentVolume | None, *, phase: str = "") -> Iterable[Step]:
-    """What a bound claim has is what its volume has."""
+    """A bound claim has the capacity of its volume."""
     if volume is None:
         if claim.status.phase != (phase or "Pending"):
             yield Patch(ref(claim), {"status": {"phase": phase or "Pending"}}, subresource="status")
@@ -191,7 +191,7 @@ def _reference(claim: PersistentVolumeClaim) -> JSON:
 
 # -- volumes --------------------------------------------------------------------------------------------------
 def _volume_steps(volume: PersistentVolume, world: World, causes: tuple[Hashable, ...]) -> Plan:
-    """Available while nobody has it, Bound while its claim is there, Released when that is gone."""
+    """Available without a claim, Bound while its claim exists, Released when the claim is gone."""
     wanted = volume.spec.claim_ref
     if wanted is None or not wanted.uid:
         return _in_phase(volume, "Available")
@@ -203,7 +203,7 @@ def _volume_steps(volume: PersistentVolume, world: World, causes: tuple[Hashable
         )
     if volume.status.phase in ("Released", "Failed"):
         return NOTHING
-    # What is released may be deleted with all that is in it, so the server is asked before it is said.
+    # A released volume may be deleted with its data, so the server is asked whether the claim is really gone.
     target = Ref(resource_type(PersistentVolumeClaim), key, wanted.uid)
     looked = next((c for c in causes if isinstance(c, Found) and c.target == target), None)
     if looked is None:

@@ -50,8 +50,8 @@ def tolerating(seconds: int | None = None) -> list[dict]:
     return [{"key": key, "operator": "Exists", "effect": "NoExecute", **extra} for key in (NOT_READY, UNREACHABLE)]
 
 
-def a_world(*objects: dict, patience: int = 0) -> PureWorld:
-    evictions = TaintEvictionController(patience=timedelta(seconds=patience))
+def a_world(*objects: dict, default_toleration: int = 0) -> PureWorld:
+    evictions = TaintEvictionController(default_toleration=timedelta(seconds=default_toleration))
     return PureWorld(*objects, controllers=[NodeHealthController(), evictions]).settle()
 
 
@@ -304,7 +304,7 @@ def test_the_oldest_finished_pods_go_when_there_are_too_many():
         a_pod(f"p{i}", phase="Succeeded", creationTimestamp=(START + timedelta(seconds=9 - i)).isoformat())
         for i in range(5)
     ]
-    world = a_garbage_world(a_node(), *pods, a_pod("running"), finished_pods=3)
+    world = a_garbage_world(a_node(), *pods, a_pod("running"), max_finished_pods=3)
 
     world.advance(timedelta(seconds=20))
 

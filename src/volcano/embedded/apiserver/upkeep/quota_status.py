@@ -1,4 +1,4 @@
-"""Keeps the status of ResourceQuotas true: what is allowed and what is used, a moment after something changed."""
+"""The only writer of a ResourceQuota's status: the hard limits and the usage, debounced. What counts is the ledger's."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from volcano.machinery.transport import Handler, Request
 
 log = logging.getLogger(__name__)
 
-PAUSE: Final = timedelta(milliseconds=200)
-"""Changes within it are counted together."""
+STATUS_DEBOUNCE: Final = timedelta(milliseconds=200)
+"""Changes within this time are written as one."""
 
 
 class QuotaStatus:
@@ -48,7 +48,7 @@ class QuotaStatus:
 
     async def _write(self) -> None:
         while self._due:
-            await self._clock.sleep(PAUSE)
+            await self._clock.sleep(STATUS_DEBOUNCE)
             namespaces, self._due = self._due, set()
             for namespace in sorted(namespaces):
                 if self._store.scan(QUOTAS, namespace):

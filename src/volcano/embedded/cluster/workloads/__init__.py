@@ -1,4 +1,4 @@
-"""Kubernetes' own workloads, for the embedded system: Deployments and all that make pods or Jobs."""
+"""Controllers for Kubernetes' own workloads: Deployments and the other kinds that create pods or Jobs."""
 
 from volcano.embedded.cluster.workloads.batch_jobs import BatchJobController
 from volcano.embedded.cluster.workloads.cron_jobs import BatchCronJobController

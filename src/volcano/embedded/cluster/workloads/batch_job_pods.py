@@ -1,4 +1,4 @@
-"""The pods of a batch/v1 Job: which slot each is for, and what is added to the template."""
+"""The pods of a batch/v1 Job: the slot of each, and what is added to the template."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from volcano.api.core import BatchJob, Pod
 from volcano.api.meta import JSON
 from volcano.embedded.cluster.workloads.batch_job_spec import BatchJobSpec
-from volcano.embedded.cluster.workloads.pods import LONGEST_PREFIX, made_pod, suffix
+from volcano.embedded.cluster.workloads.pods import MAX_NAME_PREFIX_CHARACTERS, made_pod, suffix
 from volcano.machinery.plan import Create
 
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
@@ -23,7 +23,7 @@ class LabelledPod(NamedTuple):
 
     @property
     def order(self) -> tuple[int, str]:
-        """The later slots are given up first."""
+        """A sort key: pods of later slots are deleted first."""
         return (-(self.slot or 0), self.pod.name)
 
 
@@ -41,7 +41,7 @@ def pod_for(job: BatchJob, spec: BatchJobSpec, slot: int, taken: set[str]) -> Cr
         "controller-uid": job.uid,
         "job-name": job.name,
     }
-    prefix = job.name[:LONGEST_PREFIX]
+    prefix = job.name[:MAX_NAME_PREFIX_CHARACTERS]
     if not spec.is_indexed:
         name = _name(f"{prefix}-", job, slot, taken)
         return made_pod(job, template, name, labels=labels, annotations={SLOT: str(slot)})

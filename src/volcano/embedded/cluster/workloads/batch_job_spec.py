@@ -1,10 +1,13 @@
-"""A batch/v1 Job's spec as far as it is read, and the text form of sets of indexes."""
+"""The fields of a batch/v1 Job's spec that are read, and the text form of sets of indexes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from volcano.api.meta import JSON, Model
+
+MAX_INDEXES_PER_RANGE: Final = 1_000_000
 
 
 class BatchJobSpec(Model, frozen=True):
@@ -33,12 +36,12 @@ class BatchJobSpec(Model, frozen=True):
 
 
 def parse_indexes(text: str) -> set[int | None]:
-    """`1,3-5,7` as a set; what cannot be read counts for nothing."""
+    """`1,3-5,7` as a set; malformed parts are ignored."""
     found: set[int | None] = set()
     for part in text.split(","):
         first, _, last = part.partition("-")
         if first.isdecimal() and (last or first).isdecimal():
-            found.update(range(int(first), min(int(last or first), int(first) + 1_000_000) + 1))
+            found.update(range(int(first), min(int(last or first), int(first) + MAX_INDEXES_PER_RANGE) + 1))
     return found
 
 

@@ -1,7 +1,7 @@
-"""batch/v1 Jobs, Kubernetes' own: pods until so many have succeeded.
+"""batch/v1 Jobs (Kubernetes' own, not Volcano's): pods until the wanted number has succeeded.
 
-With a number of completions, each is a slot of its own, indexed or not. A slot that succeeded is written down, and a
-pod's name tells its slot and its attempt: so no slot runs twice at once, and none again once it is done.
+With a number of completions, each completion is a slot, indexed or not. The status records the slots that succeeded,
+and a pod's name contains its slot and attempt, so that no slot runs twice at once or again once it is done.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from volcano.api.meta import JSON, Key, Resource
 from volcano.api.times import parse_timestamp, timestamp
 from volcano.embedded.cluster.workloads.batch_job_pods import LabelledPod, pod_for, slot_of
 from volcano.embedded.cluster.workloads.batch_job_spec import BatchJobSpec, format_indexes, parse_indexes
-from volcano.embedded.cluster.workloads.pods import AT_A_TIME, is_active, ready_since
+from volcano.embedded.cluster.workloads.pods import MAX_PODS_PER_PLAN, is_active, ready_since
 from volcano.machinery.controller import Controller, Wake, Waker, self_key
 from volcano.machinery.plan import NOTHING, Delete, Later, Patch, Plan, Record, Together, merge_difference, ref
 from volcano.machinery.world import Change, World
 
-FIRST_PAUSE: Final = timedelta(seconds=10)
-LONGEST_PAUSE: Final = timedelta(minutes=10)
+INITIAL_BACKOFF: Final = timedelta(seconds=10)
+MAX_BACKOFF: Final = timedelta(minutes=10)
 
 
 class BatchJobController(Controller):
-    """Keeps Kubernetes' Jobs."""
+    """Reconciles Kubernetes' Jobs."""
 
     name: ClassVar = "batch-job"
 
@@ -48,7 +48,7 @@ class BatchJobController(Controller):
         finished = _finished_at(job)
         if finished is not None:
             return _after_finish(job, spec, finished, world)
-        return _Course(job, spec, world).plan()
+        return _JobReconciliation(job, spec, world).plan()
 
 
 def _batch_owner(change: Change[Pod]) -> Iterable[Wake]:
@@ -66,7 +66,7 @@ def _finished_at(job: BatchJob) -> datetime | None:
 
 
 def _after_finish(job: BatchJob, spec: BatchJobSpec, finished: datetime, world: World) -> Plan:
-    """What still runs is ended; the Job itself goes when its time is over."""
+    """Delete pods that still run; delete the Job when its time to live is over."""
     left = [pod for pod in world.where(Pod, "owner", job.uid) if is_active(pod)]
     ends: Plan = (Together(tuple(Delete(ref(pod)) for pod in left)),) if left else ()
     if spec.ttl_seconds_after_finished is None:
@@ -77,8 +77,8 @@ def _after_finish(job: BatchJob, spec: BatchJobSpec, finished: datetime, world: 
     return (Delete(ref(job, fresh=True), propagation="Foreground"),)
 
 
-class _Course:
-    """One look at a Job that has not finished."""
+class _JobReconciliation:
+    """One decision about a Job that has not finished."""
 
     def __init__(self, job: BatchJob, spec: BatchJobSpec, world: World) -> None:
         self.job, self.spec, self.now = job, spec, world.now.replace(microsecond=0)
@@ -113,7 +113,7 @@ class _Course:
         return max(counted, int(self.status.get("succeeded", 0)))
 
     def _ending(self) -> tuple[str, str, str] | None:
-        """The condition that ends the Job, its reason and what to say; None while it goes on."""
+        """The condition that ends the Job, its reason and message; None while it goes on."""
         if self.failed > self.spec.backoff_limit or self._restarted_too_often():
             return ("Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit")
         if not self.spec.suspend and self._time_left() == timedelta(0):
@@ -126,7 +126,7 @@ class _Course:
         return None
 
     def _restarted_too_often(self) -> bool:
-        """Containers that start again in place are attempts too."""
+        """Restarts of containers in place count as attempts."""
         policy = ((self.spec.template or {}).get("spec") or {}).get("restartPolicy")
         restarts = sum(
             status.restart_count
@@ -136,7 +136,7 @@ class _Course:
         return policy == "OnFailure" and restarts >= max(1, self.spec.backoff_limit)
 
     def _time_left(self) -> timedelta | None:
-        """Until the deadline; nothing once it has passed, None if there is none."""
+        """The time until the deadline; zero once it has passed, None without a deadline."""
         deadline, started = self.spec.active_deadline_seconds, self.status.get("startTime")
         if deadline is None:
             return None
@@ -177,15 +177,17 @@ class _Course:
             return (Together(tuple(Delete(ref(each.pod)) for each in doomed[:-missing])),)
         if missing == 0:
             return ()
-        pause = self._pause()
-        if pause is not None:
-            return (Later(pause),)
+        backoff = self._backoff()
+        if backoff is not None:
+            return (Later(backoff),)
         taken = {each.pod.name for each in self.pods}
-        made = tuple(pod_for(self.job, self.spec, slot, taken) for slot in self._free_slots(min(missing, AT_A_TIME)))
+        made = tuple(
+            pod_for(self.job, self.spec, slot, taken) for slot in self._free_slots(min(missing, MAX_PODS_PER_PLAN))
+        )
         return (Together(made),) if made else ()
 
     def _parallelism(self) -> int:
-        """How many pods may run now. Without a number of completions, the first success ends the making of new ones."""
+        """How many pods may run now. Without a number of completions, no pod is created after the first success."""
         if self.spec.wanted is not None:
             return min(self.spec.at_once, self.spec.wanted - self.succeeded)
         return min(self.spec.at_once, len(self.active)) if self.succeeded else self.spec.at_once
@@ -198,8 +200,8 @@ class _Course:
             free = (slot for slot in range(self.spec.wanted) if slot not in taken and slot not in self.done)
         return [slot for slot, _ in zip(free, range(count), strict=False)]
 
-    def _pause(self) -> timedelta | None:
-        """After each failure in a row it takes longer until the next attempt."""
+    def _backoff(self) -> timedelta | None:
+        """Back off exponentially after consecutive failures; None when a pod may be created now."""
         if not self.failures:
             return None
         ends = [_ended_at(each.pod) for each in self.pods if each.pod.is_finished]
@@ -207,7 +209,7 @@ class _Course:
         in_a_row = sum(last_success is None or _ended_at(each.pod) >= last_success for each in self.failures)
         if not in_a_row or not ends:
             return None
-        wait = min(FIRST_PAUSE * (1 << min(in_a_row - 1, 10)), LONGEST_PAUSE)
+        wait = min(INITIAL_BACKOFF * (1 << min(in_a_row - 1, 10)), MAX_BACKOFF)
         left = max(_ended_at(each.pod) for each in self.failures) + wait - self.now
         return left if left > timedelta(0) else None
 

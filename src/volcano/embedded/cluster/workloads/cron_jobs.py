@@ -1,6 +1,6 @@
-"""batch/v1 CronJobs, Kubernetes' own: a Job at each time of a schedule. Volcano's are controllers.cronjob's.
+"""batch/v1 CronJobs (Kubernetes' own; Volcano's are controllers.cronjob's): a Job at each time of a schedule.
 
-A Job's name tells its time, so deciding twice makes it once; the status is written from the Jobs that are seen.
+A Job's name contains its time, so deciding twice creates it once; the status is derived from the Jobs that exist.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import msgspec
 
 from volcano.api.batch import CronJobStatus
 from volcano.api.core import BatchJob
-from volcano.api.cron_history import age_order, beyond_history
+from volcano.api.cron_history import beyond_history
 from volcano.api.cron_times import BadSchedule, Due, Timetable, most_recent, timetable
-from volcano.api.meta import JSON, Key, ObjectReference, Resource
+from volcano.api.meta import JSON, Key, ObjectReference, Resource, creation_order
 from volcano.api.scheme import resource_type
 from volcano.api.sources import BatchCronJobSource
 from volcano.api.times import parse_timestamp, zoned_timestamp
@@ -35,11 +35,11 @@ from volcano.machinery.plan import (
 from volcano.machinery.world import Change, World
 
 SCHEDULED_AT: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
-A_LITTLE: Final = timedelta(milliseconds=100)  # after the time itself, so that clocks that differ a bit do no harm
+CLOCK_SKEW_MARGIN: Final = timedelta(milliseconds=100)  # waited after each time, in case clocks differ
 
 
 class BatchCronJobController(Controller):
-    """Makes the Jobs of Kubernetes' CronJobs."""
+    """Creates the Jobs of Kubernetes' CronJobs."""
 
     name: ClassVar = "batch-cronjob"
 
@@ -72,14 +72,14 @@ def _run(cron: BatchCronJobSource, jobs: list[BatchJob], world: World) -> Iterab
         yield _note(cron, times.reason, times.message, warning=True)
         return
     since = cron.status.last_schedule_time or cron.metadata.creation_timestamp or world.now
-    patience = cron.spec.starting_deadline_seconds
-    not_before = world.now - timedelta(seconds=min(patience, 10**9)) if patience is not None else None
+    deadline_seconds = cron.spec.starting_deadline_seconds
+    not_before = world.now - timedelta(seconds=min(deadline_seconds, 10**9)) if deadline_seconds is not None else None
     due = most_recent(times.schedule, since, world.now, not_before=not_before)
     if due is not None and world.get(BatchJob, Key(cron.namespace, job_name(cron, due.time))) is None:
         yield from _made(cron, jobs, due, times)
     following = times.schedule.next(max(world.now, since))
     if following is not None:
-        yield Later(following - world.now + A_LITTLE)
+        yield Later(following - world.now + CLOCK_SKEW_MARGIN)
 
 
 def _made(cron: BatchCronJobSource, jobs: list[BatchJob], due: Due, times: Timetable) -> Iterable[Step]:
@@ -123,7 +123,7 @@ def _job_at(cron: BatchCronJobSource, due: Due, times: Timetable) -> JSON:
 
 # -- those that are there ---------------------------------------------------------------------------------------
 def _outcome(job: BatchJob) -> tuple[str, datetime] | None:
-    """`Complete` or `Failed`, and since when; None while it goes on."""
+    """`Complete` or `Failed`, and since when; None while the Job runs."""
     for condition in (job.status or {}).get("conditions") or ():
         if condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True":
             return condition["type"], parse_timestamp(condition["lastTransitionTime"])
@@ -131,7 +131,7 @@ def _outcome(job: BatchJob) -> tuple[str, datetime] | None:
 
 
 def _is_active(job: BatchJob) -> bool:
-    """Jobs that someone made by hand from a CronJob belong to it, but are none of its times."""
+    """Jobs that a user created from a CronJob belong to it, but do not count as runs of its schedule."""
     return SCHEDULED_AT in job.annotations and _outcome(job) is None
 
 
@@ -142,7 +142,7 @@ def _status(cron: BatchCronJobSource, jobs: list[BatchJob]) -> CronJobStatus:
     succeeded = [since for kind, since in ended if kind == "Complete"]
     return msgspec.structs.replace(
         cron.status,
-        active=[_reference(job) for job in sorted(jobs, key=age_order) if _is_active(job)],
+        active=[_reference(job) for job in sorted(jobs, key=creation_order) if _is_active(job)],
         last_schedule_time=_latest(cron.status.last_schedule_time, scheduled),
         last_successful_time=_latest(cron.status.last_successful_time, succeeded),
     )
@@ -157,7 +157,7 @@ def _reference(job: BatchJob) -> ObjectReference:
 
 
 def _ended(cron: BatchCronJobSource, jobs: list[BatchJob]) -> Iterable[Step]:
-    """Those that were active when the status was last written."""
+    """Record the end of Jobs that were active when the status was last written."""
     active = {entry.uid for entry in cron.status.active}
     for job in jobs:
         outcome = _outcome(job)

@@ -1,4 +1,4 @@
-"""DaemonSets: a pod on every node that fits. The pod names its node; the scheduler puts it there."""
+"""DaemonSets: a pod on every eligible node. A node affinity names the node; the scheduler binds the pod to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from volcano.machinery.controller import Controller, Wake, Waker, owner_key, sel
 from volcano.machinery.plan import NOTHING, Delete, Later, Patch, Plan, Step, Together, merge_difference, ref
 from volcano.machinery.world import Change, World
 
-ALL: Final = Key("", "all/")
+ALL_DAEMON_SETS_KEY: Final = Key("", "all/")
 REVISION_LABEL: Final = "controller-revision-hash"
 PREFIX: Final = "node.kubernetes.io/"
 TOLERATED: Final = (
@@ -28,11 +28,11 @@ TOLERATED: Final = (
     ("pid-pressure", "NoSchedule"),
     ("unschedulable", "NoSchedule"),
 )
-"""Daemons stay where other pods must not come."""
+"""Taints that daemon pods tolerate in addition to their own tolerations."""
 
 
 class DaemonSetController(Controller):
-    """Keeps DaemonSets."""
+    """Reconciles DaemonSets."""
 
     name: ClassVar = "daemonset"
 
@@ -41,7 +41,7 @@ class DaemonSetController(Controller):
         return {DaemonSet: self_key, Pod: owner_key("DaemonSet"), Node: _nodes}
 
     def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
-        if key == ALL:
+        if key == ALL_DAEMON_SETS_KEY:
             return tuple(Later(timedelta(0), key=each.key) for each in world.all(DaemonSet))
         owner = world.get(DaemonSet, key)
         if owner is None or owner.is_deleting:
@@ -55,11 +55,11 @@ class DaemonSetController(Controller):
 def _nodes(change: Change[Node]) -> Iterable[Wake]:
     old, new = change.old, change.new
     if old is None or new is None or (old.labels, old.spec.taints) != (new.labels, new.spec.taints):
-        yield Wake(ALL)
+        yield Wake(ALL_DAEMON_SETS_KEY)
 
 
 def belongs_on(owner: DaemonSet, node: Node, *, repelled_by: tuple[str, ...] = ("NoSchedule", "NoExecute")) -> bool:
-    """Whether the template's selectors and tolerations allow this node; a pod that runs minds only NoExecute."""
+    """Whether the template's selectors and tolerations allow this node; for running pods only NoExecute counts."""
     try:
         spec = msgspec.convert((owner.spec.template or {}).get("spec") or {}, PodSpec, strict=False)
     except msgspec.ValidationError:
@@ -125,13 +125,13 @@ def _moved(owner: DaemonSet, pods: list[Pod], nodes: list[Node], *, stay: set[st
 
 
 def _outdated(owner: DaemonSet, by_node: Mapping[str, list[Pod]], wanted: set[str], revision: str) -> list[Pod]:
-    """Pods of an earlier template, as many at a time as may be missing: one, unless the pod does not serve anyway."""
+    """Pods of an earlier template to replace: all that are not ready, and one that is if no other pod is missing."""
     pods = [pod for name in sorted(wanted) for pod in by_node.get(name, []) if not pod.is_finished]
     old = [pod for pod in pods if pod.labels.get(REVISION_LABEL) != revision]
-    idle = [pod for pod in old if ready_since(pod) is None]
+    unready = [pod for pod in old if ready_since(pod) is None]
     is_one_missing = any(ready_since(pod) is None or pod.is_deleting for pod in pods) or len(pods) < len(wanted)
     serving = [pod for pod in old if ready_since(pod) is not None and not pod.is_deleting]
-    return idle + ([] if is_one_missing else serving[:1])
+    return unready + ([] if is_one_missing else serving[:1])
 
 
 def _pod(owner: DaemonSet, node: str, revision: str) -> Step:

@@ -1,4 +1,4 @@
-"""What a Deployment's status says: counts, whether enough is available, whether the rollout gets on."""
+"""The status of a Deployment: counts, and the conditions Available and Progressing."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from volcano.api.meta import JSON
 from volcano.api.times import parse_timestamp, timestamp
 from volcano.embedded.cluster.workloads.rollout_limits import limits
 
-PATIENCE: Final = 600
+DEFAULT_PROGRESS_DEADLINE_SECONDS: Final = 600
 
 
 def deployment_status(
     deployment: Deployment, current: ReplicaSet | None, earlier: list[ReplicaSet], now: datetime
 ) -> JSON:
-    """Counts that are nothing are left out."""
+    """Counts of zero are left out."""
     everything = [*earlier, *([current] if current is not None else [])]
     wanted = 1 if deployment.spec.replicas is None else deployment.spec.replicas
     counts = {
@@ -64,7 +64,7 @@ def _tolerated(deployment: Deployment, wanted: int) -> int:
 
 
 def _has_moved(deployment: Deployment, counts: dict[str, int]) -> bool:
-    """More of the present template, fewer of the others, or more that serve: the rollout gets on."""
+    """Whether the rollout progressed: more of the present template, fewer of the others, or more ready ones."""
     have = deployment.status or {}
     return (
         counts["updatedReplicas"] > have.get("updatedReplicas", 0)
@@ -92,16 +92,16 @@ def _is_late(deployment: Deployment, progressing: JSON, now: datetime) -> bool:
     if progressing.get("reason") == "NewReplicaSetAvailable":
         return False
     since = progressing.get("lastUpdateTime")
-    return since is not None and parse_timestamp(since) + _patience(deployment) <= now
+    return since is not None and parse_timestamp(since) + _progress_deadline(deployment) <= now
 
 
-def _patience(deployment: Deployment) -> timedelta:
+def _progress_deadline(deployment: Deployment) -> timedelta:
     seconds = deployment.spec.progress_deadline_seconds
-    return timedelta(seconds=PATIENCE if seconds is None else seconds)
+    return timedelta(seconds=DEFAULT_PROGRESS_DEADLINE_SECONDS if seconds is None else seconds)
 
 
 def _condition(kind: str, said: tuple[str, str, str], have: JSON | None, now: datetime, *, moved: bool) -> JSON:
-    """Times change when what they tell of changes: the status for one, anything at all for the other."""
+    """lastTransitionTime changes with the status, lastUpdateTime with the reason and with every progress."""
     status, reason, message = said
     stamp = timestamp(now)
     same = have is not None and (have.get("status"), have.get("reason")) == (status, reason)
@@ -117,8 +117,10 @@ def _condition(kind: str, said: tuple[str, str, str], have: JSON | None, now: da
 
 
 def next_deadline(deployment: Deployment, status: JSON, now: datetime) -> timedelta | None:
-    """When a rollout that is under way must have moved."""
+    """The time until a rollout that is under way must have progressed."""
     progressing = next(each for each in status["conditions"] if each["type"] == "Progressing")
     if progressing["reason"] != "ReplicaSetUpdated":
         return None
-    return max(parse_timestamp(progressing["lastUpdateTime"]) + _patience(deployment) - now, timedelta(seconds=1))
+    return max(
+        parse_timestamp(progressing["lastUpdateTime"]) + _progress_deadline(deployment) - now, timedelta(seconds=1)
+    )

@@ -1,15 +1,14 @@
-"""Deployments: one ReplicaSet per template, and from one to the next without falling below what must be available."""
+"""Deployments: one ReplicaSet per template, and rollouts from one to the next within maxSurge and maxUnavailable."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import ClassVar, Final
 
 from volcano.api.core import Deployment, Pod, ReplicaSet
 from volcano.api.indexes import Indexes
-from volcano.api.meta import JSON, Key, Resource
+from volcano.api.meta import JSON, Key, Resource, creation_order
 from volcano.api.scheme import resource_type
 from volcano.api.selectors import selector_from
 from volcano.embedded.cluster.workloads.deployment_status import deployment_status, next_deadline
@@ -36,8 +35,7 @@ HASH_LABEL: Final = "pod-template-hash"
 REVISION: Final = "deployment.kubernetes.io/revision"
 DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
 NOT_COPIED: Final = ("kubectl.kubernetes.io/last-applied-configuration", REVISION, DESIRED)
-HISTORY: Final = 10
-BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
+DEFAULT_REVISIONS_KEPT: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ class Rollout:
 
 
 class DeploymentController(Controller):
-    """Keeps Deployments."""
+    """Reconciles Deployments."""
 
     name: ClassVar = "deployment"
     indexes: ClassVar[Indexes] = {
@@ -100,7 +98,7 @@ def _vanished(have: JSON, status: JSON) -> bool:
 
 
 def _last_pods(change: Change[Pod]) -> Iterable[Wake]:
-    """With the strategy Recreate, the last pod of an earlier template that goes makes room for the next."""
+    """With the strategy Recreate, the next ReplicaSet starts when the last pod of the earlier ones is gone."""
     owner, pod = change.object.controller, change.object
     if change.new is None and owner is not None and owner.kind == "ReplicaSet":
         hashed = pod.labels.get(HASH_LABEL, "")
@@ -122,13 +120,13 @@ def _adoptions(deployment: Deployment, world: World) -> Iterable[Step]:
 
 def _rollout(deployment: Deployment, world: World) -> Rollout:
     mine = [each for each in world.where(ReplicaSet, "owner", deployment.uid) if not each.is_deleting]
-    mine.sort(key=lambda each: (each.metadata.creation_timestamp or BEGINNING, each.name))
+    mine.sort(key=creation_order)
     current = next((each for each in mine if _same_template(each, deployment)), None)
     return Rollout(deployment, current, [each for each in mine if each is not current])
 
 
 def _same_template(replica_set: ReplicaSet, deployment: Deployment) -> bool:
-    """The templates say the same, apart from the label that tells the ReplicaSets' pods apart."""
+    """Whether the templates are equal, apart from the label that distinguishes the ReplicaSets' pods."""
     template = dict(replica_set.spec.template or {})
     metadata = dict(template.get("metadata") or {})
     labels = {name: value for name, value in (metadata.get("labels") or {}).items() if name != HASH_LABEL}
@@ -161,7 +159,7 @@ def _rolled(rollout: Rollout, world: World) -> Iterable[Step]:
 
 
 def _recreated(rollout: Rollout, world: World) -> Iterable[Step]:
-    """First the earlier ones go, to the last pod; then come those of the present template."""
+    """Delete all pods of earlier templates first, then create those of the present one."""
     scaled = [step for each in rollout.earlier for step in _scale(rollout.deployment, each, 0)]
     yield from scaled
     left = [pod for each in rollout.earlier for pod in world.where(Pod, "owner", each.uid) if not pod.is_finished]
@@ -174,7 +172,7 @@ def _recreated(rollout: Rollout, world: World) -> Iterable[Step]:
 
 
 def _rolling(rollout: Rollout, current: ReplicaSet) -> Iterable[Step]:
-    """Up by what may be too many, down by what may be missing."""
+    """Scale the present template up within maxSurge, the earlier ones down within maxUnavailable."""
     deployment, have = rollout.deployment, replicas_of(current)
     surge, unavailable = limits(deployment, rollout.wanted)
     if have > rollout.wanted:
@@ -188,7 +186,7 @@ def _rolling(rollout: Rollout, current: ReplicaSet) -> Iterable[Step]:
     still_coming = have - int((current.status or {}).get("availableReplicas", 0))
     may_go = rollout.total - must_stay - max(0, still_coming)
     for each in rollout.earlier:
-        # Those that serve nobody go first.
+        # Unavailable replicas are removed first.
         idle = max(0, replicas_of(each) - int((each.status or {}).get("availableReplicas", 0)))
         less = min(idle, max(0, may_go))
         if less:
@@ -259,7 +257,7 @@ def _number(text: str | None) -> int:
 
 
 def _numbered(rollout: Rollout) -> Iterable[Step]:
-    """The present template has the highest revision, and the Deployment says which."""
+    """The present template gets the highest revision, and the Deployment carries it as an annotation."""
     current, deployment = rollout.current, rollout.deployment
     if current is None:
         return
@@ -272,7 +270,7 @@ def _numbered(rollout: Rollout) -> Iterable[Step]:
 
 
 def _pruned(rollout: Rollout) -> Iterable[Step]:
-    """Earlier ReplicaSets without pods are kept for going back to, but not without end."""
+    """Delete the oldest ReplicaSets without pods beyond the history limit; the others are kept for rollbacks."""
     limit = rollout.deployment.spec.revision_history_limit
     empty = [
         each
@@ -280,6 +278,6 @@ def _pruned(rollout: Rollout) -> Iterable[Step]:
         if replicas_of(each) == 0 and not (each.status or {}).get("replicas") and rollout.current is not None
     ]
     empty.sort(key=lambda each: (_number(each.annotations.get(REVISION)), each.name))
-    excess = len(empty) - (HISTORY if limit is None else limit)
+    excess = len(empty) - (DEFAULT_REVISIONS_KEPT if limit is None else limit)
     for each in empty[: max(0, excess)]:
         yield Delete(ref(each), propagation="Background")

@@ -19,13 +19,13 @@ from volcano.machinery.world import World
 ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 """Letters and digits that make no words, as Kubernetes' own generated names use them."""
 
-BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
-AT_A_TIME: Final = 500  # pods made or deleted by one plan
-LONGEST_PREFIX: Final = 57
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MAX_PODS_PER_PLAN: Final = 500  # created or deleted
+MAX_NAME_PREFIX_CHARACTERS: Final = 57
 
 
 def suffix(*of: object, length: int = 5) -> str:
-    """Letters that look random and are always the same for the same things."""
+    """Letters that look random and are always the same for the same arguments."""
     number = int.from_bytes(hashlib.sha256("/".join(map(str, of)).encode()).digest()[:16])
     letters = []
     for _ in range(length):
@@ -35,15 +35,15 @@ def suffix(*of: object, length: int = 5) -> str:
 
 
 def template_hash(template: JSON | None) -> str:
-    """The same for templates that say the same."""
+    """Equal for equal templates, whatever the order of their fields."""
     encoded = msgspec.json.encode(template or {}, order="deterministic")
     return suffix(hashlib.sha256(encoded).hexdigest(), length=10)
 
 
 def free_names(owner: Resource, world: World) -> Iterator[str]:
-    """Names for pods of an owner, always in the same order, without those that a pod has, whoever's it is."""
+    """Names for pods of an owner, always in the same order, without names that any pod has."""
     for index in count():
-        name = f"{owner.name[:LONGEST_PREFIX]}-{suffix(owner.uid, index)}"
+        name = f"{owner.name[:MAX_NAME_PREFIX_CHARACTERS]}-{suffix(owner.uid, index)}"
         if world.get(Pod, Key(owner.namespace, name)) is None:
             yield name
 
@@ -57,7 +57,7 @@ def made_pod(
     annotations: Mapping[str, str] | None = None,
     spec: Mapping[str, Any] | None = None,
 ) -> Create:
-    """A pod of this template that belongs to `owner`."""
+    """A pod of this template, controlled by `owner`."""
     template = template or {}
     metadata = template.get("metadata") or {}
     body: JSON = {
@@ -76,19 +76,19 @@ def made_pod(
 
 
 def adopted(owner: Resource, child: Resource) -> Patch:
-    """A child that matches and belongs to nobody belongs to this owner from now on."""
+    """Make `owner` the controller of a matching child that has none."""
     others = [msgspec.to_builtins(each) for each in child.metadata.owner_references if each.uid != owner.uid]
     return Patch(ref(child, fresh=True), {"metadata": {"ownerReferences": [*others, owner_reference(owner)]}})
 
 
 def released(owner: Resource, child: Resource) -> Patch:
-    """A child that does not match any more belongs to itself."""
+    """Remove `owner` from a child that does not match any more."""
     others = [msgspec.to_builtins(each) for each in child.metadata.owner_references if each.uid != owner.uid]
     return Patch(ref(child, fresh=True), {"metadata": {"ownerReferences": others or None}})
 
 
 def orphans(pod: Pod) -> list[str]:
-    """An index rule: pods that nobody controls, by namespace."""
+    """An index rule: pods without a controller, by namespace."""
     return [pod.namespace] if pod.controller is None else []
 
 
@@ -101,7 +101,7 @@ def ready_since(pod: Pod) -> datetime | None:
     ready = next((c for c in pod.status.conditions if c.type == "Ready" and c.status == "True"), None)
     if ready is None:
         return None
-    return ready.last_transition_time or pod.metadata.creation_timestamp or BEGINNING
+    return ready.last_transition_time or pod.metadata.creation_timestamp or EPOCH
 
 
 def is_available(pod: Pod, min_ready_seconds: int, now: datetime) -> bool:
@@ -124,7 +124,7 @@ def first_to_go(pod: Pod) -> tuple[Any, ...]:
     """A sort key: pods without a node first, then those not running, not ready, restarted often, young."""
     phases = {"Pending": 0, "Unknown": 1, "Running": 2}
     restarts = max((status.restart_count for status in pod.status.container_statuses), default=0)
-    age = (pod.metadata.creation_timestamp or BEGINNING).timestamp()
+    age = (pod.metadata.creation_timestamp or EPOCH).timestamp()
     return (
         bool(pod.spec.node_name),
         phases.get(pod.status.phase, 0),

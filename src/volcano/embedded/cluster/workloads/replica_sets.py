@@ -1,7 +1,7 @@
-"""ReplicaSets and ReplicationControllers: so many pods of one template.
+"""ReplicaSets and ReplicationControllers: a number of pods of one template.
 
-Names are derived from the owner and a number, and the ones to go are chosen in a fixed order, so that deciding twice on
-the same or on an older view makes and deletes the same pods and no others.
+Names are derived from the owner and a number, and the pods to delete are chosen in a fixed order, so that deciding
+twice on the same or on an older World creates and deletes the same pods and no others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from volcano.api.indexes import Indexes
 from volcano.api.meta import JSON, Key, Resource
 from volcano.api.selectors import Selector, labels_selector, selector_from
 from volcano.embedded.cluster.workloads.pods import (
-    AT_A_TIME,
+    MAX_PODS_PER_PLAN,
     adopted,
     first_to_go,
     free_names,
@@ -36,7 +36,7 @@ Replicated = ReplicaSet | ReplicationController
 
 
 class _ReplicaController(Controller):
-    """What both kinds have in common."""
+    """The part that both kinds share."""
 
     kind: ClassVar[type[ReplicaSet] | type[ReplicationController]]
     indexes: ClassVar[Indexes] = {Pod: {"orphan": orphans}}
@@ -67,7 +67,7 @@ class _ReplicaController(Controller):
 
 
 class ReplicaSetController(_ReplicaController):
-    """Keeps ReplicaSets."""
+    """Reconciles ReplicaSets."""
 
     name: ClassVar = "replicaset"
     kind: ClassVar = ReplicaSet
@@ -77,7 +77,7 @@ class ReplicaSetController(_ReplicaController):
 
 
 class ReplicationControllerController(_ReplicaController):
-    """Keeps ReplicationControllers, whose selector is a plain map of labels."""
+    """Reconciles ReplicationControllers, whose selector is a plain map of labels."""
 
     name: ClassVar = "replication-controller"
     kind: ClassVar = ReplicationController
@@ -93,7 +93,7 @@ def _controls(owner: Resource, pod: Pod) -> bool:
 
 
 def _claims(owner: Replicated, selector: Selector, world: World) -> Iterable[Step]:
-    """Take in what matches and is nobody's; let go what does not match any more."""
+    """Adopt matching pods without a controller; release pods that do not match any more."""
     for pod in world.where(Pod, "orphan", owner.namespace):
         if selector and selector.matches(pod.labels) and is_active(pod):
             yield adopted(owner, pod)
@@ -106,13 +106,13 @@ def _scaled(owner: Replicated, pods: list[Pod], world: World) -> Plan:
     active = [pod for pod in pods if is_active(pod)]
     wanted = 1 if owner.spec.replicas is None else owner.spec.replicas
     if len(active) < wanted:
-        missing = min(wanted - len(active), AT_A_TIME)
+        missing = min(wanted - len(active), MAX_PODS_PER_PLAN)
         names = list(dict.fromkeys(islice(free_names(owner, world), missing)))
         made = tuple(made_pod(owner, owner.spec.template, name) for name in names)
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         return (Together(made), Record(ref(owner), "SuccessfulCreate", f"Created pod: {names[0]}{more}"))
     if len(active) > wanted:
-        doomed = sorted(active, key=first_to_go)[: min(len(active) - wanted, AT_A_TIME)]
+        doomed = sorted(active, key=first_to_go)[: min(len(active) - wanted, MAX_PODS_PER_PLAN)]
         more = f" and {len(doomed) - 1} more" if len(doomed) > 1 else ""
         note = Record(ref(owner), "SuccessfulDelete", f"Deleted pod: {doomed[0].name}{more}")
         return (Together(tuple(Delete(ref(pod)) for pod in doomed)), note)
@@ -133,7 +133,7 @@ STATUS_FIELDS = ("replicas", "fullyLabeledReplicas", "readyReplicas", "available
 
 
 def replica_status(owner: Replicated, pods: list[Pod], now: datetime) -> JSON:
-    """Counts that are nothing are left out, but `replicas` never is."""
+    """Counts of zero are left out, except `replicas`."""
     active = [pod for pod in pods if is_active(pod)]
     labels = ((owner.spec.template or {}).get("metadata") or {}).get("labels") or {}
     counts: dict[str, Any] = {

@@ -1,6 +1,6 @@
-"""StatefulSets: pods that have a number, a name and a volume each, in order.
+"""StatefulSets: numbered pods with a stable name and a volume each, started and stopped in order.
 
-Each template is kept as a ControllerRevision, so that a pod below the partition of an update is made again as it was.
+Each template is kept as a ControllerRevision, so that a pod below the partition of an update is recreated unchanged.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from volcano.machinery.world import World
 REVISION_LABEL: Final = "controller-revision-hash"
 NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
 INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
-HISTORY: Final = 10
+DEFAULT_REVISIONS_KEPT: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Revisions:
 
 
 class StatefulSetController(Controller):
-    """Keeps StatefulSets."""
+    """Reconciles StatefulSets."""
 
     name: ClassVar = "statefulset"
 
@@ -96,7 +96,7 @@ def _revisions(owner: StatefulSet, known: list[ControllerRevision]) -> Revisions
 
 
 def _kept(owner: StatefulSet, revisions: Revisions, known: list[ControllerRevision]) -> Plan:
-    """The present template is kept under its name; old ones nobody has any more go beyond the limit."""
+    """Store the present template; delete the oldest templates that are not in use beyond the limit."""
     names = {each.name for each in known}
     newest = max((each.revision for each in known), default=0)
     if revisions.update not in names:
@@ -108,7 +108,7 @@ def _kept(owner: StatefulSet, revisions: Revisions, known: list[ControllerRevisi
         }
         body = {"metadata": metadata, "revision": newest + 1, "data": {"spec": {"template": owner.spec.template or {}}}}
         return (Create(resource_type(ControllerRevision), body),)
-    limit = HISTORY if owner.spec.revision_history_limit is None else owner.spec.revision_history_limit
+    limit = DEFAULT_REVISIONS_KEPT if owner.spec.revision_history_limit is None else owner.spec.revision_history_limit
     old = sorted(
         (each for each in known if each.name not in (revisions.update, revisions.current)), key=lambda r: r.revision
     )
@@ -121,7 +121,7 @@ def revision_of(pod: Pod) -> str:
 
 # -- moving ---------------------------------------------------------------------------------------------------
 class _Moves:
-    """What is to be done to the pods: one thing at a time where their order matters."""
+    """The changes to the pods: one at a time where their order matters."""
 
     def __init__(self, owner: StatefulSet, pods: Mapping[int, Pod], revisions: Revisions, world: World) -> None:
         self.owner, self.pods, self.revisions, self.world = owner, pods, revisions, world
@@ -137,7 +137,7 @@ class _Moves:
         return (*made, *self._updated())
 
     def _made(self) -> tuple[list[Step], bool]:
-        """Pods that are missing or ended and must be made again; and whether all else waits for one of them."""
+        """Create missing pods and delete finished ones; and whether the other changes wait for one of them."""
         steps: list[Step] = []
         for index in self.wanted:
             pod = self.pods.get(index)
@@ -152,14 +152,14 @@ class _Moves:
         return steps, False
 
     def _condemned(self) -> list[Step]:
-        """Numbers that are not wanted any more, the highest first."""
+        """Delete pods whose number is not wanted any more, the highest first."""
         doomed = [self.pods[index] for index in sorted(self.pods, reverse=True) if index not in self.wanted]
         if self.in_order:
             doomed = doomed[:1]
         return [Delete(ref(pod)) for pod in doomed if not pod.is_deleting]
 
     def _updated(self) -> list[Step]:
-        """The highest pod that has another template than it should goes, and comes back with the right one."""
+        """Delete the highest pod with an outdated template; it is recreated with the present one."""
         strategy = self.owner.spec.update_strategy or {}
         if strategy.get("type") == "OnDelete":
             return []
