@@ -231,10 +231,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "volcano.embedded.agent.processes.container_log",
         "RFC 3339 texts",
     ): "a program of its own without imports from here",
-    (
-        "volcano.embedded.apiserver.wire.requests",
-        "field error wording",
-    ): "dryRun is a list, which field errors cannot show",
 }
 """(module, fact) → why it looks like a copy and is none."""
 

@@ -1,4 +1,4 @@
-"""The only writer of a ResourceQuota's status: the hard limits and the usage, debounced. What counts is the ledger's."""
+"""The only writer of a ResourceQuota's status: hard limits and usage, debounced. What counts is the ledger's."""
 
 from __future__ import annotations
 
