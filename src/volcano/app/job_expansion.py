@@ -23,7 +23,7 @@ from volcano.scheduler.service.job_expansion import BadSimulation, ExpandedJob, 
 
 def expand_job(
     body: JSON,
-    surroundings: Iterable[Resource],
+    objects: Iterable[Resource],
     *,
     default_queue: str,
     scheduler_name: str,
@@ -38,7 +38,7 @@ def expand_job(
     job: Job = read_object(Job, {**body, "spec": {**spec, "tasks": tasks}}, 0)
     if sum(task.replicas for task in job.spec.tasks) > max_pods:
         raise BadSimulation(f"at most {max_pods} pods at once")
-    view = JobView(job, frozen_world(*surroundings, now=now, indexes=PODS_BY_JOB))
+    view = JobView(job, frozen_world(*objects, now=now, indexes=PODS_BY_JOB))
     groups = [step.body for step in group_steps(view, "") if isinstance(step, Create)]
     pods = [
         (index, {**pod, "status": {"phase": "Pending"}})

@@ -1,4 +1,4 @@
-"""One cycle in one screen: open a session on a snapshot, run the actions, check the plan, say what was decided."""
+"""One cycle in one screen: open a session on a snapshot, run the actions, check the plan, return the decisions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from volcano.scheduler.framework.decisions import Decisions, decisions_from
 from volcano.scheduler.framework.opening import close_plugins, open_session
 from volcano.scheduler.framework.plan_check import check_plan
 from volcano.scheduler.framework.plugin import Plugin
-from volcano.scheduler.model import Chance, StoppedWatch, Stopwatch
+from volcano.scheduler.model import Chance, StoppedTimer, Timer
 from volcano.scheduler.plugins import PLUGINS
 
 
@@ -19,18 +19,18 @@ def cycle(
     snapshot: Snapshot,
     config: SchedulerConfig,
     chance: Chance,
-    stopwatch: Stopwatch | None = None,
+    timer: Timer | None = None,
     *,
     plugins: Mapping[str, type[Plugin]] = PLUGINS,
     actions: Mapping[str, Action] = ACTIONS,
 ) -> Decisions:
     """Decide who runs where. The same snapshot, configuration and chance give the same decisions.
 
-    The snapshot is afterwards as it was before: what becomes of the decisions, its owner learns from the world.
+    Afterwards the snapshot is as it was before; what becomes of the decisions is taken in as changes of objects.
     """
-    watch = stopwatch or StoppedWatch()
+    watch = timer or StoppedTimer()
     begun = watch.read()
-    session, opened = open_session(snapshot, config, known=plugins, chance=chance, stopwatch=watch)
+    session, opened = open_session(snapshot, config, known=plugins, chance=chance, timer=watch)
     seconds = session.record.seconds
     seconds["open"] = watch.read() - begun
     try:

@@ -20,7 +20,7 @@ def scenario_from(
     snapshot: Snapshot, *, configuration: str, seed: int, hypernodes: Iterable[Resource] = (), name: str = "recorded"
 ) -> JSON:
     """The snapshot as it is now, before any cycle, in the format of recorded scenarios."""
-    around = snapshot.surroundings
+    around = snapshot.cluster
     objects: dict[str, list[JSON]] = {
         "nodes": [_plain(node.object) for node in snapshot.table.nodes if node.object is not None],
         "queues": [_plain(queue.object) for queue in snapshot.queues.values() if queue.object is not None],
@@ -63,7 +63,7 @@ def _pod(task: Task) -> JSON:
 
 
 def _extra(snapshot: Snapshot) -> JSON:
-    around, extra = snapshot.surroundings, {}
+    around, extra = snapshot.cluster, {}
     if around.shard.mode != "none":
         extra = {
             "shardingMode": around.shard.mode,

@@ -26,7 +26,7 @@ from volcano.scheduler.framework.opening import open_session
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.loop import cycle
-from volcano.scheduler.model import SeededChance, StoppedWatch
+from volcano.scheduler.model import SeededChance, StoppedTimer
 from volcano.scheduler.plugins import PLUGINS
 
 START = "2026-01-01T00:00:00Z"
@@ -216,9 +216,7 @@ class Cluster:
         """An open session, for asking single questions."""
         config = configuration("enqueue", plugins, **more)
         known = _known(more.get("knowing", ()))
-        return open_session(self.snapshot(), config, known=known, chance=SeededChance(seed), stopwatch=StoppedWatch())[
-            0
-        ]
+        return open_session(self.snapshot(), config, known=known, chance=SeededChance(seed), timer=StoppedTimer())[0]
 
 
 def cluster(

@@ -243,7 +243,7 @@ def test_our_shard_is_what_it_wants_and_nobody_else_uses():
     chosen = CacheSettings(sharding_mode="hard", shard_name="mine")
     given_ = Watched(shard("mine", ["n1", "n2"]), shard("other", [], ["n2"]), chosen=chosen)
 
-    assert given_.refreshed().surroundings.shard.nodes == {"n1"}
+    assert given_.refreshed().cluster.shard.nodes == {"n1"}
 
 
 @pytest.mark.parametrize(("labels", "count"), [({"pool": "a"}, 1), ({"pool": "b"}, 0)])

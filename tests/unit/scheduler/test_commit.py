@@ -17,7 +17,7 @@ from volcano.machinery.plan import Delete, Patch
 from volcano.scheduler.commit import Committer, Unwritten, quantities_from
 from volcano.scheduler.core.assemble import snapshot_from
 from volcano.scheduler.framework.decisions import Decisions, GroupStatus, PodNotice
-from volcano.scheduler.framework.record import Bind, Eviction, Note, VolumeChoice
+from volcano.scheduler.framework.record import BindDecision, EvictionDecision, Note, VolumeChoice
 from volcano.scheduler.model import Resources
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -56,7 +56,7 @@ def waiting(phase: str = "Inqueue", why: Why | None = None, **more: Any) -> Deci
 
 # -- binds and evictions ----------------------------------------------------------------------------------------------
 def test_a_bind_is_sent_with_what_plugins_noted_for_the_pod():
-    decisions = Decisions(binds=(Bind("ns/p", "u", "n1", "ns/g", {"a": "b"}),))
+    decisions = Decisions(binds=(BindDecision("ns/p", "u", "n1", "ns/g", {"a": "b"}),))
 
     (binding,) = Committer().commitment(decisions, snapshot(), NOW).binds
 
@@ -68,8 +68,8 @@ def test_a_bind_is_sent_with_what_plugins_noted_for_the_pod():
 
 def test_what_the_plan_check_dropped_is_not_sent():
     decisions = Decisions(
-        binds=(Bind("ns/p", "u", "n1", "ns/g", {}),),
-        evictions=(Eviction("ns/p", "u", "n1", "ns/g", "preempt"),),
+        binds=(BindDecision("ns/p", "u", "n1", "ns/g", {}),),
+        evictions=(EvictionDecision("ns/p", "u", "n1", "ns/g", "preempt"),),
         dropped={"ns/p": "no room"},
     )
 
@@ -80,7 +80,7 @@ def test_what_the_plan_check_dropped_is_not_sent():
 
 def test_claims_are_given_their_volume_or_their_node_before_the_bind():
     choices = (VolumeChoice(Key("ns", "c"), "n1", "pv1"), VolumeChoice(Key("ns", "c"), "n1"))
-    decisions = Decisions(binds=(Bind("ns/p", "u", "n1", "ns/g", {}),), volumes={"u": choices})
+    decisions = Decisions(binds=(BindDecision("ns/p", "u", "n1", "ns/g", {}),), volumes={"u": choices})
 
     (binding,) = Committer().commitment(decisions, snapshot(), NOW).binds
 
@@ -91,7 +91,7 @@ def test_claims_are_given_their_volume_or_their_node_before_the_bind():
 
 
 def test_an_eviction_says_why_before_it_ends_the_pod():
-    decisions = Decisions(evictions=(Eviction("ns/p", "u", "n1", "ns/g", "preempt", "ns/q"),))
+    decisions = Decisions(evictions=(EvictionDecision("ns/p", "u", "n1", "ns/g", "preempt", "ns/q"),))
 
     (evicting,) = Committer("mine").commitment(decisions, snapshot(), NOW).evictions
 
@@ -189,7 +189,7 @@ def test_words_that_had_to_wait_are_said_when_it_is_time():
 )
 def test_what_merely_follows_gives_way_to_many_binds(binds, after, written):
     committer = Committer()
-    many = Decisions(binds=tuple(Bind("ns/p", "u", "n1", "ns/g", {}) for _ in range(binds)))
+    many = Decisions(binds=tuple(BindDecision("ns/p", "u", "n1", "ns/g", {}) for _ in range(binds)))
     committer.commitment(many, snapshot(), NOW)
 
     commitment = committer.commitment(waiting("Running", running=1), snapshot(), after)

@@ -13,10 +13,10 @@ from volcano.scheduler.framework.config import SchedulerConfig
 from volcano.scheduler.framework.opening import open_session
 from volcano.scheduler.framework.statement import Statement
 from volcano.scheduler.loop import cycle
-from volcano.scheduler.model import EPSILON, SeededChance, Status, StoppedWatch
+from volcano.scheduler.model import EPSILON, SeededChance, Status, StoppedTimer
 from volcano.scheduler.model.resources import Resources
 from volcano.scheduler.plugins import PLUGINS
-from volcano.scheduler.solve.contest import Contests
+from volcano.scheduler.solve.node_ranking import NodeRankings
 from volcano.testing.clusters import Cluster, GangShape, MachineShape, Share, cluster, configuration
 
 REQUESTS = ("cpu=1", "cpu=2, memory=1Gi", "cpu=500m, memory=2Gi", "cpu=1, nvidia.com/gpu=1", "")
@@ -194,7 +194,7 @@ def test_nobody_is_evicted_for_a_task_that_does_not_then_fit(case: Cluster, plug
 def test_rolling_back_a_statement_restores_the_session_exactly(case: Cluster, plugins: str, data: Any) -> None:
     snapshot = case.snapshot()
     session, _ = open_session(
-        snapshot, configured(plugins), known=PLUGINS, chance=SeededChance(0), stopwatch=StoppedWatch()
+        snapshot, configured(plugins), known=PLUGINS, chance=SeededChance(0), timer=StoppedTimer()
     )
     statement = Statement(session)
     before = portrait(snapshot)[:2], session.table.idle.tolist(), session.table.future_idle.tolist()
@@ -217,22 +217,22 @@ def test_a_contest_ranks_nodes_exactly_as_asking_anew_for_every_task_does(
 ) -> None:
     snapshot = case.snapshot()
     session, _ = open_session(
-        snapshot, configured(plugins), known=PLUGINS, chance=SeededChance(0), stopwatch=StoppedWatch()
+        snapshot, configured(plugins), known=PLUGINS, chance=SeededChance(0), timer=StoppedTimer()
     )
-    contests, statement = Contests(session), Statement(session)
+    rankings, statement = NodeRankings(session), Statement(session)
     waiting = [task for task in snapshot.tasks.values() if task.status == Status.PENDING and not task.best_effort]
 
     for number, task in enumerate(waiting[:steps]):
-        contest = contests.of(task)
-        if contest is None:
+        ranking = rankings.of(task)
+        if ranking is None:
             continue
-        contest.refresh(task, len(waiting) - number)
+        ranking.refresh(task, len(waiting) - number)
         room, filtered = session.nodes.room(task), session.nodes.filtered(task)
         scored = session.nodes.scored(task)
         now = filtered.ok & room.idle
-        assert np.array_equal(contest._fit == 2, now)
-        assert np.array_equal((scored.node + scored.own)[now], (contest._node + contest._own)[now])
-        found = contest.choose(task, session.chance)
+        assert np.array_equal(ranking._fit == 2, now)
+        assert np.array_equal((scored.node + scored.own)[now], (ranking._node + ranking._own)[now])
+        found = ranking.choose(task, session.chance)
         if found is None:
             continue
         row, has_room = found
@@ -240,4 +240,4 @@ def test_a_contest_ranks_nodes_exactly_as_asking_anew_for_every_task_does(
         if not has_room:
             statement.pipeline(task, node)
         elif statement.allocate(task, node) is None:
-            contest.advance(row)
+            ranking.advance(row)

@@ -6,11 +6,11 @@ from volcano.api.why import ENQUEUE, FIT, GANG, QUOTA, Why
 from volcano.scheduler.core.heap import Heap
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import ROOT, Job, Queue
-from volcano.scheduler.solve.contest import Contests
+from volcano.scheduler.solve.backlog import JobBacklog
 from volcano.scheduler.solve.domains import DomainSearch
+from volcano.scheduler.solve.node_ranking import NodeRankings
 from volcano.scheduler.solve.nomination import place_as_nominated
 from volcano.scheduler.solve.place import Placement
-from volcano.scheduler.solve.worksheet import Worksheet
 
 
 def allocate(session: Session) -> None:
@@ -22,8 +22,8 @@ class Allocation:
         self._session = session
         self._queues = Heap[Queue](session.ask.queue_before)
         self._jobs: dict[str, Heap[Job]] = {}
-        self._worksheets: dict[str, Worksheet] = {}
-        self._contests = Contests(session)
+        self._backlogs: dict[str, JobBacklog] = {}
+        self._rankings = NodeRankings(session)
         for job in session.waiting:
             if self._may_be_placed(job):
                 self._collect(job)
@@ -62,10 +62,10 @@ class Allocation:
         return True
 
     def _collect(self, job: Job) -> None:
-        worksheet = Worksheet(self._session, job)
-        if not worksheet:
+        backlog = JobBacklog(self._session, job)
+        if not backlog:
             return
-        self._worksheets[job.id] = worksheet
+        self._backlogs[job.id] = backlog
         if job.queue not in self._jobs:
             self._jobs[job.queue] = Heap(self._session.ask.job_before)
             self._queues.push(self._session.queues[job.queue])
@@ -83,29 +83,29 @@ class Allocation:
         return self._place_anywhere(job)
 
     def _place_anywhere(self, job: Job) -> bool:
-        session, worksheet = self._session, self._worksheets[job.id]
+        session, backlog = self._session, self._backlogs[job.id]
         sub_job = job.sub_jobs[job.id]
         statement = None
         if sub_job.nominated_domain:
-            statement = place_as_nominated(session, job, sub_job, worksheet.line(sub_job))
+            statement = place_as_nominated(session, job, sub_job, backlog.line(sub_job))
         if statement is None:
-            placement = Placement(session, job, sub_job, session.domains.by_name[ROOT], self._contests)
-            statement = placement.run(worksheet.line(sub_job))
+            placement = Placement(session, job, sub_job, session.domains.by_name[ROOT], self._rankings)
+            statement = placement.run(backlog.line(sub_job))
         # A result that is only promised stays applied but undecided: the room is kept for this cycle.
         if statement is None or not session.ask.job_ready(job):
             return False
         statement.commit()
         sub_job.nominated_domain = ""
-        return bool(worksheet.line(sub_job))
+        return bool(backlog.line(sub_job))
 
     def _place_in_domains(self, job: Job) -> bool:
         session = self._session
-        found = DomainSearch(session, job, self._contests).run(self._worksheets[job.id])
+        found = DomainSearch(session, job, self._rankings).run(self._backlogs[job.id])
         if found is None:
             return False
-        self._worksheets[job.id] = found.worksheet
+        self._backlogs[job.id] = found.backlog
         if not session.ask.job_ready(job):
             return False
         found.statement.commit()
         found.keep_places(session, job)
-        return bool(found.worksheet)
+        return bool(found.backlog)

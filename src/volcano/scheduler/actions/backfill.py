@@ -11,8 +11,8 @@ from volcano.scheduler.framework.record import FitErrors
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.statement import allocate_directly
 from volcano.scheduler.model import Job, Queue, Status, Task
+from volcano.scheduler.solve.backlog import TaskBacklog
 from volcano.scheduler.solve.choose import best_node, shard_groups
-from volcano.scheduler.solve.worksheet import TaskLine
 
 
 def backfill(session: Session) -> None:
@@ -27,7 +27,7 @@ def backfill(session: Session) -> None:
         waiting = {job.id: tasks for job, tasks in queues[order.pop().name]}
         jobs = Heap[Job](session.ask.job_before, (session.jobs[id] for id in waiting))
         while jobs:
-            for task in TaskLine(session, waiting[jobs.pop().id]):
+            for task in TaskBacklog(session, waiting[jobs.pop().id]):
                 _place(session, task)
 
 

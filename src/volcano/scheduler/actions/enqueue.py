@@ -8,7 +8,7 @@ from volcano.scheduler.model import Job, Queue
 
 
 def enqueue(session: Session) -> None:
-    """Queue by queue in turn, one job each turn; a job refused is not tried again and holds nobody up."""
+    """Queue by queue in turn, one job each turn; a job refused is not tried again and blocks no other."""
     ask = session.ask
     queues = Heap[Queue](ask.queue_before)
     waiting: dict[str, Heap[Job]] = {}

@@ -8,9 +8,9 @@ from volcano.scheduler.core.heap import Heap
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.statement import Statement
 from volcano.scheduler.model import Job, Queue, Status, Task
+from volcano.scheduler.solve.backlog import TaskBacklog
 from volcano.scheduler.solve.candidates import Candidates
 from volcano.scheduler.solve.make_room import Preemption
-from volcano.scheduler.solve.worksheet import TaskLine
 
 
 def preempt(session: Session) -> None:
@@ -35,12 +35,12 @@ def _may_preempt(session: Session, job: Job) -> bool:
     return session.ask.job_starving(job)
 
 
-def _waiting(session: Session, job: Job) -> TaskLine:
-    return TaskLine(session, (task for task in job.by_status[Status.PENDING].values() if not task.is_gated))
+def _waiting(session: Session, job: Job) -> TaskBacklog:
+    return TaskBacklog(session, (task for task in job.by_status[Status.PENDING].values() if not task.is_gated))
 
 
 def _between_jobs(session: Session, job: Job, candidates: Candidates) -> None:
-    """Evict for the whole gang, or for nobody."""
+    """Evict for the whole gang, or not at all."""
     statement, line = Statement(session), _waiting(session, job)
     preemption = Preemption(session, job, candidates, _of_others(session, job))
     while line and session.ask.job_starving(job):

@@ -7,11 +7,11 @@ from volcano.scheduler.core.heap import Heap
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.statement import Statement
 from volcano.scheduler.model import Job, Node, Queue, Status, Task
+from volcano.scheduler.solve.backlog import TaskBacklog
 from volcano.scheduler.solve.candidates import Candidates, could_hold
 from volcano.scheduler.solve.choose import shard_groups
 from volcano.scheduler.solve.make_room import frees_enough
 from volcano.scheduler.solve.victims import victims_first
-from volcano.scheduler.solve.worksheet import TaskLine
 
 RECLAIM = "reclaim"
 
@@ -36,10 +36,10 @@ def reclaim(session: Session) -> None:
 
 
 def _reclaim_for_job(session: Session, queue: Queue, job: Job) -> None:
-    """Evict for the whole gang, or for nobody."""
+    """Evict for the whole gang, or not at all."""
     statement = Statement(session)
     waiting = (task for task in job.by_status[Status.PENDING].values() if not task.is_gated)
-    line = TaskLine(session, waiting)
+    line = TaskBacklog(session, waiting)
     search = Reclaiming(session, job)
     while line and session.ask.job_starving(job):
         task = line.pop()

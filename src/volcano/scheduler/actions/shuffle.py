@@ -1,4 +1,4 @@
-"""shuffle: evict whom the plugins want elsewhere."""
+"""shuffle: evict the tasks that plugins name, so that they run elsewhere."""
 
 from __future__ import annotations
 

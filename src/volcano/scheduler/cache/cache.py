@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 PLAIN_SCHEDULERS: Final = frozenset({"default-scheduler", ""})
 ADOPTED: Final = "pod:"
 """A job of one pod without a PodGroup has an id no PodGroup can have."""
-SHAPES_TO_SPARE: Final = 1024
+MAX_UNUSED_SHAPES: Final = 1024
 
 
 @dataclass(slots=True, frozen=True)
@@ -67,8 +67,8 @@ class Cache:
         snapshot = Snapshot(
             default_queue=chosen.default_queue, admits_by_gate=chosen.admits_by_gate, scheduler_names=names
         )
-        snapshot.surroundings.ignored_provisioners |= chosen.ignored_provisioners
-        snapshot.surroundings.shard = Shard(chosen.sharding_mode, chosen.shard_name)
+        snapshot.cluster.ignored_provisioners |= chosen.ignored_provisioners
+        snapshot.cluster.shard = Shard(chosen.sharding_mode, chosen.shard_name)
         return snapshot
 
     @property
@@ -120,7 +120,7 @@ class Cache:
             except Exception as error:  # whatever is wrong with one object, the others must not suffer
                 log.warning("%s is set aside: %s: %s", label, type(error).__name__, error)
                 snapshot.set_aside[label] = f"{type(error).__name__}: {error}"
-        self._composition.put_together(snapshot)
+        self._composition.rebuild(snapshot)
         for name, usage in batch.usage.items():
             row = snapshot.table.index.get(name)
             if row is not None:
@@ -141,7 +141,7 @@ class Cache:
             keep(self._numa, key.name, resource.spec if resource is not None else None)
             self._set_numa(key.name)
         else:
-            held = getattr(self.snapshot.surroundings, SURROUNDING[kind])
+            held = getattr(self.snapshot.cluster, SURROUNDING[kind])
             keep(held, key.name if kind in CLUSTER_WIDE else key, resource)
             if kind is core.PriorityClass:
                 self._composition.priorities_changed()
@@ -239,15 +239,15 @@ class Cache:
         if group is None:
             drop_group(self.snapshot, str(key))
         elif job is not None and job.group is not None and asked_of_group(job.group) == asked_of_group(group):
-            job.group, job.phase = group, group.status.phase  # mere news of its status: its tasks stay where they are
+            job.group, job.phase = group, group.status.phase  # only its status changed: its tasks stay where they are
             job.version += 1
         else:
             put_group(self.snapshot, group)
 
     def _spare_shapes(self) -> None:
-        """Forget shapes nobody has any more, now and then."""
+        """Drop shapes that no task has, once there are many."""
         shapes, tasks = self.snapshot.shapes, self.snapshot.tasks
-        if len(shapes.by_key) > SHAPES_TO_SPARE + 2 * len(tasks):
+        if len(shapes.by_key) > MAX_UNUSED_SHAPES + 2 * len(tasks):
             live = {task.shape for task in tasks.values()}
             shapes.by_key = {key: shape for key, shape in shapes.by_key.items() if shape in live}
             shapes.sociable = [shape for shape in shapes.sociable if shape in live]

@@ -1,6 +1,6 @@
-"""What several objects make up together: the tree of queues, hypernodes over nodes, shards, priorities.
+"""What several objects form together: the tree of queues, hypernodes over nodes, shards, priorities.
 
-Put together anew only when one of the objects changed.
+It is rebuilt only when one of the objects changed.
 """
 
 from __future__ import annotations
@@ -33,44 +33,44 @@ class Composition:
         return kind in self._kept
 
     def keep(self, kind: type[Resource], name: str, resource: Resource | None) -> None:
-        """A part that changed; None when it is gone."""
+        """An object that changed; None when it was deleted."""
         keep(self._kept[kind], name, resource)
         self._stale.add(kind)
 
     def nodes_changed(self) -> None:
-        """Nodes came, went or have other labels: hypernodes may hold others now."""
+        """Nodes were added, removed or relabelled: hypernodes may have other members."""
         self._stale.add(topology.HyperNode)
 
     def priorities_changed(self) -> None:
         self._stale.add(core.PriorityClass)
 
-    def put_together(self, snapshot: Snapshot) -> None:
+    def rebuild(self, snapshot: Snapshot) -> None:
         if scheduling.Queue in self._stale:
-            self._settle_queues(snapshot)
+            self._rebuild_queues(snapshot)
         if topology.HyperNode in self._stale:
             hypernodes = self._kept[topology.HyperNode]
             labels = {node.name: node.labels for node in snapshot.table.nodes} if hypernodes else {}
             snapshot.domains = domains_from(hypernodes.values(), labels)
         if topology.NodeShard in self._stale:
-            snapshot.surroundings.shard = self._shard(snapshot)
+            snapshot.cluster.shard = self._shard(snapshot)
         if core.PriorityClass in self._stale:
             for job in snapshot.jobs.values():
                 if job.group is not None:
-                    job.priority = snapshot.surroundings.priority_of(job.group.spec.priority_class_name)
+                    job.priority = snapshot.cluster.priority_of(job.group.spec.priority_class_name)
                     job.version += 1
         self._stale.clear()
 
-    def _settle_queues(self, snapshot: Snapshot) -> None:
-        """All queues but those whose line of parents goes round in a circle."""
+    def _rebuild_queues(self, snapshot: Snapshot) -> None:
+        """All queues but those whose chain of parents is a cycle."""
         snapshot.queues = {}
         for name, queue in self._kept[scheduling.Queue].items():
-            if self._goes_round(name):
-                snapshot.set_aside[f"Queue/{name}"] = "its parents go round in a circle"
+            if self._has_cycle(name):
+                snapshot.set_aside[f"Queue/{name}"] = "its chain of parents is a cycle"
             else:
                 snapshot.set_aside.pop(f"Queue/{name}", None)
                 put_queue(snapshot, queue)
 
-    def _goes_round(self, name: str) -> bool:
+    def _has_cycle(self, name: str) -> bool:
         seen: set[str] = set()
         while name and name != "root":
             if name in seen:
@@ -84,7 +84,7 @@ class Composition:
         shards = self._kept[topology.NodeShard]
         own = shards.get(self._name)
         if self._mode == "none" or own is None:
-            return snapshot.surroundings.shard
+            return snapshot.cluster.shard
         others = (shard.status.nodes_in_use for other, shard in shards.items() if other != self._name)
         return Shard(self._mode, self._name, frozenset(own.spec.nodes_desired).difference(*others))
 

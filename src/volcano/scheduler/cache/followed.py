@@ -1,6 +1,6 @@
 """Which kinds the scheduler follows, and which of their changes could change a decision.
 
-What does not matter neither wakes a cycle nor touches the snapshot: a node's heartbeat, a condition the scheduler
+Other changes neither trigger a cycle nor touch the snapshot: a node's heartbeat, a condition the scheduler
 wrote itself, a counter another component keeps.
 """
 
@@ -34,7 +34,7 @@ SURROUNDING: Final[Mapping[type[Resource], str]] = {
     core.ReplicationController: "replication_controllers",
     core.ResourceClaim: "resource_claims",
 }
-"""Kinds a snapshot keeps as they are, and the field of Surroundings that holds them."""
+"""Kinds a snapshot keeps as they are, and the field of ClusterObjects that holds them."""
 
 CLUSTER_WIDE: Final = frozenset(
     {
@@ -61,7 +61,7 @@ QUIET: Final = frozenset(
 
 
 def matters(change: Change[Any]) -> bool:
-    """Whether the snapshot must learn of the change at all."""
+    """Whether the snapshot must be changed at all."""
     if change.old is None or change.new is None:
         return True
     part = _PARTS.get(type(change.new))
@@ -111,7 +111,7 @@ _PARTS: Final[Mapping[type[Resource], Callable[[Any], Any]]] = {
 
 
 def wakes(change: Change[Any]) -> bool:
-    """Whether a change that matters could let something be decided that was not before."""
+    """Whether a change that matters could make another decision possible."""
     kind = type(change.object)
     if kind in QUIET:
         return False
@@ -127,7 +127,7 @@ def wakes(change: Change[Any]) -> bool:
 
 
 def is_urgent(change: Change[Any]) -> bool:
-    """Whether somebody may be waiting for it: not when a pod merely got further on the node it was given."""
+    """Whether a cycle should follow at once: not when a bound pod only advanced on its node."""
     old, new = change.old, change.new
     if not isinstance(old, core.Pod) or not isinstance(new, core.Pod):
         return True
@@ -137,7 +137,7 @@ def is_urgent(change: Change[Any]) -> bool:
 
 
 def _asked_of_queue(queue: scheduling.Queue) -> Any:
-    """Without what the scheduler writes itself."""
+    """Without the fields that the scheduler writes."""
     return queue.spec, queue.annotations, queue.status.state
 
 

@@ -30,7 +30,7 @@ class Batch:
 
 @dataclass(slots=True, frozen=True)
 class Confirmed:
-    """Pods (by uid) whose assumed bind or eviction the API server shows, or that are gone."""
+    """Pods (by uid) whose assumed bind or eviction the API server shows, or that were deleted."""
 
     bound: frozenset[str] = frozenset()
     evicted: frozenset[str] = frozenset()

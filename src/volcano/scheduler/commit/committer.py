@@ -1,8 +1,8 @@
-"""The output edge: a cycle's decisions become plans, and of what there is to say only what is news.
+"""The output edge: a cycle's decisions become plans, and only what has changed is written.
 
-Binds and evictions are plans of their own, so that one that fails stops no other. A status that somebody waits for is
-written at once; what merely follows from it a moment later, so that one write tells all of it; other numbers and words
-at most every ten seconds.
+Binds and evictions are plans of their own, so that they fail independently. A status that users or controllers wait
+for is written at once; changes that follow from it are batched (BATCHING_INTERVAL), and changes of counts and messages
+alone are rate-limited (MESSAGE_INTERVAL).
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from volcano.api.times import timestamp
 from volcano.api.why import decode_why
 from volcano.machinery.plan import Bind, Delete, Patch, Plan, Record, Step, ref
 from volcano.scheduler.commit.event_limits import EventLimiter
-from volcano.scheduler.commit.groups import GATHERING_TIME, QUIET_TIME, group_body, is_being_made, pause_before
+from volcano.scheduler.commit.groups import BATCHING_INTERVAL, MESSAGE_INTERVAL, group_body, is_being_made, pause_before
 from volcano.scheduler.commit.queues import queue_patches
-from volcano.scheduler.commit.steps import LONGEST_MESSAGE, condition, current, gate_steps, volume_steps
+from volcano.scheduler.commit.steps import MAX_MESSAGE_CHARACTERS, condition, current, gate_steps, volume_steps
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.framework.decisions import Decisions, GroupStatus, PodNotice
 from volcano.scheduler.framework.record import VolumeChoice
 
-BUSY: Final = 50
-"""Binds lately (35 a second, for long) from which on what merely follows waits longer and takes no room from them."""
+BUSY_BINDS: Final = 50
+"""Recent binds (35 a second over a longer time) from which on batched writes wait longer, so that binds go first."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -51,14 +51,14 @@ class EvictionPlan:
 
 @dataclass(slots=True, frozen=True)
 class Commitment:
-    """Everything a cycle has to send; each step stands for itself."""
+    """Everything a cycle has to write; each step stands for itself."""
 
     binds: tuple[BindPlan, ...] = ()
     evictions: tuple[EvictionPlan, ...] = ()
     groups: Mapping[str, Patch] = field(default_factory=dict)  # by job
     others: tuple[Step, ...] = ()  # pods' conditions, queues, gates
     records: tuple[Record, ...] = ()
-    postponed: bool = False  # something is still to be said, before long
+    postponed: bool = False  # another cycle must write what was rate-limited
 
 
 @dataclass(slots=True, frozen=True)
@@ -78,7 +78,7 @@ class LastWrite:
 
 
 class Committer:
-    """Remembers what it has said, so that it does not say it again."""
+    """Remembers what it has written, so that it does not write it again."""
 
     def __init__(self, scheduler_name: str = "volcano") -> None:
         self._scheduler_name = scheduler_name
@@ -104,7 +104,7 @@ class Committer:
         self._postponed = False
         binds = tuple(self._binds(decisions, snapshot))
         self._count(len(binds), now)
-        for binding in binds:  # its pods will soon say more than that they have a node
+        for binding in binds:  # its pods' statuses are about to change more
             self._groups[snapshot.tasks[binding.uid].job_id] = now
         evictions = tuple(self._evictions(decisions, snapshot, now))
         groups = dict(self._group_patches(decisions, snapshot, now, skipped=in_flight | is_virtual))
@@ -190,8 +190,8 @@ class Committer:
 
     def _is_time(self, job_id: str, now: datetime, pause: timedelta) -> bool:
         last = self._groups.get(job_id)
-        due = last is None or now - last >= (pause if self._load < BUSY else _when_busy(pause))
-        self._postponed = self._postponed or (not due and pause < QUIET_TIME)
+        due = last is None or now - last >= (pause if self._load < BUSY_BINDS else _when_busy(pause))
+        self._postponed = self._postponed or (not due and pause < MESSAGE_INTERVAL)
         return due
 
     def _count(self, binds: int, now: datetime) -> None:
@@ -203,7 +203,7 @@ class Committer:
     def _queue_patches(self, decisions: Decisions, snapshot: Snapshot, now: datetime) -> Iterator[Patch]:
         for name, patch in queue_patches(decisions, snapshot):
             last = self._queues.get(name)
-            if last is not None and now - last < GATHERING_TIME:
+            if last is not None and now - last < BATCHING_INTERVAL:
                 self._postponed = True
                 continue
             self._queues[name] = now
@@ -223,9 +223,9 @@ class Committer:
             task = snapshot.tasks.get(notice.uid)
             if task is None or task.node or task.job_id in incomplete:
                 continue
-            if not self._is_pod_news(notice, task.pod, now):
+            if not self._has_changed(notice, task.pod, now):
                 continue
-            saying = condition("PodScheduled", "False", notice.reason, notice.message[:LONGEST_MESSAGE], now)
+            saying = condition("PodScheduled", "False", notice.reason, notice.message[:MAX_MESSAGE_CHARACTERS], now)
             said = current(task.pod, "PodScheduled")
             if said is not None and said.status == "False" and said.last_transition_time is not None:
                 saying["lastTransitionTime"] = timestamp(said.last_transition_time)
@@ -233,19 +233,19 @@ class Committer:
             if notice.nominated_node:
                 status["nominatedNodeName"] = notice.nominated_node
             patch = Patch(ref(task.pod), {"status": status}, kind="strategic", subresource="status")
-            yield patch, Record(ref(task.pod), "FailedScheduling", notice.message[:LONGEST_MESSAGE], "Warning")
+            yield patch, Record(ref(task.pod), "FailedScheduling", notice.message[:MAX_MESSAGE_CHARACTERS], "Warning")
 
-    def _is_pod_news(self, notice: PodNotice, pod: core.Pod, now: datetime) -> bool:
-        """Something changed that was not said a moment ago; mere words wait."""
+    def _has_changed(self, notice: PodNotice, pod: core.Pod, now: datetime) -> bool:
+        """Whether the notice differs from the last write; changes of the message alone are rate-limited."""
         said = current(pod, "PodScheduled")
-        saying = (notice.reason, notice.message[:LONGEST_MESSAGE], notice.nominated_node)
+        saying = (notice.reason, notice.message[:MAX_MESSAGE_CHARACTERS], notice.nominated_node)
         nominated = notice.nominated_node and notice.nominated_node != pod.status.nominated_node_name
         if said is not None and not nominated and (said.status, said.reason, said.message) == ("False", *saying[:2]):
             return False
         last = self._pods.get(notice.uid)
         if last is not None:
             same_cause = last.content[0] == notice.reason and last.content[2] == notice.nominated_node
-            if last.content == saying or (same_cause and now - last.at < QUIET_TIME):
+            if last.content == saying or (same_cause and now - last.at < MESSAGE_INTERVAL):
                 return False
         self._pods[notice.uid] = LastWrite(saying, now)
         return True
@@ -260,12 +260,12 @@ class Committer:
                 continue
             if note.type == "Warning" and note.job not in decisions.why:
                 continue  # it only waits for what was just decided
-            message = note.message[:LONGEST_MESSAGE]
+            message = note.message[:MAX_MESSAGE_CHARACTERS]
             if self._events.allows(note.job, note.reason, message, now):
                 yield Record(ref(job.group), note.reason, message, "Warning" if note.type == "Warning" else "Normal")
 
     def _forget(self, snapshot: Snapshot) -> None:
-        """What is gone needs no memory."""
+        """Drop what belongs to deleted objects."""
         if len(self._pods) > 2 * len(snapshot.tasks) + 64:
             self._pods = {uid: told for uid, told in self._pods.items() if uid in snapshot.tasks}
         if len(self._groups) + len(self._events) + len(self._agreed) > 5 * len(snapshot.jobs) + 64:
@@ -277,4 +277,4 @@ class Committer:
 
 
 def _when_busy(pause: timedelta) -> timedelta:
-    return QUIET_TIME if pause == GATHERING_TIME else pause
+    return MESSAGE_INTERVAL if pause == BATCHING_INTERVAL else pause

@@ -51,5 +51,5 @@ class EventLimiter:
         return True
 
     def keep(self, jobs: Container[str]) -> None:
-        """Forget jobs that are gone."""
+        """Drop deleted jobs."""
         self._recorded = {place: known for place, known in self._recorded.items() if place[0] in jobs}

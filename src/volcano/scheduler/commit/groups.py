@@ -1,4 +1,4 @@
-"""What a PodGroup's status and reason should say, as one patch; and whether that is more than other words."""
+"""A PodGroup's status and waiting reason as one patch, and how long the patch may be delayed."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from volcano.scheduler.framework.decisions import GroupStatus
 from volcano.scheduler.model import Job
 
 AT_ONCE: Final = timedelta(0)
-GATHERING_TIME: Final = timedelta(seconds=1)
-"""How long what nobody waits for is gathered, so that a gang that starts is told of in one write."""
-YOUNG: Final = timedelta(seconds=2)
-"""Whose pods are only now being made lacks nothing yet."""
+BATCHING_INTERVAL: Final = timedelta(seconds=1)
+"""How long status changes that are not waited for are batched, so that a starting gang needs one write."""
+POD_CREATION_TIME: Final = timedelta(seconds=2)
+"""A gang younger than this is not reported as incomplete: its pods are still being created."""
 INCOMPLETE: Final = ("NotEnoughTasks", "NotEnoughPodsOfTask")
-QUIET_TIME: Final = timedelta(seconds=10)
+MESSAGE_INTERVAL: Final = timedelta(seconds=10)
 FOLLOWING: Final = ("Running", "Completed")
-"""Phases that follow from what the pods say themselves; a job's pods are only made once it is Inqueue."""
+"""Phases that follow from the pods' own statuses. (Inqueue is urgent: a job's pods are only created then.)"""
 
 
 def group_body(group: PodGroup, status: GroupStatus, before: Why | None, why: Why | None, now: datetime) -> JSON | None:
-    """The merge patch from what the PodGroup says to what it should; None when it says so already."""
+    """The merge patch from the PodGroup's current status to the wanted one; None when they are equal."""
     body: JSON = {}
     if why != before:
         body["metadata"] = {"annotations": {WHY_ANNOTATION: encode_why(why) if why is not None else None}}
@@ -41,30 +41,30 @@ def group_body(group: PodGroup, status: GroupStatus, before: Why | None, why: Wh
 
 
 def is_being_made(job: Job, why: Why | None, now: datetime) -> bool:
-    """Whether a gang only lacks pods that are just being made."""
+    """Whether a gang only lacks pods that are still being created."""
     if why is None or why.cause not in INCOMPLETE or job.group is None:
         return False
     moments = [job.group.metadata.creation_timestamp]
     moments += [task.pod.metadata.creation_timestamp for task in job.tasks.values()]
-    return any(moment is not None and now - moment < YOUNG for moment in moments)
+    return any(moment is not None and now - moment < POD_CREATION_TIME for moment in moments)
 
 
 def pause_before(group: PodGroup, status: GroupStatus, before: Why | None, why: Why | None) -> timedelta:
-    """How long after the last write this one may come: at once what is waited for, late what is only other words."""
+    """How long after the last write this one must come: not at all for changes that are waited for."""
     if (why is None) != (before is None) or (why is not None and why.is_news(before)):
         return AT_ONCE
     if group.status.phase != status.phase and status.phase not in FOLLOWING:
         return AT_ONCE
     counts = ("phase", "running", "succeeded", "failed")
     if any(getattr(group.status, name) != getattr(status, name) for name in counts):
-        return GATHERING_TIME
+        return BATCHING_INTERVAL
     stated = [(c.type, c.status, c.reason) for c in status.conditions]
     known = [(c.type, c.status, c.reason) for c in group.status.conditions]
-    return GATHERING_TIME if stated != known else QUIET_TIME
+    return BATCHING_INTERVAL if stated != known else MESSAGE_INTERVAL
 
 
 def _settled(group: PodGroup, condition: PodGroupCondition, now: datetime) -> PodGroupCondition:
-    """A condition that says what it said keeps its time."""
+    """A condition that has not changed keeps its transition time."""
     for known in group.status.conditions:
         if known.type == condition.type and _said(known) == _said(condition):
             return known

@@ -1,4 +1,4 @@
-"""What a queue holds, in its status, as Volcano writes it."""
+"""What a queue holds, written to its status as Volcano does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from volcano.scheduler.model import CPU, MEMORY, PODS, Resources, resources_from
 
 
 def queue_patches(decisions: Decisions, snapshot: Snapshot) -> Iterator[tuple[str, Patch]]:
-    """For every queue that does not say yet what it holds."""
+    """For every queue whose status is not current."""
     for name, amount in decisions.queue_allocated.items():
         queue = snapshot.queues.get(name)
         stated = queue.object if queue is not None else None

@@ -1,4 +1,4 @@
-"""Single steps of plans: volumes before a bind, what is said when one fails, gates, shards, conditions."""
+"""Single steps of plans: volumes before a bind, the report of a failed bind, gates, shards, conditions."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from volcano.scheduler.framework.decisions import Decisions
 from volcano.scheduler.framework.record import VolumeChoice
 from volcano.scheduler.model.task import QUEUE_GATE
 
-LONGEST_MESSAGE: Final = 1024
+MAX_MESSAGE_CHARACTERS: Final = 1024
 VOLUMES: Final = resource_type(core.PersistentVolume)
 
 
 def bind_failed(pod: core.Pod, reason: str, now: datetime) -> Plan:
-    """What is said when a bind did not come about."""
-    said = condition("PodScheduled", "False", "SchedulerError", reason[:LONGEST_MESSAGE], now)
+    """The event and the condition of a pod whose bind failed."""
+    said = condition("PodScheduled", "False", "SchedulerError", reason[:MAX_MESSAGE_CHARACTERS], now)
     return (
-        Record(ref(pod), "FailedScheduling", reason[:LONGEST_MESSAGE], "Warning"),
+        Record(ref(pod), "FailedScheduling", reason[:MAX_MESSAGE_CHARACTERS], "Warning"),
         Patch(ref(pod), {"status": {"conditions": [said]}}, kind="strategic", subresource="status"),
     )
 
 
 def shard_status(own: NodeShard, used: Collection[str], now: datetime) -> Patch | None:
-    """What our shard should say of the nodes a cycle used; None when it says so already."""
+    """The status of this scheduler's shard with the nodes a cycle used; None when it is current."""
     desired = set(own.spec.nodes_desired)
     lists = {
         "nodesInUse": sorted(used),
@@ -45,8 +45,8 @@ def shard_status(own: NodeShard, used: Collection[str], now: datetime) -> Patch 
 
 
 def volume_steps(volumes: Iterable[VolumeChoice], snapshot: Snapshot) -> Iterator[Step]:
-    """Tell the volume controller which volume a claim shall have, or for which node one is to be made."""
-    around = snapshot.surroundings
+    """Ask the volume controller to bind a claim to a volume, or to provision one for a node."""
+    around = snapshot.cluster
     for choice in volumes:
         claim = around.claims.get(choice.claim)
         if claim is None:

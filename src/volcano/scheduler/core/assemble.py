@@ -45,7 +45,7 @@ def snapshot_from(
     """Every object that can be read; the others are set aside with the reason."""
     lists = {plural.lower(): items for plural, items in objects.items()}
     snapshot = Snapshot(now=now or newest_time(objects))
-    around = snapshot.surroundings
+    around = snapshot.cluster
     for plural, (attribute, reader) in BY_KEY.items():
         for item in _read(snapshot, reader, lists.get(plural, ())):
             getattr(around, attribute)[item.key] = item
@@ -67,7 +67,7 @@ def snapshot_from(
 
 
 def _place(snapshot: Snapshot, lists: Mapping[str, list[JSON]], extra: Mapping[str, Any]) -> None:
-    """Hypernodes, as listed or as their objects say, and the shard."""
+    """Hypernodes, as listed or as derived from their objects, and the shard."""
     if "hyperNodeRealNodes" in extra:
         snapshot.domains = domains_from_lists(extra["hyperNodeRealNodes"], extra.get("hyperNodesByTier", {}))
         for hypernode in _read(snapshot, topology.HyperNode, lists.get("hypernodes", ())):
@@ -78,9 +78,9 @@ def _place(snapshot: Snapshot, lists: Mapping[str, list[JSON]], extra: Mapping[s
         snapshot.domains = domains_from(hypernodes, {node.name: node.labels for node in snapshot.table.nodes})
     if "shardingMode" in extra:
         members = frozenset(extra.get("nodesInShard") or ())
-        snapshot.surroundings.shard = Shard(extra["shardingMode"], extra.get("shardName", "volcano"), members)
+        snapshot.cluster.shard = Shard(extra["shardingMode"], extra.get("shardName", "volcano"), members)
     if "ignoreProvisioners" in extra:
-        snapshot.surroundings.ignored_provisioners |= frozenset(extra["ignoreProvisioners"])
+        snapshot.cluster.ignored_provisioners |= frozenset(extra["ignoreProvisioners"])
 
 
 def put_usage(snapshot: Snapshot, usage: Mapping[str, Mapping[str, Any]]) -> None:
@@ -97,7 +97,7 @@ def put_usage(snapshot: Snapshot, usage: Mapping[str, Mapping[str, Any]]) -> Non
 
 
 def newest_time(value: Any) -> datetime:
-    """The newest timestamp found in any field whose name says it is one."""
+    """The newest timestamp in any field whose name is that of a timestamp."""
     newest = datetime(1970, 1, 1, tzinfo=UTC)
     waiting = [value]
     while waiting:

@@ -40,7 +40,7 @@ class DomainColumns:
         return self._rows[self._starts[place] : self._starts[place + 1]]
 
     def mask_of(self, name: str) -> Mask:
-        """Shared with whoever asks again: not to be written to."""
+        """Shared between callers: not to be written to."""
         mask = self._masks.get(name)
         if mask is None:
             mask = self._masks[name] = np.zeros(self._size, dtype=bool)

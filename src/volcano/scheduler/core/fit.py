@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from volcano.scheduler.core.node_table import Column, Mask, NodeTable
 from volcano.scheduler.core.node_view import AmountView
 from volcano.scheduler.model import CPU, EPSILON, MEMORY, Resources
@@ -40,8 +38,3 @@ def fits_row(table: NodeTable, request: Resources, room: Column) -> bool:
         if amount - (room[place] if place is not None else 0.0) >= EPSILON:
             return False
     return True
-
-
-def vector_fits(asked: Column, room: Column) -> bool:
-    """Both as vectors; only for requests that name every dimension the vectors have."""
-    return bool(np.all(room > asked - EPSILON))

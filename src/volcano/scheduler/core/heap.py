@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Heap(Generic[T]):
-    """`before(a, b)` says whether a comes first; with a total order the order of insertion is irrelevant."""
+    """`before(a, b)` is whether a comes first; with a total order the order of insertion is irrelevant."""
 
     __slots__ = ("_before", "_items")
 
@@ -28,7 +28,7 @@ class Heap(Generic[T]):
         return copied
 
     def items(self) -> list[T]:
-        """Whoever waits, in no particular order."""
+        """All items, in no particular order."""
         return list(self._items)
 
     def push(self, item: T) -> None:

@@ -98,11 +98,11 @@ class NodeView:
         return np.zeros(len(self), dtype=bool)
 
     def take(self, column: np.ndarray) -> np.ndarray:
-        """A column over the whole table (a plugin's own, say), cut to the rows of this view."""
+        """A column over the whole table (for example a plugin's own), cut to the rows of this view."""
         return column if self._rows is None else column[self._rows]
 
     def amount(self, kind: str, resource: str, sign: float) -> Column:
-        """Shared with whoever asks the view again: not to be written to."""
+        """Shared between callers: not to be written to."""
         known = self._amounts.get((kind, resource))
         if known is None:
             place = self.table.resources.get(resource)
@@ -157,6 +157,6 @@ class NodeView:
 
     @cached_property
     def nodes(self) -> list[Node]:
-        """The node of each entry, for whoever must think node by node."""
+        """The node of each entry, for code that works node by node."""
         everyone = self.table.nodes
         return everyone if self._rows is None else [everyone[row] for row in self._rows]

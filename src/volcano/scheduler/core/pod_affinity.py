@@ -1,4 +1,4 @@
-"""Who must, must not or had better be near whom: pod affinity for all nodes at once, both ways.
+"""Pod affinity and anti-affinity for all nodes at once: of the incoming pod, and of existing pods towards it.
 
 `Neighbourhood` belongs to one session of one plugin. Pods that state affinity of their own are looked at only on
 nodes that had such a pod when the session opened, as Kubernetes' snapshot has it; everything else is current.
@@ -20,7 +20,7 @@ TermsOf = Callable[[PodTerms], tuple[Term, ...]]
 
 
 class Neighbourhood:
-    """`stated` chooses the terms of existing pods that concern newcomers: required anti-affinity, or preferences."""
+    """`stated` selects the terms of existing pods that concern incoming pods: required anti-affinity, or preferences"""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Neighbourhood:
         self.book = TermBook()
         self._table, self._namespaces, self._stated = table, namespaces, stated
         self._frozen = rows_with(table, lambda shape: bool(frozen(self.book.of_shape(shape))))
-        self.matters = bool(self._frozen.any())  # whether existing pods may have a say at all
+        self.matters = bool(self._frozen.any())  # whether terms of existing pods count at all
         self._stating = [shape for shape in shapes if self.matters and stated(self.book.of_shape(shape))]
         self._foreign_keys = {
             key for shape in self._stating for term in stated(self.book.of_shape(shape)) for key in term.label_keys
@@ -46,8 +46,8 @@ class Neighbourhood:
         keys = {key for term in own for key in term.label_keys}
         return keys | self._foreign_keys if self._foreign_keys else keys
 
-    def is_meant(self, task: Task) -> bool:
-        """Whether pods like some that exist or wait would have a say about this one."""
+    def is_affected(self, task: Task) -> bool:
+        """Whether affinity terms of some existing or pending pod select this pod."""
         return any(
             term.means(task, self._namespaces)
             for shape in self._stating
@@ -59,7 +59,7 @@ class Neighbourhood:
         """Nodes that are not near the pods this one must be near to."""
         lacking, alone = self._table.no_rows(), True
         keyless = self._table.no_rows()
-        counted = self._table.pods.count(Query(tuple(term.condition(self._namespaces) for term in terms)))
+        counted = self._table.pods.count(Query(tuple(term.selection(self._namespaces) for term in terms)))
         for term in terms:
             codes = self._codes(term)
             near = self._per_domain(codes, counted)
@@ -67,7 +67,7 @@ class Neighbourhood:
             keyless |= codes < 0
             lacking |= near[codes] == 0
         if alone and all(term.means(task, self._namespaces) for term in terms):
-            return keyless  # the first of a group that wants to be together may go anywhere
+            return keyless  # the first pod of a group with affinity to itself may go anywhere
         return lacking | keyless
 
     def has_enemies(self, terms: tuple[Term, ...]) -> Mask:
@@ -75,7 +75,7 @@ class Neighbourhood:
         hostile = self._table.no_rows()
         for term in terms:
             codes = self._codes(term)
-            counted = self._table.pods.count(Query((term.condition(self._namespaces),)))
+            counted = self._table.pods.count(Query((term.selection(self._namespaces),)))
             hostile |= (self._per_domain(codes, counted)[codes] > 0) & (codes >= 0)
         return hostile
 
@@ -92,13 +92,13 @@ class Neighbourhood:
 
     # -- what is preferred ---------------------------------------------------------------------------------------
     def liking(self, task: Task, terms: PodTerms) -> Rows | None:
-        """The summed weights of preferences for each node, this pod's and others'; None when nobody has any."""
+        """The summed weights of preferences for each node, this pod's and existing pods'; None without any."""
         if not terms.weighted and not self._stating:
             return None
         total = np.zeros(len(self._table), dtype=np.int64)
         for term, sign in ((t, s) for ts, s in ((terms.preferred, 1), (terms.preferred_anti, -1)) for t in ts):
             codes = self._codes(term)
-            counted = self._table.pods.count(Query((term.condition(self._namespaces),)))
+            counted = self._table.pods.count(Query((term.selection(self._namespaces),)))
             total += _cut(self._per_domain(codes, counted), codes) * (term.weight * sign)
         among = None if terms.weighted else self._frozen
         for term, rows in self._existing(task, among):

@@ -20,11 +20,11 @@ from volcano.scheduler.model.task import Task
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
 
-KEPT: Final = 256
+MAX_CACHED_QUERIES: Final = 256
 
 
 @dataclass(slots=True, frozen=True)
-class Condition:
+class PodSelection:
     """Pods of some namespaces (None: of all) with certain labels."""
 
     namespaces: frozenset[str] | None
@@ -38,15 +38,15 @@ class Condition:
 
 @dataclass(slots=True, frozen=True)
 class Query:
-    """Pods for which all conditions hold; `living` leaves out those being deleted."""
+    """Pods for which all selections hold; `living` leaves out those being deleted."""
 
-    conditions: tuple[Condition, ...]
+    selections: tuple[PodSelection, ...]
     living: bool = False
 
     def holds(self, task: Task) -> bool:
         if self.living and task.pod.is_deleting:
             return False
-        return all(condition.holds(task) for condition in self.conditions)
+        return all(condition.holds(task) for condition in self.selections)
 
 
 class PodCounts:
@@ -70,7 +70,7 @@ class PodCounts:
                 if query.holds(self._tasks[uid]):
                     column[self._rows[uid]] += 1
             self._kept[query] = column
-            if len(self._kept) > KEPT:
+            if len(self._kept) > MAX_CACHED_QUERIES:
                 self._kept.popitem(last=False)
         else:
             self._kept.move_to_end(query)
@@ -107,15 +107,15 @@ class PodCounts:
                     del self._labelled[place]
 
     def _candidates(self, query: Query) -> Iterable[str]:
-        """Whoever may match: the smallest set that one condition allows."""
+        """Candidates for a match: the smallest set that one selection allows."""
         best: set[str] | None = None
-        for condition in query.conditions:
+        for condition in query.selections:
             found = self._selected(condition)
             if best is None or len(found) < len(best):
                 best = found
         return self._tasks if best is None else best
 
-    def _selected(self, condition: Condition) -> set[str]:
+    def _selected(self, condition: PodSelection) -> set[str]:
         namespaces = self._of_namespace if condition.namespaces is None else condition.namespaces
         required = [r for r in condition.selector.requirements if r.operator == "In"]
         found: set[str] = set()

@@ -1,4 +1,4 @@
-"""Pod affinity terms as a scheduler reads them: whom they mean, over which label of nodes, with what weight."""
+"""Pod affinity terms, parsed: which pods they select, over which node label, with what weight."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from volcano.api.core import Namespace, Pod, PodAffinity, PodAffinityTerm
 from volcano.api.selectors import NOTHING, Requirement, Selector, selector_from
 from volcano.scheduler.core.node_table import Mask, NodeTable
-from volcano.scheduler.core.pod_counts import Condition
+from volcano.scheduler.core.pod_counts import PodSelection
 from volcano.scheduler.model.task import Shape, Task
 
 
@@ -30,13 +30,13 @@ class Term:
     def _selects(self, namespace: Namespace | None) -> bool:
         return self.namespace_selector.matches(namespace.labels if namespace else {})
 
-    def condition(self, namespaces: Mapping[str, Namespace]) -> Condition:
+    def selection(self, namespaces: Mapping[str, Namespace]) -> PodSelection:
         if self.namespace_selector.never:
-            return Condition(self.namespaces, self.selector)
+            return PodSelection(self.namespaces, self.selector)
         if not self.namespace_selector:
-            return Condition(None, self.selector)
+            return PodSelection(None, self.selector)
         selected = {name for name, namespace in namespaces.items() if self._selects(namespace)}
-        return Condition(self.namespaces | selected, self.selector)
+        return PodSelection(self.namespaces | selected, self.selector)
 
     @property
     def label_keys(self) -> set[str]:

@@ -12,7 +12,7 @@ from volcano.scheduler.model.resources import GREATEST, dominant_share
 
 @dataclass(slots=True, eq=False)
 class QueueShare:
-    """One queue's account during a session. `allocated` follows placements; `inqueue` is spoken for but not placed."""
+    """One queue's account during a session. `allocated` follows placements; `inqueue` is admitted but not placed."""
 
     queue: Queue
     guarantee: Resources
@@ -59,7 +59,7 @@ def account_for(queue: Queue, sums: Sums) -> QueueShare:
 
 
 def stated_capability(queue: Queue) -> Resources | None:
-    """A stated capability bounds cpu and memory only where it speaks of them."""
+    """A stated capability bounds cpu and memory only where it names them."""
     if queue.capability is None:
         return None
     capability = queue.capability.copy()

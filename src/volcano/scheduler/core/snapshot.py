@@ -19,13 +19,13 @@ from volcano.api.scheduling import Queue as ApiQueue
 from volcano.scheduler.core.domain_columns import Rooted, rooted
 from volcano.scheduler.core.ledger import Ledger
 from volcano.scheduler.core.node_table import NodeTable
-from volcano.scheduler.model import Domains, Job, Node, Queue, Surroundings, Task
+from volcano.scheduler.model import ClusterObjects, Domains, Job, Node, Queue, Task
 from volcano.scheduler.model.read import Shapes, job_from, node_from, place_in_sub_job, queue_from, task_from_pod
 
 
 @dataclass(slots=True, frozen=True)
 class Settled:
-    """What the last cycle said of a job that waits for nothing; it holds while the job is the same."""
+    """The last cycle's result for a job that waits for nothing; it is reused while the job does not change."""
 
     job: Job
     version: int
@@ -41,7 +41,7 @@ class Snapshot:
     jobs: dict[str, Job] = field(default_factory=dict)
     queues: dict[str, Queue] = field(default_factory=dict)
     domains: Domains = field(default_factory=Domains)
-    surroundings: Surroundings = field(default_factory=Surroundings)
+    cluster: ClusterObjects = field(default_factory=ClusterObjects)
     tasks: dict[str, Task] = field(default_factory=dict)  # every known task by uid, also those without a job
     shapes: Shapes = field(default_factory=Shapes)
     set_aside: dict[str, str] = field(default_factory=dict)  # kind/namespace/name → why it could not be read
@@ -113,7 +113,7 @@ def put_group(snapshot: Snapshot, group: PodGroup) -> None:
     """A new or changed PodGroup; tasks that were waiting for it join."""
     label = f"PodGroup/{group.key}"
     try:
-        priority = snapshot.surroundings.priority_of(group.spec.priority_class_name)
+        priority = snapshot.cluster.priority_of(group.spec.priority_class_name)
         job = job_from(group, default_queue=snapshot.default_queue, priority=priority)
     except QuantityError as error:
         snapshot.set_aside[label] = str(error)
@@ -169,7 +169,7 @@ def put_pod(snapshot: Snapshot, pod: Pod) -> Task | None:
 def put_task(snapshot: Snapshot, task: Task) -> None:
     drop_pod(snapshot, task.uid)
     snapshot.tasks[task.uid] = task
-    snapshot.table.vector(task.request)  # a resource nobody has is known before a session begins
+    snapshot.table.vector(task.request)  # a resource that no node has must be a column before a session begins
     if task.job_id:
         job = snapshot.jobs.get(task.job_id)
         if job is None:

@@ -14,9 +14,9 @@ from volcano.api.selectors import Requirement, Selector, labels_selector, select
 from volcano.scheduler.core.labels import ABSENT
 from volcano.scheduler.core.node_affinity import demanded, demands_labels
 from volcano.scheduler.core.node_table import Column, Mask, NodeTable, Rows
-from volcano.scheduler.core.pod_counts import Condition, Query
+from volcano.scheduler.core.pod_counts import PodSelection, Query
 from volcano.scheduler.core.taints import repelled
-from volcano.scheduler.model import Surroundings, Task
+from volcano.scheduler.model import ClusterObjects, Task
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 DEFAULT_SKEWS: Final = ((HOSTNAME, 3), ("topology.kubernetes.io/zone", 5))
@@ -37,7 +37,7 @@ class Constraint:
         """Pods on each node that are to be spread."""
         if not self.selector.requirements:
             return np.zeros(len(table), dtype=np.int64)
-        return table.pods.count(Query((Condition(frozenset({self.namespace}), self.selector),), living=True))
+        return table.pods.count(Query((PodSelection(frozenset({self.namespace}), self.selector),), living=True))
 
     def eligible(self, table: NodeTable, pod: Pod) -> Mask:
         """Nodes that take part, by the inclusion policies."""
@@ -73,16 +73,16 @@ def _constraint(stated: TopologySpreadConstraint, pod: Pod) -> Constraint:
 
 
 def default_constraints(pod: Pod, selector: Selector) -> tuple[Constraint, ...]:
-    """What Kubernetes wants of pods that belong together and state nothing."""
+    """Kubernetes' default constraints, for pods that state none."""
     namespace = pod.namespace or "default"
     return tuple(Constraint(key, skew, selector, namespace) for key, skew in DEFAULT_SKEWS)
 
 
-def selector_of_owners(pod: Pod, surroundings: Surroundings) -> Selector:
+def selector_of_owners(pod: Pod, cluster: ClusterObjects) -> Selector:
     """The pods this one belongs together with: by its services and the workload that owns it."""
     namespace = pod.namespace or "default"
     labels: dict[str, str] = {}
-    for key, service in surroundings.services.items():
+    for key, service in cluster.services.items():
         wanted = service.spec.selector
         if key.namespace == namespace and wanted and wanted.items() <= pod.labels.items():
             labels.update(wanted)
@@ -91,12 +91,12 @@ def selector_of_owners(pod: Pod, surroundings: Surroundings) -> Selector:
         return labels_selector(labels)
     place = Key(namespace, owner.name)
     match owner.kind:
-        case "ReplicationController" if place in surroundings.replication_controllers:
-            labels.update(surroundings.replication_controllers[place].spec.selector or {})
-        case "ReplicaSet" if place in surroundings.replica_sets:
-            return _joined(labels, selector_from(surroundings.replica_sets[place].spec.selector))
-        case "StatefulSet" if place in surroundings.stateful_sets:
-            return _joined(labels, selector_from(surroundings.stateful_sets[place].spec.selector))
+        case "ReplicationController" if place in cluster.replication_controllers:
+            labels.update(cluster.replication_controllers[place].spec.selector or {})
+        case "ReplicaSet" if place in cluster.replica_sets:
+            return _joined(labels, selector_from(cluster.replica_sets[place].spec.selector))
+        case "StatefulSet" if place in cluster.stateful_sets:
+            return _joined(labels, selector_from(cluster.stateful_sets[place].spec.selector))
     return labels_selector(labels)
 
 

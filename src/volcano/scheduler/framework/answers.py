@@ -18,7 +18,7 @@ class Vote(IntEnum):
 
 
 class Code(IntEnum):
-    """How final a node's refusal is. UNRESOLVABLE: evicting somebody would not help."""
+    """How final a node's refusal is. UNRESOLVABLE: no eviction would help."""
 
     SUCCESS = 0
     ERROR = 1
@@ -34,7 +34,7 @@ ABORTS: Final = frozenset({Code.ERROR, Code.UNRESOLVABLE, Code.WAIT, Code.SKIP})
 
 @dataclass(slots=True, frozen=True)
 class Refusal:
-    """A no with a reason for programs and a message for people."""
+    """A refusal, with a reason for programs and a message for people."""
 
     reason: str
     message: str
@@ -54,8 +54,8 @@ class BatchScore:
     """A score whose parts may depend on who else is a candidate.
 
     `own` is each node's part that depends on that node alone. `among(candidates)`, where given, is the part that is
-    normalised over the candidates: it gets a mask over the whole table and gives a column over the whole table (what
-    it says of non-candidates is ignored). It may depend only on what a placement does not change (labels, taints,
+    normalised over the candidates: it gets a mask over the whole table and gives a column over the whole table (its
+    values for non-candidates are ignored). It may depend only on what a placement does not change (labels, taints,
     the shape), or the plugin answers `row_local(task)` with False.
 
     `live(task, candidates)`, where given, is asked anew for every single choice: it may depend on that very task (its

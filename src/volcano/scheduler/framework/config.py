@@ -27,7 +27,7 @@ tiers:
 
 
 class InvalidConfig(ValueError):
-    """The text is no scheduler configuration; the message says why. What was in force stays in force."""
+    """The text is no scheduler configuration; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The plugin contract, checked when a class is defined: every method of a plugin is a point, and fits its Protocol.
 
-mypy says the same of plugins that are type-checked; this is for all others. Annotations are compared where both sides
-have them and they can be resolved; what cannot be decided passes.
+mypy reports the same for plugins that are type-checked; this is for all others. Annotations are compared where both
+sides have them and they can be resolved; what cannot be decided passes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Decisions: what a cycle asks the world to become, as plain values; and how it is read from a session."""
+"""Decisions: what a cycle wants changed, as plain values; and how they are read from a session."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from dataclasses import dataclass, field
 
 from volcano.api.scheduling import PodGroupCondition
 from volcano.api.why import GANG, WAIT, Why
+from volcano.scheduler.framework.queue_usage import held_by_queues
 from volcano.scheduler.framework.reasons import job_reason, task_reason
-from volcano.scheduler.framework.record import Bind, Eviction, Note, VolumeChoice
+from volcano.scheduler.framework.record import BindDecision, EvictionDecision, Note, VolumeChoice
 from volcano.scheduler.framework.session import Session
-from volcano.scheduler.framework.settling import held_by_queues, settle
+from volcano.scheduler.framework.settled_jobs import settle
 from volcano.scheduler.model import Job, Resources, Status
 from volcano.scheduler.model.status import COMPLETED, SCHEDULED
 
 
 @dataclass(slots=True, frozen=True)
 class GroupStatus:
-    """What a PodGroup's status should say."""
+    """The status that a PodGroup should have."""
 
     phase: str
     running: int
@@ -40,8 +41,8 @@ class PodNotice:
 
 @dataclass(slots=True, frozen=True)
 class Decisions:
-    binds: tuple[Bind, ...] = ()
-    evictions: tuple[Eviction, ...] = ()
+    binds: tuple[BindDecision, ...] = ()
+    evictions: tuple[EvictionDecision, ...] = ()
     pipelined: Mapping[str, str] = field(default_factory=dict)  # task → node, promised
     groups: Mapping[str, GroupStatus] = field(default_factory=dict)  # job → its PodGroup's status
     status_counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # job → status → tasks
@@ -56,7 +57,7 @@ class Decisions:
     volumes: Mapping[str, tuple[VolumeChoice, ...]] = field(default_factory=dict)  # uid of a bound task →
     set_aside: Mapping[str, str] = field(default_factory=dict)
     dropped: Mapping[str, str] = field(default_factory=dict)  # task → why the plan check refuses its decision
-    restless: bool = False  # another cycle should follow before long, even if nothing happens
+    needs_another_cycle: bool = False  # even if no object changes
     seconds: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -87,7 +88,7 @@ def decisions_from(session: Session, dropped: Mapping[str, str]) -> Decisions:
         volumes=record.volumes,
         set_aside=dict(session.snapshot.set_aside),
         dropped=dropped,
-        restless=record.restless,
+        needs_another_cycle=record.needs_another_cycle,
         seconds=record.seconds,
     )
 
@@ -141,7 +142,7 @@ def _group_notes(session: Session, groups: Mapping[str, GroupStatus]) -> list[No
 def _pod_notices(session: Session) -> tuple[PodNotice, ...]:
     notices = []
     for job in session.unsettled:
-        of_job = ""  # said once for all pods: it counts them
+        of_job = ""  # computed once for all pods, since it counts them
         for status in (Status.ALLOCATED, Status.PENDING, Status.PIPELINED):
             for task in job.by_status[status].values():
                 if task.is_gated:
@@ -180,12 +181,12 @@ def _line(session: Session, name: str) -> list[str]:
 
 # -- why ------------------------------------------------------------------------------------------------------------
 def _explain_waiting(session: Session) -> None:
-    """Jobs that got what they need have no reason to wait; those with promises wait for these."""
+    """Remove the reason of jobs that got what they need; jobs with promised room wait until it is released."""
     why = session.record.why
     for job in session.unsettled:
         waiting, promised = job.by_status[Status.PENDING], job.by_status[Status.PIPELINED]
         if job.is_pending and job.id in why:
-            continue  # not let into its queue, so it may have no pods yet: what refused it is the reason
+            continue  # it was not admitted to its queue and may have no pods yet: the refusal is the reason
         if (job.is_ready and not promised) or not (waiting or promised):
             why.pop(job.id, None)
         elif promised and job.is_pipelined:

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration that can be read: names nobody knows, arguments nobody reads, rivals."""
+"""The linter of configurations: unknown names, unused arguments, plugins and actions that exclude each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Moves: the only code that changes tasks, jobs and node rows during a session, and can put everything back."""
+"""Moves: the only code that changes tasks, jobs and node rows during a session, and can put everything back.
+
+Statements record what they do through it, so that they can undo it; `restore` undoes a whole session.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from dataclasses import dataclass
 
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.framework.questions import Questions
-from volcano.scheduler.model import Job, Node, Status, Task
+from volcano.scheduler.model import Job, Node, Status, SubJob, Task, Topology
 
 
 @dataclass(slots=True, frozen=True)
@@ -18,14 +21,27 @@ class Origin:
     node: str
 
 
+@dataclass(slots=True, frozen=True)
+class TopologyOrigin:
+    """The network topology and the domain that a job or sub-job had when the session opened."""
+
+    owner: Job | SubJob
+    topology: Topology | None
+    domain: str
+
+
 class Moves:
-    def __init__(self, snapshot: Snapshot, ask: Questions) -> None:
+    def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._table = snapshot.table
         self._jobs = snapshot.jobs
-        self._ask = ask
         self._origins: dict[str, Origin] = {}
         self._phases: dict[str, tuple[Job, str]] = {}
+        self._topologies: dict[int, TopologyOrigin] = {}  # by the identity of the owner
+
+    def notify(self, ask: Questions) -> None:
+        """From now on every change is reported to the plugins."""
+        self._ask = ask
 
     def place(self, task: Task, node: Node, status: Status, *, eviction_occurred: bool = False) -> str | None:
         """Allocate or pipeline; an objection of a plugin undoes it and is returned."""
@@ -74,13 +90,18 @@ class Moves:
         self._phases.setdefault(job.id, (job, job.phase))
         job.phase = phase
 
+    def set_topology(self, owner: Job | SubJob, topology: Topology | None) -> None:
+        """Replace a stated topology by what it means in this session."""
+        self._topologies.setdefault(id(owner), TopologyOrigin(owner, owner.topology, owner.allocated_domain))
+        owner.topology = topology
+
     @property
     def touched_jobs(self) -> set[str]:
         """Jobs of which this session changed anything."""
         return {origin.task.job_id for origin in self._origins.values()} | self._phases.keys()
 
     def restore(self) -> None:
-        """Put every task and phase back as it was when the session opened; plugins are not told."""
+        """Put every task and phase back as it was when the session opened; plugins are not notified."""
         for origin in self._origins.values():
             task = origin.task
             node = self._snapshot.node_of(task)
@@ -97,8 +118,13 @@ class Moves:
                 self._table.occupy(task, home)
         for job, phase in self._phases.values():
             job.phase = phase
+        for was in self._topologies.values():
+            was.owner.topology, was.owner.allocated_domain = was.topology, was.domain
+            if isinstance(was.owner, SubJob):
+                was.owner.nominated_domain = ""
         self._origins.clear()
         self._phases.clear()
+        self._topologies.clear()
 
     def _remember(self, task: Task) -> None:
         if task.uid not in self._origins:

@@ -1,7 +1,7 @@
-"""Node questions, asked once per shape and kept: who passes, why not, and how good each node is.
+"""Node questions, asked once per shape and cached: which nodes pass, why others do not, and their scores.
 
 An answer is computed for all rows the first time a shape asks. Later only rows that changed are asked about again,
-unless a plugin says that a placement changes its answer elsewhere (`row_local` is False), when all are.
+unless a placement changes a plugin's answer elsewhere (`row_local` is False): then all rows are asked again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Key: TypeAlias = tuple[Hashable, ...]
 
 @dataclass(slots=True, eq=False)
 class Filtered:
-    """Who passes the plugins' filters (`ok`), who could never (`aborted`), and every cause with its rows."""
+    """The rows that pass the plugins' filters (`ok`), those no eviction could free (`aborted`), and all causes."""
 
     mark: int
     local: bool
@@ -70,7 +70,7 @@ class Scored:
 
 @dataclass(slots=True, eq=False)
 class Room:
-    """Where the request fits now (`idle`), and where it will once everybody leaving has left (`future`)."""
+    """Where the request fits now (`idle`), and where it will once all tasks being released have left (`future`)."""
 
     mark: int
     idle: Mask
@@ -175,7 +175,7 @@ class NodeAnswers:
         return kept
 
     def shortages(self, task: Task) -> dict[tuple[Code, str], Mask]:
-        """Rows that lack room even after everybody leaving has left, by the first resource that is short."""
+        """Rows that lack room even after all tasks being released have left, by the first resource that is short."""
         view = NodeView(self.table)
         return {
             (Code.UNSCHEDULABLE, f"Insufficient {name}"): rows
@@ -232,5 +232,5 @@ def _note(answer: Filtered, cause: Cause, refused: Mask) -> None:
 
 
 def _overrides(plugin: Any, method: str) -> bool:
-    """Whether the plugin says something of its own; the default is not worth asking."""
+    """Whether the plugin replaces the default, which need not be called."""
     return not getattr(getattr(type(plugin), method, None), "is_default", False)

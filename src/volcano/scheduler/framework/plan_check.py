@@ -1,4 +1,4 @@
-"""The plan check: decisions that would break a promise are not committed, whoever proposed them.
+"""The plan check: decisions that would break a guarantee are dropped, whichever plugin or action made them.
 
 It recomputes from tasks, nodes and queues as they stand at the end of the cycle, asking no plugin that decided.
 """
@@ -6,8 +6,8 @@ It recomputes from tasks, nodes and queues as they stand at the end of the cycle
 from __future__ import annotations
 
 from volcano.scheduler.core.node_table import Column
+from volcano.scheduler.framework.queue_usage import held_by_queues
 from volcano.scheduler.framework.session import Session
-from volcano.scheduler.framework.settling import held_by_queues
 from volcano.scheduler.model import CPU, EPSILON, MEMORY, Node, Queue, Resources, Status, Task
 from volcano.scheduler.model.status import READY
 
@@ -25,7 +25,7 @@ def check_plan(session: Session) -> dict[str, str]:
 
 
 def _check_gangs(session: Session, dropped: dict[str, str]) -> None:
-    """With a plugin that keeps gangs whole, nobody is bound while the gang is not."""
+    """With the gang plugin, no task is bound while its gang is not whole."""
     if not any(plugin.name == "gang" for plugin in session.ask.plugins("job_ready")):
         return
     for bind in session.record.binds.values():
@@ -36,7 +36,7 @@ def _check_gangs(session: Session, dropped: dict[str, str]) -> None:
 
 
 def _check_nodes(session: Session, dropped: dict[str, str]) -> None:
-    """No node gives more than it has free now: who is leaving has not left."""
+    """No node is over-committed; tasks being evicted still count."""
     rooms: dict[str, Column | None] = {}
     for bind in session.record.binds.values():
         if bind.node not in rooms:
@@ -50,7 +50,7 @@ def _check_nodes(session: Session, dropped: dict[str, str]) -> None:
 
 
 def _room(session: Session, node: Node, kind: Column) -> Column:
-    """What remains on a node, placements that were tried but not decided apart."""
+    """What remains on a node, without placements that were tried but not decided."""
     room: Column = kind[:, node.row].copy()
     for task in node.tasks.values():
         if task.status == Status.ALLOCATED:
@@ -86,7 +86,7 @@ def _over(queue: Queue, held: Resources, task: Task) -> str:
 
 
 def _check_evictions(session: Session, dropped: dict[str, str]) -> None:
-    """Nobody is evicted for a task that has no place afterwards."""
+    """No task is evicted for a task that has no place afterwards."""
     placed: dict[str, bool] = {}
     tasks = {task.key: task for task in session.snapshot.tasks.values()}
     for eviction in session.record.evictions.values():

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     # A type checker compares every method of a plugin with the Protocol of its point, as an override of it.
     from volcano.scheduler.framework.points import EveryPoint as Contract
 else:
-    # At run time a plugin has the methods it defines and no others: that is how it says which points it answers.
+    # At run time a plugin has the methods it defines and no others: these are the points it answers.
     Contract = object
 
 C = TypeVar("C", bound=Callable[..., Any])

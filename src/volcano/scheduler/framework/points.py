@@ -1,7 +1,7 @@
 """Extension points: every question the scheduler asks its plugins.
 
 This table is the whole plugin contract. A plugin answers a point by having a method of its name; the point's Protocol
-says what the method takes and returns, its rule how the answers of several plugins combine, and its switches which
+states what the method takes and returns, its rule how the answers of several plugins combine, and its switches which
 keys of volcano-scheduler.conf turn it off for a plugin. mypy checks every subclass of Plugin against the Protocols,
 framework.contract checks the same when a class is defined, framework.questions asks, and docs/reference/points.md is
 generated from this module by tools/generate_points.py.

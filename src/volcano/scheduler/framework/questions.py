@@ -49,7 +49,7 @@ class Questions:
         self.simulate_filter: Callable[[Task, Node], Refusal | None] = asks["simulate_filter"]
         self.allocated: Callable[[Task], str | None] = asks["on_allocate"]
         self.deallocated: Callable[[Task], None] = asks["on_deallocate"]
-        self.compare_jobs: Callable[[Job, Job], float] = asks["job_order"]  # zero when no plugin tells them apart
+        self.compare_jobs: Callable[[Job, Job], float] = asks["job_order"]  # zero: no plugin distinguishes them
         self._compare_queues: Callable[[Queue, Queue], float] = asks["queue_order"]
         self._compare_victim_queues: Callable[[Queue, Queue, Queue], float] = asks["victim_queue_order"]
         self._compare_sub_jobs: Callable[[SubJob, SubJob], float] = asks["sub_job_order"]
@@ -58,7 +58,7 @@ class Questions:
         self._sub_job_pipelined: Callable[[Job, SubJob], bool] = asks["sub_job_pipelined"]
 
     def asker(self, point: str) -> Method:
-        """The function that asks a point and combines the answers as the table says."""
+        """The function that asks a point and combines the answers by the rule of its row in the table."""
         return self._asks[point]
 
     def tiers(self, point: str) -> Tiers:

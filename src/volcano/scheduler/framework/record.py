@@ -1,4 +1,4 @@
-"""Record: what a session has decided and what it has to say, gathered while it runs."""
+"""CycleRecord: what a session has decided and has to report, gathered while it runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from volcano.scheduler.model import CPU, MEMORY, Resources
 
 
 @dataclass(slots=True, frozen=True)
-class Bind:
+class BindDecision:
     task: str  # namespace/pod
     uid: str
     node: str
@@ -23,7 +23,7 @@ class Bind:
 
 
 @dataclass(slots=True, frozen=True)
-class Eviction:
+class EvictionDecision:
     task: str
     uid: str
     node: str
@@ -34,7 +34,7 @@ class Eviction:
 
 @dataclass(slots=True, frozen=True)
 class Note:
-    """Something to tell about a PodGroup: an event of type Normal or Warning."""
+    """An event about a PodGroup, of type Normal or Warning."""
 
     job: str
     reason: str
@@ -59,7 +59,7 @@ class FitErrors:
     reasons: Counter[str] = field(default_factory=Counter)
     base: str = ""  # replaces "0/N nodes are unavailable"
     domain: str = ""
-    unresolvable: Mask | None = None  # rows where evicting somebody would not help either
+    unresolvable: Mask | None = None  # rows where no eviction would help
     plugin: str = ""
 
     def __str__(self) -> str:
@@ -72,9 +72,9 @@ class FitErrors:
 
 
 @dataclass(slots=True)
-class Record:
-    binds: dict[str, Bind] = field(default_factory=dict)  # by uid, in order of decision
-    evictions: dict[str, Eviction] = field(default_factory=dict)
+class CycleRecord:
+    binds: dict[str, BindDecision] = field(default_factory=dict)  # by uid, in order of decision
+    evictions: dict[str, EvictionDecision] = field(default_factory=dict)
     fit_errors: dict[str, dict[str, FitErrors]] = field(default_factory=dict)  # job → task uid →
     failed_roles: dict[str, set[tuple[str, str]]] = field(default_factory=dict)  # job → (sub-job, role)
     job_fit_errors: dict[str, str] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class Record:
     gates_to_remove: list[str] = field(default_factory=list)  # namespace/pod
     queue_allocated: dict[str, Resources] = field(default_factory=dict)  # what queues hold beyond their pods' requests
     allocated_domains: dict[str, str] = field(default_factory=dict)  # job or sub-job → hypernode
-    restless: bool = False  # time alone may change what is decided: there should be another cycle before long
+    needs_another_cycle: bool = False  # because time alone may change what is decided
     seconds: dict[str, float] = field(default_factory=dict)
 
     def refuse(self, job: str, why: Why) -> None:

@@ -1,4 +1,4 @@
-"""Session: one cycle's state. It holds what actions and plugins share; asking, answering and moving are parts of it."""
+"""Session: one cycle's state, which actions and plugins share; asking, answering and moving are parts of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from volcano.scheduler.framework.config import SchedulerConfig
 from volcano.scheduler.framework.moves import Moves
 from volcano.scheduler.framework.node_answers import NodeAnswers
 from volcano.scheduler.framework.questions import Answering, Questions
-from volcano.scheduler.framework.record import Record
+from volcano.scheduler.framework.record import CycleRecord
 from volcano.scheduler.model import (
     Chance,
     Domains,
@@ -23,11 +23,9 @@ from volcano.scheduler.model import (
     Queue,
     Resources,
     Status,
-    StoppedWatch,
-    Stopwatch,
-    SubJob,
+    StoppedTimer,
     Task,
-    Topology,
+    Timer,
 )
 
 
@@ -38,21 +36,20 @@ class Session:
     snapshot: Snapshot
     config: SchedulerConfig
     chance: Chance
-    stopwatch: Stopwatch = field(default_factory=StoppedWatch)
+    timer: Timer = field(default_factory=StoppedTimer)
     table: NodeTable = field(init=False)
     jobs: dict[str, Job] = field(init=False)
     queues: dict[str, Queue] = field(init=False)
     domains: Domains = field(init=False)
     domain_columns: DomainColumns = field(init=False)
     total: Resources = field(init=False)  # of all nodes' allocatable
-    record: Record = field(init=False)
+    record: CycleRecord = field(init=False)
     ask: Questions = field(init=False)
     nodes: NodeAnswers = field(init=False)
     moves: Moves = field(init=False)
     open_versions: dict[str, int] = field(init=False)  # of the jobs that are not settled, as the session opened
     waiting: list[Job] = field(init=False)  # jobs with something to place, or to let in
-    in_shard: Mask | None = field(init=False, default=None)  # with soft sharding: who is preferred
-    topologies: list[tuple[Job | SubJob, Topology | None, str]] = field(init=False, default_factory=list)
+    in_shard: Mask | None = field(init=False, default=None)  # with soft sharding: the nodes that are preferred
 
     def __post_init__(self) -> None:
         snapshot = self.snapshot
@@ -62,7 +59,8 @@ class Session:
         self.queues = snapshot.queues
         rooted = snapshot.rooted_domains()
         self.domains, self.domain_columns = rooted.domains, rooted.columns
-        self.record = Record()
+        self.record = CycleRecord()
+        self.moves = Moves(snapshot)
         snapshot.ledger.update(self.jobs)
         settled = snapshot.settled
         self.open_versions = {
@@ -75,11 +73,11 @@ class Session:
         self.total = Resources({name: float(sums[at]) for name, at in self.table.resources.items() if sums[at] > 0.0})
 
     def enrol(self, plugins: Mapping[str, Answering], *, keeps_pods_current: bool) -> None:
-        """Settle who answers what; done once, when all plugins are open."""
+        """Determine which plugins answer which point; called once, when all plugins are open."""
         self.table.track_presence = keeps_pods_current
         self.ask = Questions(self.config, plugins)
-        self.moves = Moves(self.snapshot, self.ask)
-        shard = self.snapshot.surroundings.shard
+        self.moves.notify(self.ask)
+        shard = self.snapshot.cluster.shard
         members = np.array([node.name in shard.nodes for node in self.table.nodes], dtype=bool)
         self.nodes = NodeAnswers(self.table, self.ask, members if shard.mode == "hard" else None)
         self.in_shard = members if shard.mode == "soft" else None
@@ -94,7 +92,7 @@ class Session:
 
     @property
     def unsettled(self) -> list[Job]:
-        """Jobs about which there is something to say; of the others, what the last cycle said holds."""
+        """Jobs whose result must be computed; that of the others is reused from the last cycle."""
         ids = self.open_versions.keys() | (self.moves.touched_jobs & self.jobs.keys())
         return [self.jobs[id] for id in sorted(ids)]
 
@@ -112,11 +110,6 @@ class Session:
         """The snapshot is again what it was when the session opened."""
         self.moves.restore()
         self.table.track_presence = True
-        for owner, topology, place in reversed(self.topologies):
-            owner.topology, owner.allocated_domain = topology, place
-            if isinstance(owner, SubJob):
-                owner.nominated_domain = ""
-        self.topologies.clear()
 
 
 def _wants_nothing(job: Job) -> bool:

@@ -1,4 +1,4 @@
-"""Statement: a list of operations, applied to the session at once and to the world only on commit.
+"""Statement: a list of operations, applied to the session at once, and turned into decisions on commit.
 
 Roll back to a checkpoint, discard, or commit; operations are undone in reverse order.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from volcano.scheduler.core.fit import fits_row
-from volcano.scheduler.framework.record import Bind, Eviction
+from volcano.scheduler.framework.record import BindDecision, EvictionDecision
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import LastTransaction, Node, Status, Task
 
@@ -77,7 +77,7 @@ class Statement:
             self._undo(self._operations.pop())
 
     def discard(self) -> None:
-        """Undo everything, and let each task remember where it had been put, to tell why it waits."""
+        """Undo everything, and let each task remember where it had been placed, to explain why it waits."""
         for operation in self._operations:
             if operation.kind is not Kind.EVICT:
                 task = operation.task
@@ -98,7 +98,7 @@ class Statement:
             task = operation.task
             task.last_transaction = None
             if operation.kind is Kind.EVICT:
-                record.evictions[task.uid] = Eviction(
+                record.evictions[task.uid] = EvictionDecision(
                     task.key, task.uid, operation.node, task.job_id, operation.reason, operation.preemptor
                 )
             elif operation.kind is Kind.ALLOCATE:
@@ -130,7 +130,7 @@ class Statement:
 def bind(session: Session, task: Task) -> None:
     """An allocated task is decided: it will be bound."""
     session.moves.bind(task)
-    session.record.binds[task.uid] = Bind(task.key, task.uid, task.node, task.job_id, task.bind_annotations)
+    session.record.binds[task.uid] = BindDecision(task.key, task.uid, task.node, task.job_id, task.bind_annotations)
 
 
 def allocate_directly(session: Session, task: Task, node: Node) -> str | None:
@@ -150,7 +150,7 @@ def allocate_directly(session: Session, task: Task, node: Node) -> str | None:
 
 
 def _has_room(session: Session, task: Task) -> bool:
-    """Whether the node would take the task beside everybody there, those leaving included."""
+    """Whether the node has room for the task beside all tasks there, including those being released."""
     table = session.table
     node = table.nodes[table.index[task.node]]
     room = table.idle[:, node.row].copy()

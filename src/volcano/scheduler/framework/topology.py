@@ -1,6 +1,6 @@
-"""Network topology as a session sees it: names become tiers, soft becomes hard at the top, places are found.
+"""Network topology as a session uses it: tier names become numbers, and soft becomes hard at the highest tier.
 
-Where a job is placed is read from where its tasks are, in every cycle anew. `Session.restore` puts everything back.
+The domain of a job is derived from the nodes of its tasks in every cycle. `Moves.restore` undoes both.
 """
 
 from __future__ import annotations
@@ -10,33 +10,28 @@ from dataclasses import replace
 import numpy as np
 
 from volcano.scheduler.framework.session import Session
-from volcano.scheduler.model import ROOT, Job, SubJob, Topology
+from volcano.scheduler.model import ROOT, Job, Topology
 from volcano.scheduler.model.status import ALLOCATED
 
 
-def settle_topology(session: Session) -> None:
+def resolve_topology(session: Session) -> None:
     for job in session.waiting:
         if not job.needs_topology and not job.has_policies:
             continue
-        _set(session, job, _settled(session, job.topology, top=_root_tier(session)))
+        session.moves.set_topology(job, _resolved(session, job.topology, top=_root_tier(session)))
         job_tier = job.topology.highest_tier if job.topology is not None else None
         for sub_job in job.sub_jobs.values():
             top = _root_tier(session) if job_tier is None else job_tier
-            _set(session, sub_job, _settled(session, sub_job.topology, top=top))
+            session.moves.set_topology(sub_job, _resolved(session, sub_job.topology, top=top))
         if session.domains.ready and job.needs_topology:
-            _recover_places(session, job)
+            _derive_domains(session, job)
 
 
 def _root_tier(session: Session) -> int:
     return session.domains.by_name[ROOT].tier
 
 
-def _set(session: Session, owner: Job | SubJob, topology: Topology | None) -> None:
-    session.topologies.append((owner, owner.topology, owner.allocated_domain))
-    owner.topology = topology
-
-
-def _settled(session: Session, topology: Topology | None, *, top: int) -> Topology | None:
+def _resolved(session: Session, topology: Topology | None, *, top: int) -> Topology | None:
     if topology is None:
         return None
     if topology.highest_tier is None and topology.highest_tier_name:
@@ -46,8 +41,8 @@ def _settled(session: Session, topology: Topology | None, *, top: int) -> Topolo
     return topology
 
 
-def _recover_places(session: Session, job: Job) -> None:
-    """Forget domains that are gone or empty of us; find the lowest one holding whom we have running."""
+def _derive_domains(session: Session, job: Job) -> None:
+    """Drop domains that no longer exist or hold no task; without one, take the lowest that holds all placed tasks."""
     for sub_job in job.sub_jobs.values():
         held = [task.node for task in sub_job.tasks.values() if task.status in ALLOCATED and task.node]
         if sub_job.allocated_domain not in session.domains.by_name or not held:

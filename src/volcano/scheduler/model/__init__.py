@@ -1,13 +1,13 @@
 """The nouns of a decision: Task, Job, Queue, Node, Domain and amounts. Plain values; nothing here decides."""
 
-from volcano.scheduler.model.chance import Chance, SeededChance, StoppedWatch, Stopwatch
+from volcano.scheduler.model.chance import Chance, SeededChance, StoppedTimer, Timer
+from volcano.scheduler.model.cluster_objects import ClusterObjects, Shard
 from volcano.scheduler.model.domain import ROOT, Domain, Domains
 from volcano.scheduler.model.job import Counts, Job, SubJob, Topology
 from volcano.scheduler.model.node import Node, NodeUsage
 from volcano.scheduler.model.queue import Queue
 from volcano.scheduler.model.resources import CPU, EPSILON, MEMORY, PODS, Resources, resources_from
 from volcano.scheduler.model.status import Status
-from volcano.scheduler.model.surroundings import Shard, Surroundings
 from volcano.scheduler.model.task import DAWN, LastTransaction, Shape, Task
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "PODS",
     "ROOT",
     "Chance",
+    "ClusterObjects",
     "Counts",
     "Domain",
     "Domains",
@@ -31,11 +32,10 @@ __all__ = [
     "Shape",
     "Shard",
     "Status",
-    "StoppedWatch",
-    "Stopwatch",
+    "StoppedTimer",
     "SubJob",
-    "Surroundings",
     "Task",
+    "Timer",
     "Topology",
     "resources_from",
 ]

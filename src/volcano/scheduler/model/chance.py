@@ -1,4 +1,4 @@
-"""What a session is given of the outside: chance to break ties, a stopwatch to measure with."""
+"""What a session gets from outside: chance to break ties, a timer for metrics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Chance(Protocol):
         ...
 
 
-class Stopwatch(Protocol):
+class Timer(Protocol):
     """Seconds that only grow; a reading never influences a decision."""
 
     def read(self) -> float: ...
@@ -35,8 +35,8 @@ class SeededChance:
         return (mixed ^ (mixed >> 31)) % count
 
 
-class StoppedWatch:
-    """For those who do not measure."""
+class StoppedTimer:
+    """Measures nothing."""
 
     def read(self) -> float:
         return 0.0

@@ -9,7 +9,7 @@ from volcano.api.hypernode_members import member_names
 from volcano.api.topology import HyperNode
 from volcano.scheduler.model.domain import Domain, Domains
 
-DEEPEST: Final = 64
+MAX_HYPERNODE_DEPTH: Final = 64
 
 
 def domains_from(hypernodes: Iterable[HyperNode], nodes: Mapping[str, Mapping[str, str]]) -> Domains:
@@ -52,7 +52,7 @@ def _nodes_below(
     """The nodes of the whole subtree; None when it has no end."""
     if name in known:
         return known[name]
-    if name in above or len(above) > DEEPEST:
+    if name in above or len(above) > MAX_HYPERNODE_DEPTH:
         return None
     below: set[str] = set()
     for member in objects[name].spec.members:

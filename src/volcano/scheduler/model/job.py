@@ -5,7 +5,7 @@ Counts are kept as tasks move, so that "is it ready" costs the same for ten task
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -220,7 +220,7 @@ class Job:
         return bool(self.role_minimums) and self.min_available >= sum(self.role_minimums.values())
 
     def roles_have(self, *, pending: bool = False, pipelined: bool = False) -> bool:
-        """Whether every role with a minimum has that many: ready ones, plus whom the flags admit."""
+        """Whether every role with a minimum has that many: ready ones, plus those the flags admit."""
         return not self.checks_roles or all(
             self._occupied(role, pending=pending, pipelined=pipelined) >= minimum
             for role, minimum in self.role_minimums.items()
@@ -254,7 +254,7 @@ class Job:
         return all(ready.get(policy, 0) >= least for policy, least in self.sub_group_minimums.items() if least > 0)
 
     def gated_request(self) -> Resources:
-        """What tasks held back by somebody else ask for."""
+        """What tasks with another component's scheduling gate ask for."""
         held = Resources()
         for task in self.gated.values():
             if task.is_externally_gated:
@@ -277,7 +277,3 @@ class Job:
 
 ORPHANED: Final = ""
 """The job id of a pod without a PodGroup."""
-
-
-def topology_as(topology: Topology, *, mode: str, tier: int | None) -> Topology:
-    return replace(topology, mode=mode, highest_tier=tier)

@@ -39,7 +39,7 @@ class Node:
     offline_job_evicting: bool = False
     object: ApiNode | None = None
     row: int = -1  # its place in the node table
-    tasks: dict[str, Task] = field(default_factory=dict)  # namespace/name → whoever occupies or is promised room here
+    tasks: dict[str, Task] = field(default_factory=dict)  # namespace/name → tasks that occupy or are promised room here
 
     @property
     def tasks_in_order(self) -> list[Task]:

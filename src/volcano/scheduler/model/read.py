@@ -31,7 +31,7 @@ TASK_PRIORITY_KEY: Final = "volcano.sh/task-priority"
 WAITING_TIME_KEYS: Final = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
 TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
-LONGEST_VALUES: Final = 128
+MAX_LIST_VALUES: Final = 128
 
 
 @dataclass(slots=True)
@@ -217,7 +217,7 @@ def _match_values(policy: SubGroupPolicy, task: Task) -> list[str]:
 
 def _joined(values: list[str]) -> str:
     text = "-".join(values)
-    if len(text) <= LONGEST_VALUES:
+    if len(text) <= MAX_LIST_VALUES:
         return text
     hashed = 2166136261
     for byte in text.encode():

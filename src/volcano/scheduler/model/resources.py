@@ -174,19 +174,6 @@ class Resources:
                 return False
         return True
 
-    def fits_where_stated(self, limit: Resources) -> bool:
-        """LessEqual with missing = infinity: unstated limits pass, a limit this lacks refuses."""
-        if any(name not in self.amounts for name in limit.scalars):
-            return False
-        return all(fits(amount, limit[name]) for name, amount in self.amounts.items() if name in limit.amounts)
-
-    def first_exceeding(self, limit: Resources) -> str | None:
-        """The first dimension (cpu, memory, then by name) that does not fit; None when all do."""
-        for name in (CPU, MEMORY, *sorted(self.scalars)):
-            if not fits(self[name], limit[name]):
-                return name
-        return None
-
     def exceeds_requested(self, limit: Resources, request: Resources) -> list[str]:
         """Requested dimensions strictly above the limit; `pods` never counts (LEdim fails for these)."""
         flat = len(self.amounts) == 2
@@ -218,7 +205,7 @@ class Resources:
         )
 
     def beyond_stated(self, limit: Resources, request: Resources) -> bool:
-        """GTrel: some requested dimension that the limit speaks of is strictly above it."""
+        """GTrel: some requested dimension that the limit names is strictly above it."""
         for name, asked in request.amounts.items():
             if asked <= 0.0 or name == PODS:
                 continue

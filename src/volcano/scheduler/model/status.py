@@ -1,4 +1,4 @@
-"""What a task is doing, and the groups of statuses the rules speak of."""
+"""Statuses of tasks, and the groups of statuses that rules refer to."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ IS_TERMINATED: Final = tuple(status in COMPLETED for status in Status)
 
 
 def status_from(pod: Pod) -> Status:
-    """The status a pod's own phase, node and deletion tell."""
+    """The status that follows from a pod's phase, node and deletion."""
     match pod.status.phase:
         case "Running":
             return Status.RELEASING if pod.is_deleting else Status.RUNNING

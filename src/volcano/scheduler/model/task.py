@@ -27,14 +27,14 @@ class Shape:
 
     Same namespace, requests and limits, selectors, affinity, tolerations, spread constraints, host ports, volumes,
     claims and images. Labels, annotations, job and queue are *not* part of it: a plugin whose answer depends on one
-    of them says so in `sharing_key`.
+    of them returns it from `sharing_key`.
     """
 
     number: int
     request: Resources
     assumed_cpu: float  # with Kubernetes' defaults for containers that state nothing
     assumed_memory: float
-    pod: Pod  # any one of them, for whoever reads the spec
+    pod: Pod  # any one of them, for reading the spec
     sociable: bool = False  # has pod (anti-)affinity
     notable: bool = False  # has pod (anti-)affinity, host ports or volumes: its presence matters to others
     presence: npt.NDArray[np.float64] = field(init=False)  # what one such pod adds to a node, as Kubernetes counts
@@ -45,7 +45,7 @@ class Shape:
 
 @dataclass(slots=True, eq=False, frozen=True)
 class LastTransaction:
-    """Where a discarded statement had put the task; only for telling why it waits."""
+    """Where a discarded statement had placed the task; only to explain why it waits."""
 
     status: Status
     node: str
@@ -92,7 +92,7 @@ class Task:
 
     @property
     def is_externally_gated(self) -> bool:
-        """Held back by somebody else; the queue's own gate alone does not count."""
+        """Has a scheduling gate of another component; the queue's own gate does not count."""
         return bool(self.gates) and self.gates != (QUEUE_GATE,)
 
     @property

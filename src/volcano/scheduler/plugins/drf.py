@@ -43,7 +43,7 @@ class Drf(Plugin):
         return 0 if mine == theirs else -1 if mine < theirs else 1
 
     def preemptable(self, preemptor: Task, candidates: list[Task]) -> list[Task]:
-        """Whoever, giving up these tasks one after the other, still holds at least what the preemptor would."""
+        """Tasks whose job, giving them up one after the other, still holds at least the preemptor's share."""
         job, total = self.session.job_of(preemptor), self.session.total
         if job is None:
             return []

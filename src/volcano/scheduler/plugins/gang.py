@@ -29,7 +29,7 @@ class Gang(Plugin):
             return Refusal("NotEnoughTasks", f"Not enough valid tasks for gang-scheduling, {counted}")
         return None
 
-    # -- is it whole ---------------------------------------------------------------------------------------------------
+    # -- is it whole -----------------------------------------------------------------------------------------------
     def job_order(self, one: Job, other: Job) -> int:
         return one.is_ready - other.is_ready  # a gang not yet whole goes first
 
@@ -52,7 +52,7 @@ class Gang(Plugin):
     def job_starving(self, job: Job) -> bool:
         return job.is_starving
 
-    # -- whom can it spare ---------------------------------------------------------------------------------------------
+    # -- victims: what a gang can spare ----------------------------------------------------------------------------
     def preemptable(self, preemptor: Task, candidates: list[Task]) -> list[Task]:
         return self._spare(candidates)
 
@@ -78,7 +78,7 @@ class Gang(Plugin):
             left[job.id] = ready
         return spare
 
-    # -- what to tell --------------------------------------------------------------------------------------------------
+    # -- conditions and reasons ------------------------------------------------------------------------------------
     def close(self, session: Session) -> None:
         unready_jobs = 0
         for job in session.unsettled:
@@ -125,7 +125,7 @@ def _unready(job: Job) -> int:
 
 
 def _waits_only_for_leavers(job: Job) -> bool:
-    """Nobody is to be placed, and those being removed from nodes would complete the gang."""
+    """No task waits to be placed, and the tasks being released would complete the gang."""
     leaving = sum(bool(task.node) for task in job.by_status[Status.RELEASING].values())
     if not leaving or job.by_status[Status.PENDING] or job.by_status[Status.PIPELINED]:
         return False

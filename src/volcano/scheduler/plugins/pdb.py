@@ -15,7 +15,7 @@ class DisruptionBudgets(Plugin):
 
     def open(self, session: Session) -> None:
         super().open(session)
-        budgets = session.snapshot.surroundings.disruption_budgets
+        budgets = session.snapshot.cluster.disruption_budgets
         self._budgets: list[tuple[PodDisruptionBudget, Selector]] = []
         for _, budget in sorted(budgets.items()):
             selector = selector_from(budget.spec.selector)

@@ -139,7 +139,7 @@ class Proportion(Plugin):
 
 
 def pour(total: Resources, shares: list[QueueShare]) -> None:
-    """Fill every queue's `deserved` by weight, round after round, until all is spread or everybody has enough."""
+    """Fill every queue's `deserved` by weight, round after round, until all is distributed or all have enough."""
     remaining, thirsty = total.copy(), list(shares)
     while weight := sum(share.queue.weight for share in thirsty):
         before_round, gained, given_back = remaining, Resources(), Resources()

@@ -1,4 +1,4 @@
-"""rescheduling: pods are moved from busy nodes while others idle; the shuffle action evicts whom it names."""
+"""rescheduling: pods are moved from busy nodes while others idle; the shuffle action evicts the tasks it names."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Rescheduling(Plugin):
     def open(self, session: Session) -> None:
         """The first interval begins with the first cycle."""
         super().open(session)
-        session.record.restless = True
+        session.record.needs_another_cycle = True
         session.snapshot.memory.setdefault(self.name, {}).setdefault(LAST_RUN, session.now.isoformat())
 
     def victim_tasks(self, tasks: list[Task]) -> list[Task]:

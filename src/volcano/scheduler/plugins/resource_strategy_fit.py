@@ -27,14 +27,14 @@ BYTES_PER_MILLI: Final = 1e6
 
 
 @dataclass(slots=True, frozen=True)
-class Wish:
+class ResourceStrategy:
     type: str = LEAST
     weight: int = 1
 
 
 @dataclass(slots=True, frozen=True)
 class Scarce:
-    """Nodes that have these resources are left to those who ask for them."""
+    """Nodes that have these resources are left to tasks that ask for them."""
 
     weights: Mapping[str, int] = field(default_factory=dict)
     weight: int = 0
@@ -56,7 +56,7 @@ class ResourceStrategyFit(Plugin):
         arguments = _folded(option.arguments)
         weight = arguments.integer("resourcestrategyfitweight", -1)
         self._weight = weight if weight >= 0 else 10
-        self._wishes = _wishes(arguments.get("resources"))
+        self._strategies = _strategies(arguments.get("resources"))
         self._scarce = _scarce(_folded(arguments.get("sra")))
         self._reserved = _reserved(_folded(arguments.get("proportional")))
 
@@ -81,38 +81,38 @@ class ResourceStrategyFit(Plugin):
         return score
 
     def _fit(self, task: Task, nodes: NodeView) -> Column:
-        wishes = self._wishes_of(task)
-        total = sum(wish.weight for wish in wishes.values())
+        strategies = self._strategies_of(task)
+        total = sum(asked.weight for asked in strategies.values())
         if total <= 0:
             return nodes.zeros()
         score, fits = nodes.zeros(), nodes.all()
-        for name, wish in wishes.items():
+        for name, asked in strategies.items():
             capacity = nodes.allocatable[name]
             exists = capacity > 0.0
-            if not wish.weight:
+            if not asked.weight:
                 continue
             filled = nodes.used[name] + task.request[name]
             fits &= (filled <= capacity) | ~exists
-            if wish.type in (MOST, LEAST):
-                part = filled if wish.type == MOST else capacity - filled
-                score += np.divide(part * wish.weight, capacity, out=nodes.zeros(), where=exists)
+            if asked.type in (MOST, LEAST):
+                part = filled if asked.type == MOST else capacity - filled
+                score += np.divide(part * asked.weight, capacity, out=nodes.zeros(), where=exists)
         return np.where(fits, score / total * (FULL * self._weight), 0.0)
 
-    def _wishes_of(self, task: Task) -> dict[str, Wish]:
-        """By resource asked for: what the pod itself wishes, or what is configured."""
+    def _strategies_of(self, task: Task) -> dict[str, ResourceStrategy]:
+        """For each requested resource: the strategy of the pod's annotations, or the configured one."""
         stated = task.pod.annotations.get(TYPE_KEY)
         if stated is not None:
             weights = _weights_from(task.pod.annotations.get(WEIGHT_KEY, ""))
-            return {name: Wish(stated, weights[name]) for name in task.request.names if name in weights}
-        found = {name: self._wish_for(name) for name in task.request.names}
-        return {name: wish for name, wish in found.items() if wish is not None}
+            return {name: ResourceStrategy(stated, weights[name]) for name in task.request.names if name in weights}
+        found = {name: self._strategy_for(name) for name in task.request.names}
+        return {name: asked for name, asked in found.items() if asked is not None}
 
-    def _wish_for(self, name: str) -> Wish | None:
-        exact = self._wishes.get(name)
+    def _strategy_for(self, name: str) -> ResourceStrategy | None:
+        exact = self._strategies.get(name)
         if exact is not None:
             return exact
-        patterns = [key for key in self._wishes if key.endswith("*") and name.startswith(key[:-1])]
-        return self._wishes[max(patterns, key=len)] if patterns else None
+        patterns = [key for key in self._strategies if key.endswith("*") and name.startswith(key[:-1])]
+        return self._strategies[max(patterns, key=len)] if patterns else None
 
     def _avoidance(self, task: Task, nodes: NodeView) -> Column:
         possible, present = nodes.all(), nodes.zeros()
@@ -145,14 +145,14 @@ def _folded(stated: Any) -> Arguments:
     return Arguments({str(key).lower(): value for key, value in stated.items()} if isinstance(stated, Mapping) else {})
 
 
-def _wishes(stated: Any) -> dict[str, Wish]:
-    found: dict[str, Wish] = {}
+def _strategies(stated: Any) -> dict[str, ResourceStrategy]:
+    found: dict[str, ResourceStrategy] = {}
     for name, value in stated.items() if isinstance(stated, Mapping) else ():
         read = _folded(value)
         if str(name).strip("*") and str(name).count("*") <= (1 if str(name).endswith("*") else 0):
             weight, kind = read.integer("weight", 1), read.text("type", LEAST)
-            found[str(name)] = Wish(kind if kind in (MOST, LEAST) else LEAST, weight if weight > 0 else 1)
-    return found if isinstance(stated, Mapping) and stated else {CPU: Wish(), MEMORY: Wish()}
+            found[str(name)] = ResourceStrategy(kind if kind in (MOST, LEAST) else LEAST, weight if weight > 0 else 1)
+    return found if isinstance(stated, Mapping) and stated else {CPU: ResourceStrategy(), MEMORY: ResourceStrategy()}
 
 
 def _listed(arguments: Arguments) -> list[str]:

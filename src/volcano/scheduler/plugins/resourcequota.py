@@ -25,7 +25,7 @@ class ResourceQuotas(Plugin):
 
     def job_enqueueable(self, job: Job) -> Vote:
         asked = _amounts(job.group.spec.min_resources if job.group else None)
-        for key, quota in sorted(self.session.snapshot.surroundings.resource_quotas.items()):
+        for key, quota in sorted(self.session.snapshot.cluster.resource_quotas.items()):
             if key.namespace == job.namespace:
                 refusal = self._exceeded(job, asked, quota)
                 if refusal:

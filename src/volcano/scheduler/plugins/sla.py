@@ -1,4 +1,4 @@
-"""sla: a job that has waited long enough is let in and served, whatever others say."""
+"""sla: a job that has waited long enough is admitted and served, whatever other plugins answer."""
 
 from __future__ import annotations
 

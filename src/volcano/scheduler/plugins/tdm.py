@@ -68,7 +68,7 @@ class TimeDivision(Plugin):
         zones = np.array([node.revocable_zone for node in session.table.nodes], dtype=object)
         self._rows: dict[str, Mask] = {zone: zones == zone for zone in sorted(set(zones.tolist())) if zone}
         self._active = {zone for zone, hours in self._hours.items() if hours is not None and hours.holds(session.now)}
-        session.record.restless |= bool(self._rows)
+        session.record.needs_another_cycle |= bool(self._rows)
 
     # -- nodes -----------------------------------------------------------------------------------------------------
     def sharing_key(self, task: Task) -> str | None:
@@ -90,7 +90,7 @@ class TimeDivision(Plugin):
         return "" if task.revocable_zone else "not allow to dispatch to revocable node"
 
     def node_score(self, task: Task, nodes: NodeView) -> Column:
-        """Who may be interrupted leaves the other nodes to those who may not."""
+        """Revocable tasks prefer revocable nodes, and leave the others to tasks that must not be interrupted."""
         score = nodes.zeros()
         for zone, rows in self._rows.items():
             if task.revocable_zone and zone in self._active:
@@ -104,7 +104,7 @@ class TimeDivision(Plugin):
         return self._within_budgets(t for t in candidates if self._is_exposed(t) and not self._zone_of(t))
 
     def victim_tasks(self, tasks: list[Task]) -> list[Task]:
-        """Once in a while, whoever is still on nodes whose hours are over."""
+        """Once per period, the tasks that are still on nodes whose hours are over."""
         memory, now = self.session.snapshot.memory.setdefault(self.name, {}), self.session.now
         last = memory.get(LAST_EVICTION)
         if last is not None and datetime.fromisoformat(last) + self._period > now:

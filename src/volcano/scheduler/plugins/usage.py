@@ -23,7 +23,7 @@ from volcano.scheduler.model.requests import limits_of
 
 FRESH: Final = timedelta(minutes=5)
 FULL: Final = 100.0
-INTERVAL: Final = timedelta(seconds=30)
+DEFAULT_INTERVAL: Final = timedelta(seconds=30)
 HOT_CPU: Final = "the CPU load of the node exceeds the upper limit."
 HOT_MEMORY: Final = "the memory load of the node exceeds the upper limit."
 
@@ -78,7 +78,7 @@ class Usage(Plugin):
             self._warm_up(session)
 
     def _warm_up(self, session: Session) -> None:
-        interval = parse_duration(session.config.metrics.get("interval", "")) or INTERVAL
+        interval = parse_duration(session.config.metrics.get("interval", "")) or DEFAULT_INTERVAL
         for node in session.table.nodes:
             for task in node.tasks.values():
                 started = task.pod.status.start_time

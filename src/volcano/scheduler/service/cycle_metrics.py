@@ -10,7 +10,7 @@ from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.framework.decisions import Decisions
 from volcano.scheduler.service.metrics import Metrics
 
-THOUSAND: Final = 1000.0
+MILLISECONDS_PER_SECOND: Final = 1000.0
 
 
 class SchedulerMetrics(Metrics):
@@ -20,15 +20,15 @@ class SchedulerMetrics(Metrics):
 
     def report(self, decisions: Decisions, snapshot: Snapshot, now: datetime) -> None:
         seconds = decisions.seconds
-        self.observe("e2e_scheduling_latency_milliseconds", seconds.get("cycle", 0.0) * THOUSAND)
-        self.observe("open_session_duration_milliseconds", seconds.get("open", 0.0) * THOUSAND)
+        self.observe("e2e_scheduling_latency_milliseconds", seconds.get("cycle", 0.0) * MILLISECONDS_PER_SECOND)
+        self.observe("open_session_duration_milliseconds", seconds.get("open", 0.0) * MILLISECONDS_PER_SECOND)
         for name, spent in seconds.items():
             part, _, plugin = name.partition(" ")
             if plugin:
                 stage = "OnSessionOpen" if part == "open" else "OnSessionClose"
-                self.observe("plugin_scheduling_latency_milliseconds", spent * THOUSAND, plugin, stage)
+                self.observe("plugin_scheduling_latency_milliseconds", spent * MILLISECONDS_PER_SECOND, plugin, stage)
             elif name not in ("open", "cycle", "close"):
-                self.observe("action_scheduling_latency_milliseconds", spent * THOUSAND, name)
+                self.observe("action_scheduling_latency_milliseconds", spent * MILLISECONDS_PER_SECOND, name)
         self.set_queues(decisions.gauges, snapshot.queues)
         for (name, labels), by in decisions.counters.items():
             self.count(name, by, *labels)
@@ -39,7 +39,7 @@ class SchedulerMetrics(Metrics):
             job = snapshot.jobs.get(bind.job)
             if job is None:
                 continue
-            waited = (now - job.created).total_seconds() * THOUSAND
+            waited = (now - job.created).total_seconds() * MILLISECONDS_PER_SECOND
             labels = (job.name, job.queue, job.namespace)
             self.observe("e2e_job_scheduling_latency_milliseconds", waited)
             self.set("e2e_job_scheduling_duration", waited, *labels)
@@ -47,7 +47,7 @@ class SchedulerMetrics(Metrics):
             self.set("e2e_job_scheduling_last_time", now.timestamp(), *labels)
             task = snapshot.tasks.get(bind.uid)
             if task is not None:
-                since = (now - task.created).total_seconds() * THOUSAND
+                since = (now - task.created).total_seconds() * MILLISECONDS_PER_SECOND
                 self.observe("task_scheduling_latency_milliseconds", since, "Assumed")
         gone = self._jobs - snapshot.jobs.keys()
         if gone:
@@ -55,7 +55,7 @@ class SchedulerMetrics(Metrics):
         self._jobs = set(snapshot.jobs)
 
     def bound(self, pod: Pod, now: datetime, spent: float) -> None:
-        self.observe("scheduling_stage_duration_milliseconds", spent * THOUSAND, "Bind")
+        self.observe("scheduling_stage_duration_milliseconds", spent * MILLISECONDS_PER_SECOND, "Bind")
         if pod.metadata.creation_timestamp is not None:
-            waited = (now - pod.metadata.creation_timestamp).total_seconds() * THOUSAND
+            waited = (now - pod.metadata.creation_timestamp).total_seconds() * MILLISECONDS_PER_SECOND
             self.observe("task_scheduling_latency_milliseconds", waited, "Bound")

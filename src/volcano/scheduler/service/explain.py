@@ -49,7 +49,7 @@ class Planned:
 
 
 def explain_job(session: Session, job: Job, decisions: Decisions, planned: Planned) -> Explanation:
-    """`decisions` are those of a cycle on the same snapshot, which say what would happen next."""
+    """`decisions` are those of a cycle on the same snapshot, which show what would happen next."""
     tasks = [task for role in _roles(job, planned) if (task := _task_nodes(session, job, role, planned)) is not None]
     queue = _queue_standing(session, job)
     reason = _reason(job, decisions, queue)

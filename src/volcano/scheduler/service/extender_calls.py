@@ -9,8 +9,8 @@ from datetime import timedelta
 from typing import Final
 from urllib.parse import urlsplit
 
-MOST_CONNECTIONS: Final = 8
-LARGEST: Final = 10 * 2**20
+MAX_CONNECTIONS: Final = 8
+MAX_RESPONSE_BYTES: Final = 10 * 2**20
 
 
 class ExtenderCalls:
@@ -30,7 +30,7 @@ class ExtenderCalls:
             try:
                 connection.request("POST", path, body, {"Content-Type": "application/json"})
                 answer = connection.getresponse()
-                return answer.status, answer.read(LARGEST + 1)
+                return answer.status, answer.read(MAX_RESPONSE_BYTES + 1)
             except (OSError, http.client.HTTPException) as error:
                 self._drop(place)
                 stale = isinstance(error, http.client.RemoteDisconnected | ConnectionResetError | BrokenPipeError)
@@ -41,7 +41,7 @@ class ExtenderCalls:
     def _connection(self, place: str, timeout: timedelta) -> http.client.HTTPConnection:
         kept: dict[str, http.client.HTTPConnection] = self._kept.__dict__.setdefault("connections", {})
         if place not in kept:
-            if len(kept) >= MOST_CONNECTIONS:
+            if len(kept) >= MAX_CONNECTIONS:
                 kept.pop(next(iter(kept))).close()
             scheme, _, netloc = place.partition("://")
             seconds = timeout.total_seconds()

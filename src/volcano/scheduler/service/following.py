@@ -21,10 +21,10 @@ log = logging.getLogger(__name__)
 
 
 async def follow(group: asyncio.TaskGroup, client: Client, clock: Clock, mirror: Mirror, *, timeout: timedelta) -> None:
-    """Returns when all that is there has been heard; the essential kinds however long it takes."""
+    """Returns when all kinds are synced; after the timeout only the essential kinds are still waited for."""
     missing: dict[type[Resource], asyncio.Event] = {kind: asyncio.Event() for kind in FOLLOWED}
     informers = {
-        kind: Informer(client, mirror, clock, kind, on_error=_complain(kind, missing[kind])) for kind in FOLLOWED
+        kind: Informer(client, mirror, clock, kind, on_error=_report_errors(kind, missing[kind])) for kind in FOLLOWED
     }
     for informer in informers.values():
         group.create_task(informer.run())
@@ -36,8 +36,8 @@ async def follow(group: asyncio.TaskGroup, client: Client, clock: Clock, mirror:
                 await _first(informer.synced(), missing[kind].wait())
 
 
-def _complain(kind: type[Resource], missing: asyncio.Event) -> Callable[[str, Exception], None]:
-    def complain(message: str, error: Exception) -> None:
+def _report_errors(kind: type[Resource], missing: asyncio.Event) -> Callable[[str, Exception], None]:
+    def report(message: str, error: Exception) -> None:
         if kind not in ESSENTIAL and isinstance(error, (NotFound, Forbidden)):
             if not missing.is_set():
                 log.info("%s: not followed for now", message)
@@ -45,7 +45,7 @@ def _complain(kind: type[Resource], missing: asyncio.Event) -> Callable[[str, Ex
         else:
             log.warning("%s", message)
 
-    return complain
+    return report
 
 
 async def _first(*waits: Coroutine[Any, Any, Any]) -> None:

@@ -18,7 +18,7 @@ SIMULATED_UID: Final = "simulated"
 
 
 class BadSimulation(ValueError):
-    """The request cannot be simulated; the message says why."""
+    """The request cannot be simulated; the message gives the reason."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -38,7 +38,7 @@ class ExpandJob(Protocol):
     def __call__(
         self,
         body: JSON,
-        surroundings: Iterable[Resource],
+        objects: Iterable[Resource],
         *,
         default_queue: str,
         scheduler_name: str,

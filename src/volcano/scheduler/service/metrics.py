@@ -36,7 +36,7 @@ COUNTERS: Final[Mapping[str, tuple[str, ...]]] = {
     "eviction_transactions_total": ("action",),
 }
 RISING: Final[Mapping[str, tuple[str, ...]]] = {"total_preemption_attempts": (), "job_retry_counts": ("job_id",)}
-"""Counters whose names do not end as the exposition format wants; kept as gauges that only rise, under their names."""
+"""Counters whose names do not end as the format requires; kept as gauges that only rise, under their names."""
 
 
 HISTOGRAMS: Final[Mapping[str, tuple[tuple[str, ...], tuple[float, ...]]]] = {
@@ -91,7 +91,7 @@ class Metrics:
             self._set.setdefault(name, set()).add(labels)
 
     def set_queues(self, gauges: Mapping[tuple[str, tuple[str, ...]], float], queues: Iterable[str]) -> None:
-        """All gauges of a cycle: queues that are gone are forgotten, a resource no longer named becomes zero."""
+        """All gauges of a cycle: series of deleted queues are dropped, a resource no longer named becomes zero."""
         living = set(queues)
         for name in OF_QUEUES:
             for labels in list(self._set.get(name, ())):
@@ -103,7 +103,7 @@ class Metrics:
             self.set(name, value, *labels)
 
     def forget_jobs(self, gone_jobs: Collection[tuple[str, str]]) -> None:
-        """Drop what was said of jobs, given by namespace and name, that are gone."""
+        """Drop the series of deleted jobs, given by namespace and name."""
         names = {name for _, name in gone_jobs}
         for metric, labels_of in (*GAUGES.items(), *RISING.items()):
             for labels in list(self._set.get(metric, ())):

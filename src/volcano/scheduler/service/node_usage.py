@@ -1,4 +1,4 @@
-"""Measured load of nodes, from where the configuration's `metrics` says: Prometheus, its adaptor, Elasticsearch.
+"""Measured load of nodes, from the source in the configuration's `metrics`: Prometheus, its adaptor, Elasticsearch.
 
 Ten-minute averages of cpu and memory in percent. A source that does not answer leaves the last values to grow old.
 """
@@ -25,8 +25,8 @@ from volcano.scheduler.model.durations import parse_duration
 from volcano.scheduler.service.configuration import Configuration
 
 log = logging.getLogger(__name__)
-INTERVAL: Final = timedelta(seconds=30)
-LARGEST: Final = 64 * 1024 * 1024
+DEFAULT_INTERVAL: Final = timedelta(seconds=30)
+MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024
 TIMEOUT: Final = aiohttp.ClientTimeout(total=20)
 FAILURES: Final = (aiohttp.ClientError, ApiError, OSError, TimeoutError, ValueError, msgspec.MsgspecError)
 
@@ -110,7 +110,7 @@ class NodeUsageReader:
 
 def interval_of(source: Mapping[str, str]) -> timedelta:
     stated = parse_duration(source.get("interval", ""))
-    return stated if stated is not None and stated > timedelta(0) else INTERVAL
+    return stated if stated is not None and stated > timedelta(0) else DEFAULT_INTERVAL
 
 
 def _usages(cpu: Mapping[str, float], memory: Mapping[str, float], now: datetime) -> dict[str, NodeUsage]:
@@ -133,5 +133,5 @@ async def _ask(source: Mapping[str, str], method: str, path: str, **request: Any
     ):
         response.raise_for_status()
         async with asyncio.timeout(TIMEOUT.total):
-            body = await response.content.read(LARGEST)
+            body = await response.content.read(MAX_RESPONSE_BYTES)
     return msgspec.json.decode(body)

@@ -26,7 +26,7 @@ ACTION_GROUP: Final = "volcano.scheduler.actions"
 
 
 class PluginError(ValueError):
-    """A plugin that was asked for cannot be loaded; the message says which and why."""
+    """A plugin cannot be loaded; the message names it and gives the reason."""
 
 
 @dataclass(slots=True, frozen=True)

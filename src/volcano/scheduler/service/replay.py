@@ -25,7 +25,7 @@ from volcano.scheduler.model import SeededChance, Status, Task
 from volcano.scheduler.plugins import PLUGINS
 from volcano.scheduler.trace import restore_state
 
-LARGEST: Final = 2 * 2**30
+MAX_SCENARIO_BYTES: Final = 2 * 2**30
 
 
 class SystemStopwatch:
@@ -52,8 +52,8 @@ def replay(paths: Iterable[str], *, scores: bool, repeat: int, out: Callable[[st
 
 def _load(path: str) -> dict[str, Any]:
     file = Path(path)
-    if file.stat().st_size > LARGEST:
-        raise ValueError(f"{path} is larger than {LARGEST} bytes")
+    if file.stat().st_size > MAX_SCENARIO_BYTES:
+        raise ValueError(f"{path} is larger than {MAX_SCENARIO_BYTES} bytes")
     scenario = msgspec.json.decode(file.read_bytes())
     if not isinstance(scenario, dict) or not isinstance(scenario.get("objects"), dict):
         raise ValueError("not a scenario: it has no objects")
@@ -107,9 +107,9 @@ def _seconds(decisions: Decisions, config: SchedulerConfig, built: float) -> dic
 
 # -- scores -----------------------------------------------------------------------------------------------------------
 def _scores(snapshot: Snapshot, config: SchedulerConfig, seed: int) -> dict[str, Any]:
-    """What the plugins say of every node for every pending task, right after the session opened."""
-    session, _ = open_session(snapshot, config, known=PLUGINS, chance=SeededChance(seed), stopwatch=SystemStopwatch())
-    session.nodes = NodeAnswers(session.table, session.ask)  # what plugins say, whatever the shard
+    """The plugins' answers about every node for every pending task, right after the session opened."""
+    session, _ = open_session(snapshot, config, known=PLUGINS, chance=SeededChance(seed), timer=SystemStopwatch())
+    session.nodes = NodeAnswers(session.table, session.ask)  # the plugins' answers, without the shard's filter
     fits, node_order, batch_order = {}, {}, {}
     for job in session.jobs.values():
         for task in job.by_status[Status.PENDING].values():

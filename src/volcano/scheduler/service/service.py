@@ -150,7 +150,7 @@ class SchedulerService:
         self.timer.waits_for_time = True
 
     def _write_shard(self, now: datetime) -> None:
-        shard = self.decider.snapshot.surroundings.shard
+        shard = self.decider.snapshot.cluster.shard
         own = self.mirror.get(NodeShard, Key("", shard.name)) if shard.mode != "none" else None
         patch = shard_status(own, shard.nodes, now) if own is not None else None
         if patch is not None:
@@ -190,5 +190,5 @@ class SchedulerService:
 def _waits_for_time(turn: TurnInput, result: TurnResult) -> bool:
     """Whether another turn should follow after a period even if no object changes."""
     decisions = result.decisions
-    waiting = decisions.why or decisions.pods or decisions.pipelined or decisions.dropped or decisions.restless
-    return bool(waiting) or bool(turn.groups_in_flight) or result.commitment.postponed
+    waiting = decisions.why or decisions.pods or decisions.pipelined or decisions.dropped or turn.groups_in_flight
+    return bool(waiting) or decisions.needs_another_cycle or result.commitment.postponed

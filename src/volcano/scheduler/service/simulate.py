@@ -23,7 +23,7 @@ from volcano.scheduler.framework.config import SchedulerConfig
 from volcano.scheduler.framework.decisions import Decisions, PodNotice
 from volcano.scheduler.framework.opening import open_session
 from volcano.scheduler.loop import cycle
-from volcano.scheduler.model import Job, SeededChance, Status, StoppedWatch
+from volcano.scheduler.model import Job, SeededChance, Status, StoppedTimer
 from volcano.scheduler.model.read import task_from_pod
 from volcano.scheduler.service.explain import Planned, explain_job
 from volcano.scheduler.service.job_expansion import SIMULATED_UID, BadSimulation, ExpandedJob, ExpandJob, read_object
@@ -47,7 +47,7 @@ class Known:
 
 
 def simulate(known: Known, request: JSON) -> Simulation:
-    """`request` is a Job, a Pod, {"pods": [...]} or {"job": {...}}; the answer says which node each pod would get, or
+    """`request` is a Job, a Pod, {"pods": [...]} or {"job": {...}}; the answer has the node each pod would get, or
     why it would wait.
 
     {"podGroup": "namespace/name"} adds nothing, and explains a PodGroup that waits already. With "job": the Job it
@@ -72,7 +72,7 @@ def _waiting_group(known: Known, name: str, body: JSON | None) -> Simulation:
     decisions = _decided(known, snapshot)
     planned = _plan(known, snapshot, job, body) if body is not None else Planned()
     session, _ = open_session(
-        snapshot, known.config, known=known.registry.plugins, chance=SeededChance(0), stopwatch=StoppedWatch()
+        snapshot, known.config, known=known.registry.plugins, chance=SeededChance(0), timer=StoppedTimer()
     )
     try:
         explained = explain_job(session, job, decisions, planned)

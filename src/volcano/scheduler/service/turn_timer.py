@@ -48,7 +48,7 @@ class TurnTimer:
             asyncio.get_running_loop().call_later(DEBOUNCE.total_seconds(), self.wake)
 
     async def due(self, has_objects: Callable[[], bool], unsent_writes: Callable[[], int]) -> None:
-        """Returns when the next turn should begin. `has_objects` tells whether any object has changed at all."""
+        """Returns when the next turn should begin. `has_objects` is whether any object has changed at all."""
         while True:
             try:
                 async with asyncio.timeout(self._period.total_seconds()):

@@ -1,1 +1,1 @@
-"""How to place a gang and whom to evict for it: algorithms shared by the actions."""
+"""How to place a gang, and which tasks to evict for it: algorithms shared by the actions."""

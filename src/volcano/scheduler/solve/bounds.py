@@ -1,4 +1,4 @@
-"""How many tasks of a sub-job a domain could hold at most, so that hopeless domains need not be tried.
+"""How many tasks of a sub-job a domain could hold at most, so that domains that are too small need not be tried.
 
 The bound errs only upwards: it counts each node by room alone (and by filters, where a placement does not change
 them), as if every task were as small as the smallest.
@@ -11,11 +11,11 @@ import numpy as np
 from volcano.scheduler.core.node_table import Column
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import EPSILON, Job, Resources, SubJob, Task
-from volcano.scheduler.solve.worksheet import Worksheet
+from volcano.scheduler.solve.backlog import JobBacklog
 
 
 def needed(session: Session, job: Job, sub_job: SubJob) -> int:
-    """How many more tasks must be placed or nothing comes of it; 0 when nobody insists."""
+    """How many more tasks must be placed for the sub-job to be kept; 0 when the gang plugin does not decide that."""
     ready, pipelined = ("sub_job_ready", "sub_job_pipelined") if job.has_policies else ("job_ready", "job_pipelined")
     if not any(plugin.name == "gang" for plugin in session.ask.plugins(ready)) or not session.ask.is_final_vote(
         pipelined
@@ -25,11 +25,11 @@ def needed(session: Session, job: Job, sub_job: SubJob) -> int:
     return max(least - counts.ready_or_free - counts.waiting, 0)
 
 
-def bounds_of(session: Session, job: Job, worksheet: Worksheet) -> dict[str, Column]:
+def bounds_of(session: Session, job: Job, backlog: JobBacklog) -> dict[str, Column]:
     """For sub-jobs of which several tasks are needed: the most tasks that each domain could take."""
     found: dict[str, Column] = {}
     alike: dict[frozenset[int], Column] = {}
-    for id, line in worksheet.lines.items():
+    for id, line in backlog.lines.items():
         if needed(session, job, job.sub_jobs[id]) > 1:
             shapes = {task.shape.number: task for task in line}
             kind = frozenset(shapes)

@@ -66,7 +66,7 @@ class Surplus:
         self._groups = Counter(job.sub_jobs[id].policy_id for id in self._ready)
 
     def takes(self, task: Task) -> bool:
-        """Whether the job can do without the task; if so, it is counted as gone."""
+        """Whether the job can do without the task; if so, it is counted as evicted."""
         job, role = self._job, task.role
         least = job.role_minimums.get(role, 0) if role in self._roles else 0
         if self._left <= 0 or (least > 0 and self._roles[role] <= least) or not self._can_break(task.sub_job_id):

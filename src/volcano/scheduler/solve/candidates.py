@@ -1,4 +1,4 @@
-"""Which nodes are worth freeing for a task: those whose refusal, if any, an eviction could lift."""
+"""The nodes on which evictions could make room for a task."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from volcano.scheduler.model import EPSILON, Task
 
 
 class Candidates:
-    """Remembers, per role, nodes found hopeless before, as long as it lives (an action's run, or one task)."""
+    """Remembers, per role, nodes that no eviction could free, for its lifetime (an action's run, or one task)."""
 
     def __init__(self, session: Session, action: str) -> None:
         self._session = session
@@ -32,7 +32,7 @@ class Candidates:
 
 
 def could_hold(session: Session, task: Task) -> Mask:
-    """Nodes that would have room if everybody left whom nobody was promised the place of; a quick upper bound."""
+    """Nodes that would have room if every task whose place is not already promised were evicted; an upper bound."""
     view = NodeView(session.table)
     possible = view.all()
     for name, asked in task.request.amounts.items():

@@ -13,28 +13,28 @@ from volcano.scheduler.core.node_table import Column
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.statement import Operation, Statement
 from volcano.scheduler.model import ROOT, Domain, Job, SubJob
+from volcano.scheduler.solve.backlog import JobBacklog, TaskBacklog
 from volcano.scheduler.solve.bounds import bounds_of, needed
-from volcano.scheduler.solve.contest import Contests
+from volcano.scheduler.solve.node_ranking import NodeRankings
 from volcano.scheduler.solve.nomination import place_as_nominated
 from volcano.scheduler.solve.place import Placement
 from volcano.scheduler.solve.tally import Tally
-from volcano.scheduler.solve.worksheet import TaskLine, Worksheet
 
 ALLOCATE = "Allocate"
 
 
 @dataclass(slots=True)
-class Found:
+class JobPlacement:
     """A way to place the job: operations (applied by `statement`), what remains, and which domains it lies in."""
 
     statement: Statement
-    worksheet: Worksheet
+    backlog: JobBacklog
     domain: str
     score: float = 0.0
     places: dict[str, str] = field(default_factory=dict)  # sub-job → domain
 
     def keep_places(self, session: Session, job: Job) -> None:
-        """The job now has a home; later tasks are to be near it."""
+        """Keep the domains of the placement, so that later tasks are placed near it."""
         common = session.domains.common
         job.allocated_domain = common(job.allocated_domain, self.domain)
         session.record.allocated_domains[job.id] = job.allocated_domain
@@ -46,32 +46,32 @@ class Found:
 
 
 @dataclass(slots=True)
-class Placed:
+class SubJobPlacement:
     """A turn of one sub-job: what was done, what remains of it, and where."""
 
     statement: Statement
-    line: TaskLine
+    line: TaskBacklog
     score: float = 0.0
 
 
 class DomainSearch:
     """One turn of one job."""
 
-    def __init__(self, session: Session, job: Job, contests: Contests | None = None) -> None:
+    def __init__(self, session: Session, job: Job, rankings: NodeRankings | None = None) -> None:
         self._session = session
         self._job = job
-        self._contests = contests
+        self._rankings = rankings
         self._hopeless: set[tuple[str, str]] = set()  # sub-job and domain, as long as nothing else is placed
         self._bounds: dict[str, Column] = {}  # sub-job → how many of its tasks each domain could hold at most
         self._tally = Tally()
 
-    def run(self, worksheet: Worksheet) -> Found | None:
+    def run(self, backlog: JobBacklog) -> JobPlacement | None:
         """The best domain of the first gradient that has any, with the tasks placed; None with nothing changed."""
         root = self._session.domains.by_name[ROOT]
-        self._bounds = bounds_of(self._session, self._job, worksheet)
+        self._bounds = bounds_of(self._session, self._job, backlog)
         for gradient in self._session.ask.domain_gradients(self._job, root, ALLOCATE):
             in_turn = self._can_go_in_turn(gradient)
-            found = self._first(worksheet, gradient) if in_turn else self._best(worksheet, gradient)
+            found = self._first(backlog, gradient) if in_turn else self._best(backlog, gradient)
             if found is not None:
                 return found
         self._tally.explain(self._session, self._job)
@@ -90,21 +90,21 @@ class DomainSearch:
             for domain in tier
         )
 
-    def _first(self, worksheet: Worksheet, gradient: Sequence[Domain]) -> Found | None:
+    def _first(self, backlog: JobBacklog, gradient: Sequence[Domain]) -> JobPlacement | None:
         sub_job = self._job.sub_jobs[self._job.id]
         waiting = self._hopeful(sub_job, gradient)
         while waiting:
             best, _ = self._pick(sub_job, waiting)
             waiting.remove(best)
-            found = self._enter(worksheet.copy(), best)
+            found = self._enter(backlog.copy(), best)
             if found is not None:
                 return found
         return None
 
-    def _best(self, worksheet: Worksheet, gradient: Sequence[Domain]) -> Found | None:
-        best: tuple[Found, tuple[Operation, ...]] | None = None
+    def _best(self, backlog: JobBacklog, gradient: Sequence[Domain]) -> JobPlacement | None:
+        best: tuple[JobPlacement, tuple[Operation, ...]] | None = None
         for domain in gradient:
-            found = self._enter(worksheet.copy(), domain)
+            found = self._enter(backlog.copy(), domain)
             if found is not None:
                 operations = found.statement.operations
                 found.statement.discard()
@@ -117,23 +117,23 @@ class DomainSearch:
             return None
         return best[0]
 
-    def _enter(self, worksheet: Worksheet, domain: Domain) -> Found | None:
+    def _enter(self, backlog: JobBacklog, domain: Domain) -> JobPlacement | None:
         """Place sub-job after sub-job within the domain; None, with nothing changed, when that does not make a job."""
         session, job = self._session, self._job
         session.record.forget_fit_errors(job.id)
         before = {id: sub_job.allocated_domain for id, sub_job in job.sub_jobs.items()}
-        found = Found(Statement(session), worksheet, domain.name)
+        found = JobPlacement(Statement(session), backlog, domain.name)
         self._tally.enter(domain)
-        while worksheet:
-            sub_job = worksheet.pop()
-            placed = self._place(sub_job, worksheet.line(sub_job), domain, is_first=not len(found.statement))
+        while backlog:
+            sub_job = backlog.pop()
+            placed = self._place(sub_job, backlog.line(sub_job), domain, is_first=not len(found.statement))
             if placed is None:
                 continue
             found.statement.merge(placed.statement)
             found.score += placed.score
             found.places[sub_job.id] = sub_job.allocated_domain
-            worksheet.lines[sub_job.id] = placed.line
-            worksheet.push(sub_job)
+            backlog.lines[sub_job.id] = placed.line
+            backlog.push(sub_job)
             self._tally.reach(domain, len(found.statement))
             if session.ask.job_ready(job):
                 break
@@ -145,13 +145,13 @@ class DomainSearch:
         return None
 
     # -- a sub-job -------------------------------------------------------------------------------------------------
-    def _place(self, sub_job: SubJob, line: TaskLine, within: Domain, *, is_first: bool) -> Placed | None:
+    def _place(self, sub_job: SubJob, line: TaskBacklog, within: Domain, *, is_first: bool) -> SubJobPlacement | None:
         """In the best domain below the given one."""
         if sub_job.nominated_domain:
             mine = line.copy()
             statement = place_as_nominated(self._session, self._job, sub_job, mine)
             if statement is not None:
-                return Placed(statement, mine)
+                return SubJobPlacement(statement, mine)
         for gradient in self._session.ask.domain_gradients(sub_job, within, ALLOCATE):
             untried = [d for d in gradient if not is_first or (sub_job.id, d.name) not in self._hopeless]
             waiting = self._hopeful(sub_job, untried)
@@ -182,12 +182,12 @@ class DomainSearch:
                 self._hopeless.add((sub_job.id, domain.name))
         return hopeful
 
-    def _try(self, sub_job: SubJob, line: TaskLine, domain: Domain) -> Placed | None:
+    def _try(self, sub_job: SubJob, line: TaskBacklog, domain: Domain) -> SubJobPlacement | None:
         self._session.record.forget_fit_errors(self._job.id, sub_job.id, sub_job.tasks)
-        placement = Placement(self._session, self._job, sub_job, domain, self._contests)
+        placement = Placement(self._session, self._job, sub_job, domain, self._rankings)
         statement = placement.run(line)
         self._tally.reach(domain, placement.reached)
-        return Placed(statement, line) if statement is not None and len(statement) else None
+        return SubJobPlacement(statement, line) if statement is not None and len(statement) else None
 
     def _pick(self, sub_job: SubJob, domains: Sequence[Domain]) -> tuple[Domain, float]:
         """The highest sum of the plugins' scores; chance decides between equals."""

@@ -11,20 +11,20 @@ from volcano.scheduler.core.node_table import Mask
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.statement import Statement
 from volcano.scheduler.model import Domain, Job, SubJob, Task
+from volcano.scheduler.solve.backlog import JobBacklog
 from volcano.scheduler.solve.bounds import most_tasks
 from volcano.scheduler.solve.choose import node_for
-from volcano.scheduler.solve.worksheet import Worksheet
 
 EVICT: Final = "Evict"
 
 
 class Promise:
-    def __init__(self, session: Session, job: Job, worksheet: Worksheet) -> None:
-        self._session, self._job, self._worksheet = session, job, worksheet
+    def __init__(self, session: Session, job: Job, backlog: JobBacklog) -> None:
+        self._session, self._job, self._backlog = session, job, backlog
         self._queue = session.queues[job.queue]
 
     def could_be_kept(self, domain: Domain, tasks: Sequence[Task]) -> bool:
-        """A quick no, where the domain has too few places however they are used."""
+        """False when the domain has too few places in any case; an upper bound, quickly computed."""
         shapes = {task.shape.number: task for task in tasks}
         most = most_tasks(self._session, list(shapes.values()))
         return bool(most[self._session.domain_columns.place[domain.name]] >= len(tasks))
@@ -32,10 +32,10 @@ class Promise:
     def make(self, domain: Domain) -> Statement | None:
         """Sub-job after sub-job until the job would be whole; None, with nothing changed, when one finds no place."""
         session, job = self._session, self._job
-        was_ready, worksheet, whole = session.ask.job_ready(job), self._worksheet.copy(), Statement(session)
-        while worksheet:
-            sub_job = worksheet.pop()
-            placed = self._place(sub_job, list(worksheet.line(sub_job)), domain)
+        was_ready, backlog, whole = session.ask.job_ready(job), self._backlog.copy(), Statement(session)
+        while backlog:
+            sub_job = backlog.pop()
+            placed = self._place(sub_job, list(backlog.line(sub_job)), domain)
             if placed is None:
                 break
             whole.merge(placed)

@@ -20,11 +20,11 @@ from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.statement import Operation, Statement
 from volcano.scheduler.model import ROOT, Domain, Job, Status, Task
 from volcano.scheduler.model.resources import total
+from volcano.scheduler.solve.backlog import JobBacklog
 from volcano.scheduler.solve.bundles import Bundle, BundleOrder, bundles_of
 from volcano.scheduler.solve.gang_promise import EVICT, Promise
-from volcano.scheduler.solve.worksheet import Worksheet
 
-MOST_DOMAINS: Final = 8
+DEFAULT_MAX_DOMAINS: Final = 8
 
 
 class Exposed:
@@ -37,7 +37,7 @@ class Exposed:
         vectors = [table.vector(task.request) for task in self.tasks]
         self._amounts: Column = np.array(vectors) if vectors else np.zeros((0, len(table.resources)))
         self._bundles: dict[tuple[str, str], tuple[int, list[Bundle]]] = {}
-        self.in_vain: dict[Hashable, tuple[int, int]] = {}  # gangs for which too few could go, after so many evictions
+        self.failed_searches: dict[Hashable, tuple[int, int]] = {}  # → evictions so far, candidates
 
     def within(self, mask: Mask, statuses: tuple[Status, ...]) -> tuple[list[Task], Column]:
         """Those there that still have such a status, and how much they hold together."""
@@ -68,34 +68,34 @@ class GangRoom:
     def __init__(self, session: Session, job: Job, purpose: Purpose, exposed: Exposed) -> None:
         self._session, self._job, self._purpose, self._exposed = session, job, purpose, exposed
         self._arguments = session.config.arguments_of(purpose.action)
-        self._worksheet = Worksheet(session, job, gated=False)
+        self._backlog = JobBacklog(session, job, gated=False)
         self.waiting = self._attempted()
         self._need = total(task.request for task in self.waiting)
         self._candidates = 0
 
     def _attempted(self) -> list[Task]:
         """The tasks room is sought for: all, or of a job that is whole already those of the next sub-group."""
-        if not self._worksheet:
+        if not self._backlog:
             return []
         if self._session.ask.job_ready(self._job):
-            return list(self._worksheet.line(self._worksheet.copy().pop()))
-        return [task for line in self._worksheet.lines.values() for task in line]
+            return list(self._backlog.line(self._backlog.copy().pop()))
+        return [task for line in self._backlog.lines.values() for task in line]
 
     def make(self, statement: Statement) -> bool:
         """Evict and promise into the statement; False, with nothing changed, when no domain can be freed."""
         alike, evictions = self._alike(), len(self._session.record.evictions)
-        known = self._exposed.in_vain.get(alike) if alike is not None else None
+        known = self._exposed.failed_searches.get(alike) if alike is not None else None
         if known is not None and known[0] == evictions:
             self._candidates = known[1]
         elif any(self._free(domain, statement) for domain in self._domains()):
             return True
         if alike is not None:
-            self._exposed.in_vain[alike] = evictions, self._candidates
-        self._say_it_would_not_help()
+            self._exposed.failed_searches[alike] = evictions, self._candidates
+        self._explain_failure()
         return False
 
     def _alike(self) -> Hashable:
-        """What makes two gangs alike, so that what is in vain for one is for the other; None for involved ones."""
+        """A key that two gangs share if a failed search for one holds for the other; None for gangs with policies."""
         job = self._job
         if job.has_policies or job.role_minimums:
             return None
@@ -106,11 +106,11 @@ class GangRoom:
     def _domains(self) -> list[Domain]:
         session, job = self._session, self._job
         root = session.domains.by_name[ROOT]
-        most = self._arguments.integer("maxDomains", MOST_DOMAINS)
+        most = self._arguments.integer("maxDomains", DEFAULT_MAX_DOMAINS)
         found = [d for tier in session.ask.domain_gradients(job, root, EVICT) for d in tier]
         if not found and not job.has_hard_topology:
             found = [root]
-        return list(dict.fromkeys(found))[: most if most > 0 else MOST_DOMAINS]
+        return list(dict.fromkeys(found))[: most if most > 0 else DEFAULT_MAX_DOMAINS]
 
     # -- one domain ------------------------------------------------------------------------------------------------
     def _free(self, domain: Domain, statement: Statement) -> bool:
@@ -122,7 +122,7 @@ class GangRoom:
         if not tasks or not fits_row(table, self._need, room + held):
             return False
         trial = Trial(session)
-        promise = Promise(session, self._job, self._worksheet)
+        promise = Promise(session, self._job, self._backlog)
         for bundle in self._allowed(domain, tasks):
             trial.evict(bundle)
             for task in bundle.tasks:
@@ -153,7 +153,7 @@ class GangRoom:
 
     # -- what comes of it ------------------------------------------------------------------------------------------
     def _settle(self, trial: Trial, placed: Statement, statement: Statement) -> None:
-        """Let spare tasks stay that need not go after all; then do for good what was done on trial."""
+        """Bring back spare tasks that need not be evicted; then repeat in the statement what was done on trial."""
         trial.spare(self._job, placed.operations)
         operations, victims = placed.operations, trial.victims
         placed.roll_back()
@@ -164,7 +164,7 @@ class GangRoom:
             statement.evict(victim, self._purpose.action, preemptor=preemptor)
         statement.replay(operations)
 
-    def _say_it_would_not_help(self) -> None:
+    def _explain_failure(self) -> None:
         why = self._session.record.why.get(self._job.id)
         if why is not None and why.stage == FIT:
             count = f"{self._candidates} {'task' if self._candidates == 1 else 'tasks'} that could be evicted"
@@ -189,10 +189,10 @@ class Trial:
             self._session.moves.evict(task)
 
     def spare(self, job: Job, operations: Iterable[Operation]) -> None:
-        """Bring back, the most important first, whoever has room beside what was promised."""
+        """Bring back, the most important first, tasks that have room beside what was promised."""
         session, table = self._session, self._session.table
         if not all(session.nodes.is_local(task) for task in {o.task.shape: o.task for o in operations}.values()):
-            return  # who stays elsewhere could matter to them
+            return  # tasks that stay on other nodes could matter to them
         for entry in reversed(self._evicted.copy()):
             task, status, is_spare = entry
             room = table.future_idle[:, table.index[task.node]]

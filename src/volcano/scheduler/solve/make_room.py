@@ -1,4 +1,4 @@
-"""Make room for one task on one node by evicting others: the normal way, and the dry-run way that spares most."""
+"""Make room for one task on one node by evicting others: on the best node, or after a dry run on several nodes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Preemption:
         self._queue = session.queues[job.queue]
         self._candidates = candidates
         self._is_victim = is_victim
-        self._fruitless: dict[tuple[int, int], tuple[int, Mask]] = {}  # shape, priority → as of mark, rows
+        self._without_victims: dict[tuple[int, int], tuple[int, Mask]] = {}  # shape, priority → as of mark, rows
         self._arguments = session.config.arguments_of(PREEMPT)
         self._spares_most = self._arguments.flag("enableTopologyAwarePreemption", False)
 
@@ -54,29 +54,29 @@ class Preemption:
     def _free_one(self, task: Task, group: Mask, statement: Statement) -> bool:
         """Node after node in descending score, until evictions make the task fit."""
         session = self._session
-        fruitless = self._known_fruitless(task)
+        without_victims = self._known_without_victims(task)
         possible = could_hold(session, task)
         for row in nodes_by_score(session, task, group):
-            if fruitless[row] or not possible[row]:
+            if without_victims[row] or not possible[row]:
                 continue
             node = session.table.nodes[row]
             victims = self._victims_on(node, task)
             if victims is None:
-                fruitless[row] = True
+                without_victims[row] = True
             elif self._free(node, task, victims, statement):
                 return True
         return False
 
-    def _known_fruitless(self, task: Task) -> Mask:
+    def _known_without_victims(self, task: Task) -> Mask:
         key, table = (task.shape.number, task.priority), self._session.table
-        mark, rows = self._fruitless.get(key, (table.mark, np.zeros(len(table), dtype=bool)))
+        mark, rows = self._without_victims.get(key, (table.mark, np.zeros(len(table), dtype=bool)))
         if mark != table.mark:
             rows[table.changed_since(mark)] = False
-        self._fruitless[key] = (table.mark, rows)
+        self._without_victims[key] = (table.mark, rows)
         return rows
 
     def _victims_on(self, node: Node, task: Task) -> list[Task] | None:
-        """Whom the plugins agree to evict there; None when that would not free enough."""
+        """The tasks that the plugins agree to evict there; None when that would not free enough."""
         session = self._session
         exposed = [other for other in node.tasks_in_order if self._is_victim(task, other)]
         victims = session.ask.preemptable(task, exposed) if exposed else []
@@ -115,16 +115,16 @@ class Preemption:
             return False
         wanted = self._candidates_wanted(len(rows))
         offset = session.chance.below(len(rows))
-        found: list[Sacrifice] = []
+        found: list[NodeVictims] = []
         for row in np.roll(rows, -offset):
-            sacrifice = self._dry_run(session.table.nodes[row], task)
-            if sacrifice is not None:
-                found.append(sacrifice)
+            found_victims = self._dry_run(session.table.nodes[row], task)
+            if found_victims is not None:
+                found.append(found_victims)
                 if len(found) >= wanted:
                     break
         if not found:
             return False
-        least = min(found, key=lambda sacrifice: sacrifice.pain(session))
+        least = min(found, key=lambda found_victims: found_victims.cost(session))
         for victim in least.victims:
             statement.evict(victim, PREEMPT, preemptor=task.key)
         return statement.pipeline(task, least.node, eviction_occurred=True) is None
@@ -134,8 +134,8 @@ class Preemption:
         wanted = max(wanted, self._arguments.integer("minCandidateNodesAbsolute", 1))
         return min(wanted, self._arguments.integer("maxCandidateNodesAbsolute", 100), nodes)
 
-    def _dry_run(self, node: Node, task: Task) -> Sacrifice | None:
-        """Remove until it fits, then let the most important stay whom it fits with; everybody is put back."""
+    def _dry_run(self, node: Node, task: Task) -> NodeVictims | None:
+        """Remove victims until the task fits, then keep the most important ones it fits beside; all are put back."""
         victims = self._victims_on(node, task)
         if not victims:
             return None
@@ -157,7 +157,7 @@ class Preemption:
         for victim, status in removed:
             if victim.evicted:
                 moves.bring_back(victim, status)
-        return Sacrifice(node, lost) if fits and lost else None
+        return NodeVictims(node, lost) if fits and lost else None
 
     def _would_fit(self, node: Node, task: Task) -> bool:
         session = self._session
@@ -170,13 +170,13 @@ class Preemption:
 
 
 @dataclass(slots=True)
-class Sacrifice:
-    """Whom a node would lose, the most important first."""
+class NodeVictims:
+    """The tasks that would be evicted on a node, the most important first."""
 
     node: Node
     victims: list[Task] = field(default_factory=list)
 
-    def pain(self, session: Session) -> tuple[int, int, int, float]:
+    def cost(self, session: Session) -> tuple[int, int, int, float]:
         """Compared in turn: the first victim's importance, the sum of all, how many, how long they have run."""
         priorities = [victim.pod.spec.priority or 0 for victim in self.victims]
         foremost = (v for v, p in zip(self.victims, priorities, strict=True) if p == max(priorities))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.statement import Statement
 from volcano.scheduler.model import Job, Node, SubJob, Task
-from volcano.scheduler.solve.worksheet import TaskLine
+from volcano.scheduler.solve.backlog import TaskBacklog
 
 
-def place_as_nominated(session: Session, job: Job, sub_job: SubJob, line: TaskLine) -> Statement | None:
+def place_as_nominated(session: Session, job: Job, sub_job: SubJob, line: TaskBacklog) -> Statement | None:
     """All tasks on their nominated nodes, or none and the nomination is forgotten."""
     statement = Statement(session)
     homes = [(task, _home(session, job, sub_job, task)) for task in line]

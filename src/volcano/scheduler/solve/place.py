@@ -13,19 +13,19 @@ from volcano.scheduler.framework.record import FitErrors
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.statement import Statement
 from volcano.scheduler.model import ROOT, Domain, Job, Node, Queue, Status, SubJob, Task
+from volcano.scheduler.solve.backlog import TaskBacklog
 from volcano.scheduler.solve.choose import node_for
-from volcano.scheduler.solve.contest import Contest, Contests
-from volcano.scheduler.solve.worksheet import TaskLine
+from volcano.scheduler.solve.node_ranking import NodeRanking, NodeRankings
 
 
 class Placement:
     """One attempt to place tasks of a sub-job within a domain."""
 
     def __init__(
-        self, session: Session, job: Job, sub_job: SubJob, domain: Domain, contests: Contests | None = None
+        self, session: Session, job: Job, sub_job: SubJob, domain: Domain, rankings: NodeRankings | None = None
     ) -> None:
         self._session = session
-        self._contests = contests
+        self._rankings = rankings
         self._job = job
         self._sub_job = sub_job
         self._queue: Queue = session.queues[job.queue]
@@ -40,7 +40,7 @@ class Placement:
         self.statement = Statement(session)
         self.reached = 0  # tasks that could be placed, whether or not that was enough
 
-    def run(self, line: TaskLine) -> Statement | None:
+    def run(self, line: TaskBacklog) -> Statement | None:
         """Place tasks until whole. None (and nothing changed) when not even promises would make it whole."""
         if self._nodes_count() == 0:
             return None
@@ -83,9 +83,9 @@ class Placement:
             self._note(task, FitErrors(self._nodes_count(), Counter({refusal.message: self._nodes_count()})))
             return self._continues()
         alike = task.role not in self._mixed
-        contest = self._contests.of(task) if self._contests is not None and alike else None
-        if contest is not None:
-            if self._put_by_contest(task, contest, expected):
+        ranking = self._rankings.of(task) if self._rankings is not None and alike else None
+        if ranking is not None:
+            if self._put_by_ranking(task, ranking, expected):
                 return True
             self._note(task, self._fit_errors(task))
             return self._continues()
@@ -116,13 +116,13 @@ class Placement:
             self._seen_failing[task.role] = ~passing
         return passing if passing.any() else None
 
-    def _put_by_contest(self, task: Task, contest: Contest, expected: int) -> bool:
+    def _put_by_ranking(self, task: Task, ranking: NodeRanking, expected: int) -> bool:
         """False when no node takes the task."""
         session = self._session
-        contest.refresh(task, expected, self._within)
+        ranking.refresh(task, expected, self._within)
         if self._sub_job.topology is not None:
             task.allocated_domain = self._running_domain
-        found = contest.choose(task, session.chance, self._within)
+        found = ranking.choose(task, session.chance, self._within)
         if found is None:
             return False
         row, now = found
@@ -130,7 +130,7 @@ class Placement:
         if not now:
             objection = self.statement.pipeline(task, node)
         elif (objection := self.statement.allocate(task, node)) is None:
-            contest.advance(row)
+            ranking.advance(row)
         if objection is None:
             self._come_near(node)
         return True

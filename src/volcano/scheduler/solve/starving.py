@@ -28,12 +28,12 @@ def queues_with_starving(session: Session) -> Iterator[tuple[Queue, Heap[Job]]]:
 
 
 def may_be_evicted_for_gangs(job: Job) -> bool:
-    """A job that says whether it is preemptable is taken at its word; one that does not may be."""
+    """A job that states whether it is preemptable decides; one that does not may be evicted."""
     return job.preemptable or not job.preemptable_stated
 
 
 def waits_for_leavers(session: Session, tasks: Iterable[Task]) -> bool:
-    """Whether nobody should leave for these tasks: one never preempts, or pods are still leaving for one of them."""
+    """Whether nothing should be evicted for these tasks: one never preempts, or pods are still ending for one."""
     for task in tasks:
         if not task.preempts:
             return True
@@ -44,5 +44,5 @@ def waits_for_leavers(session: Session, tasks: Iterable[Task]) -> bool:
 
 
 def _is_leaving(task: Task) -> bool:
-    """Evicted to make room, as its pod says, or about to be told so."""
+    """Evicted to make room: the pod shows it, or the eviction is being written."""
     return is_leaving(task) or (task.status == Status.RELEASING and not task.pod.is_deleting)

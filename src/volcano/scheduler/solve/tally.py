@@ -1,4 +1,4 @@
-"""Tally: how far a job came in the domains that were tried for it, to tell why none of them took it."""
+"""Tally: how many tasks of a job fitted in each domain that was tried, to explain why none of them took it."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ class Tally:
         self._tried.setdefault(domain.tier, set()).add(domain.name)
 
     def reach(self, domain: Domain, placed: int) -> None:
-        """So many more tasks of the job than before could be placed in this domain."""
+        """`placed` more tasks of the job could be placed in this domain."""
         self.enter(domain)
         if placed > self._most.get(domain.tier, (-1, ""))[0]:
             self._most[domain.tier] = placed, domain.name
 
     def explain(self, session: Session, job: Job) -> None:
-        """Say it where people look, unless something else than room was the reason."""
+        """Set the job's reason, unless something other than room blocked it."""
         known = session.record.why.get(job.id)
         if known is not None and known.stage != FIT:
             return
         already = job.counts.ready + job.counts.waiting
         most = max((placed for placed, _ in self._most.values()), default=0)
         numbers = {"placed": float(already + most), "needed": float(job.min_available)}
-        told = [self._of_tier(session, job, tier, already, numbers) for tier in self._tiers(session, job)]
+        reports = [self._of_tier(session, job, tier, already, numbers) for tier in self._tiers(session, job)]
         cause = "no hypernode has room for the tasks together"
-        message = f"{already + most} of {job.min_available} tasks fit together; {'; '.join(told)}"
+        message = f"{already + most} of {job.min_available} tasks fit together; {'; '.join(reports)}"
         counts = known.counts if known is not None else {}
         session.record.why[job.id] = Why(FIT, cause, "", message, counts, numbers)
         if not session.record.fit_errors.get(job.id):
             session.record.job_fit_errors[job.id] = message
 
     def _tiers(self, session: Session, job: Job) -> list[int]:
-        """Those the job may use, as far as there are domains; the root is told of only where it was tried."""
+        """Those the job may use, as far as there are domains; the root is listed only if it was tried."""
         topologies = (job.topology, *(sub_job.topology for sub_job in job.sub_jobs.values()))
         stated = [t.highest_tier for t in topologies if t is not None and t.highest_tier is not None]
         top = session.domains.by_name[ROOT].tier
@@ -71,10 +71,11 @@ def _shortage(session: Session, job: Job, tier: int) -> str:
     scarce = min(most, key=lambda name: (most[name] / asked[name], name), default="")
     if not scarce or most[scarce] >= asked[scarce]:
         return "none with enough of everything"
-    return f"all too full: at most {_spoken(scarce, most[scarce])} of {_spoken(scarce, asked[scarce])} {scarce} free"
+    left, needed = _formatted(scarce, most[scarce]), _formatted(scarce, asked[scarce])
+    return f"all too full: at most {left} of {needed} {scarce} free"
 
 
-def _spoken(name: str, amount: float) -> str:
+def _formatted(name: str, amount: float) -> str:
     if name == MEMORY:
         return f"{amount / 2**30:.4g}Gi"
     return f"{amount if name == PODS else amount / 1000:.6g}"

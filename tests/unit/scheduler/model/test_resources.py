@@ -32,12 +32,6 @@ def test_an_amount_fits_within_the_tolerance_in_every_dimension_it_has(
     assert amount.fits(limit) is expected
 
 
-def test_unstated_limits_pass_only_where_missing_is_infinite() -> None:
-    assert of(1, a_b=5).fits_where_stated(of(1))
-    assert not of(1).fits_where_stated(of(1, a_b=5))
-    assert not of(1, a_b=5).fits(of(1))
-
-
 def test_only_requested_dimensions_are_compared_strictly_and_never_pods() -> None:
     held, limit = of(1000, 5, pods=9, a_b=2), of(1000, 4, pods=1, a_b=1)
 

@@ -15,7 +15,7 @@ from volcano.scheduler.framework.arguments import Arguments
 from volcano.scheduler.framework.config import PluginOption, SchedulerConfig
 from volcano.scheduler.framework.opening import close_plugins, open_session
 from volcano.scheduler.framework.session import Session
-from volcano.scheduler.model import SeededChance, Status, StoppedWatch, Task
+from volcano.scheduler.model import SeededChance, Status, StoppedTimer, Task
 from volcano.scheduler.plugins import PLUGINS
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -117,7 +117,7 @@ def ask(*plugins: str, arguments: JSON | None = None, switches: JSON | None = No
         PluginOption(name, Arguments(arguments if name == plugins[-1] else {}), switches or {}) for name in plugins
     )
     config = SchedulerConfig(("allocate",), (options,), {}, objects.get("metrics", {}))
-    session, opened = open_session(snapshot, config, known=PLUGINS, chance=SeededChance(), stopwatch=StoppedWatch())
+    session, opened = open_session(snapshot, config, known=PLUGINS, chance=SeededChance(), timer=StoppedTimer())
     return Asked(session, opened)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Status, Task
 from volcano.scheduler.plugins.task_topology.relations import InvalidRelations, relations_from
-from volcano.scheduler.solve.worksheet import TaskLine
+from volcano.scheduler.solve.backlog import TaskBacklog
 from volcano.testing.clusters import Cluster, cluster, gang
 
 KEY = "volcano.sh/task-topology-"
@@ -43,7 +43,7 @@ def scores(session: Session, name: str) -> list[float]:
 
 
 def order(session: Session, job: str) -> list[str]:
-    return [task.name for task in TaskLine(session, session.jobs[f"default/{job}"].tasks.values())]
+    return [task.name for task in TaskBacklog(session, session.jobs[f"default/{job}"].tasks.values())]
 
 
 # -- what the annotations say ------------------------------------------------------------------------------------------

@@ -142,7 +142,7 @@ def test_with_zones_another_cycle_is_asked_for_because_time_alone_changes_things
     zoned = given(a=gang(1)).schedule(plugins=PLUGINS, arguments=arguments("1:00-2:00"))
     plain = cluster(nodes={"n": "cpu=1"}, jobs={"a": gang(1)}).schedule(plugins=PLUGINS)
 
-    assert (zoned.decisions.restless, plain.decisions.restless) == (True, False)
+    assert (zoned.decisions.needs_another_cycle, plain.decisions.needs_another_cycle) == (True, False)
 
 
 # -- who goes first, and who makes room ----------------------------------------------------------------------------------

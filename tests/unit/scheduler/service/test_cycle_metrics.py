@@ -9,7 +9,7 @@ from prometheus_client import generate_latest
 from volcano.scheduler.core.assemble import snapshot_from
 from volcano.scheduler.core.snapshot import drop_group, drop_pod
 from volcano.scheduler.framework.decisions import Decisions
-from volcano.scheduler.framework.record import Bind
+from volcano.scheduler.framework.record import BindDecision
 from volcano.scheduler.service.cycle_metrics import SchedulerMetrics
 
 NOW = datetime(2026, 1, 1, 0, 0, 10, tzinfo=UTC)
@@ -49,7 +49,7 @@ def test_a_cycle_and_its_parts_are_measured_in_milliseconds():
 
 def test_a_bound_job_is_measured_from_its_creation_and_forgotten_when_it_is_gone():
     metrics, given = SchedulerMetrics(), snapshot()
-    metrics.report(Decisions(binds=(Bind("ns/p", "u", "n1", "ns/g", {}),)), given, NOW)
+    metrics.report(Decisions(binds=(BindDecision("ns/p", "u", "n1", "ns/g", {}),)), given, NOW)
     metrics.report(Decisions(gauges={("job_share", ("ns", "g")): 0.5}), given, NOW)
     before = shown(metrics)
 

@@ -238,7 +238,7 @@ class Capacity(Plugin):
 
 
 def _compare_shares(one: Account, other: Account) -> int:
-    """The smaller share first; of equal ones, whoever deserves something."""
+    """The smaller share first; of equal ones, a queue that deserves something."""
     if one.share != other.share:
         return -1 if one.share < other.share else 1
     return one.deserved.is_empty - other.deserved.is_empty

@@ -1,6 +1,6 @@
 """The queues' accounts: what each holds, deserves and may have; flat, or as a tree below `root`.
 
-A queue with an unknown parent or on a cycle is set aside, with its descendants: its jobs wait, nobody else does.
+A queue with an unknown parent or on a cycle is set aside, with its descendants: its jobs wait, others are served.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Account(QueueShare):
         return [self, *reversed(self.ancestors)]
 
     def above(self, depth: int) -> Account | None:
-        """The ancestor so many levels up (1 is the parent); never the root."""
+        """The ancestor `levels` up (1 is the parent); never the root."""
         place = len(self.ancestors) - depth
         return self.ancestors[place] if place > 0 else None
 

@@ -35,7 +35,7 @@ class DeviceAccount:
     inqueue: Demand = field(default_factory=Counter)
 
     def takes(self, asked: Demand, *, entering: bool = False) -> bool:
-        """Whether it may have so much more. A class it does not speak of is not limited."""
+        """Whether it may have this much more. A class that is not named is not limited."""
         for name, amount in asked.items():
             dimension, mark, kind = name.partition(MARK)
             limit = self.limits.get(name)
@@ -55,7 +55,7 @@ class Devices:
     """All queues' accounts during a session."""
 
     def __init__(self, session: Session, *, counts_capacity: bool) -> None:
-        self._claims = session.snapshot.surroundings.resource_claims
+        self._claims = session.snapshot.cluster.resource_claims
         self._counts_capacity = counts_capacity
         self._demands: dict[str, Demand] = {}
         self.accounts = {

@@ -75,6 +75,6 @@ class DeviceShare(Plugin):
 
 
 def _rules(stated: Any) -> tuple[Mapping[str, str], ...]:
-    """Label maps; whatever else is listed says nothing."""
+    """Label maps; other list entries are ignored."""
     listed = stated if isinstance(stated, list) else []
     return tuple({str(k): str(v) for k, v in rule.items()} for rule in listed if isinstance(rule, Mapping) and rule)

@@ -1,7 +1,7 @@
 """Cards: the accelerator cards of all nodes as columns, and where a pod's containers would go on them.
 
 A question is answered for many nodes at once, and also for nodes with imagined copies of the pod (core.node_view): each
-entry of a view has the cards of its node to itself, as they would be after so many copies.
+entry of a view has the cards of its node to itself, as they would be after that many copies.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ BINPACK, SPREAD = "binpack", "spread"
 
 @dataclass(slots=True, frozen=True)
 class Portion:
-    """What one container asks for: so many cards, and of each so much."""
+    """What one container asks for: a number of cards, and a part of each."""
 
     count: int
     memory: float = 0.0
     percent: int = UNSTATED  # of the card's memory, instead
     cores: float = 0.0
-    alone: bool = False  # only cards that nobody uses
+    alone: bool = False  # only cards without users
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Wish:
+class CardRequest:
     """A pod's containers, the cards it may use at all, and whether copies of it keep away from each other."""
 
     portions: Sequence[Portion]
@@ -97,24 +97,24 @@ class Cards:
         self.cores[card] += sign * cores
 
     # -- where would it go -----------------------------------------------------------------------------------------
-    def choose(self, wish: Wish, view: NodeView) -> Choice:
+    def choose(self, wish: CardRequest, view: NodeView) -> Choice:
         """For every entry of a view, after the copies imagined there."""
         scene = self._scene(wish, view.rows)
         for copy in range(int(view.copies.max(initial=0))):
             self._place(wish, scene, len(view), among=view.copies > copy)
         return self._place(wish, scene, len(view))
 
-    def choose_on(self, wish: Wish, row: int) -> Choice:
+    def choose_on(self, wish: CardRequest, row: int) -> Choice:
         return self._place(wish, self._scene(wish, np.array([row], dtype=np.intp)), 1)
 
-    def _scene(self, wish: Wish, rows: Rows) -> Scene:
+    def _scene(self, wish: CardRequest, rows: Rows) -> Scene:
         counts = self.counts[rows]
         entry = np.repeat(np.arange(len(rows), dtype=np.intp), counts)
         offset = np.arange(len(entry), dtype=np.intp) - np.repeat(np.cumsum(counts) - counts, counts)
         card = self._first[rows][entry] + offset
         return Scene(entry, card, self.users[card], self.memory[card], self.cores[card], wish.allowed[card].copy())
 
-    def _place(self, wish: Wish, scene: Scene, entries: int, among: Mask | None = None) -> Choice:
+    def _place(self, wish: CardRequest, scene: Scene, entries: int, among: Mask | None = None) -> Choice:
         """One more such pod in every entry (or those `among`); where it fits, the scene shows it afterwards."""
         fits: Mask = np.bincount(scene.entry, minlength=entries) > 0
         if among is not None:

@@ -1,4 +1,4 @@
-"""Family: one kind of shared device. Who asks for it, which cards nodes have, and what a bound pod is told."""
+"""Family: one kind of shared device. Which pods ask for it, which cards nodes have, and a bound pod's annotations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from volcano.scheduler.core.node_view import NodeView
 from volcano.scheduler.framework.answers import Cause, Code
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Node, Shape, Status, Task
-from volcano.scheduler.plugins.deviceshare.cards import Card, Cards, Choice, Portion, Wish
+from volcano.scheduler.plugins.deviceshare.cards import Card, CardRequest, Cards, Choice, Portion
 
 
 @dataclass(slots=True, frozen=True)
@@ -29,7 +29,7 @@ class Held:
 
 
 class Family:
-    """Cards and who holds them, during one session. Rows are nodes; a node without cards is nobody's business here."""
+    """Cards and the pods that hold them, during one session. Rows are nodes; nodes without cards are left out."""
 
     name = ""
     refusal = ""
@@ -51,10 +51,10 @@ class Family:
 
     @abstractmethod
     def held_by(self, task: Task) -> list[Held]:
-        """What a pod on a node has, by what it was told when it was bound."""
+        """What a pod on a node holds, by the annotations it was bound with."""
 
     @abstractmethod
-    def told(self, task: Task, taken: list[list[Held]], now: datetime) -> dict[str, str]:
+    def annotations_for(self, task: Task, taken: list[list[Held]], now: datetime) -> dict[str, str]:
         """Annotations for the pod: the parts each container gets."""
 
     def key(self, task: Task) -> Hashable:
@@ -115,16 +115,16 @@ class Family:
             kept = self._choices[key] = self._session.table.mark, nodes, choice
         return kept[2]
 
-    def _wish(self, task: Task) -> Wish:
+    def _wish(self, task: Task) -> CardRequest:
         rivals = self._rivals(task)
         allowed = self.allows(task)
         if rivals:
             allowed = allowed.copy()
             allowed[[card for rival in rivals for card, users in self._users.get(rival, {}).items() if users]] = False
-        return Wish(self._portions_of(task), allowed, keeps_apart=bool(rivals))
+        return CardRequest(self._portions_of(task), allowed, keeps_apart=bool(rivals))
 
     def _rivals(self, task: Task) -> list[Hashable]:
-        """With whom a pod does not share a card: its own group if it says so, and pods under the same rules."""
+        """The pods that a pod shares no card with: its own group if it asks for that, and pods under the same rules."""
         return [*([self._group_of(task)] if self.keeps_apart(task) else []), *self._rules_of(task)]
 
     def _group_of(self, task: Task) -> str:
@@ -154,7 +154,7 @@ class Family:
             [self._part(portion, int(card)) for card in cards]
             for portion, cards in zip(self._portions_of(task), choice.taken, strict=True)
         ]
-        task.bind_annotations.update(self.told(task, parts, self._session.now))
+        task.bind_annotations.update(self.annotations_for(task, parts, self._session.now))
         self._enter(task, [held for container in parts for held in container])
         return None
 
@@ -169,7 +169,7 @@ class Family:
             for mark in self._marks(task):
                 self._users[mark][card] -= 1
         if task.status == Status.PENDING:
-            for key in self.told(task, [], self._session.now):
+            for key in self.annotations_for(task, [], self._session.now):
                 task.bind_annotations.pop(key, None)
 
     def _enter(self, task: Task, parts: list[Held]) -> None:

@@ -50,7 +50,7 @@ class GpuShare(Family):
         memory = 0.0 if self._by_number else float(self._demand(task))
         return [Held(part.strip(), memory, 0.0) for part in text.split(",") if part.strip()]
 
-    def told(self, task: Task, taken: list[list[Held]], now: datetime) -> dict[str, str]:
+    def annotations_for(self, task: Task, taken: list[list[Held]], now: datetime) -> dict[str, str]:
         cards = sorted((held.card for container in taken for held in container), key=int)
         return {PREDICATE_TIME: str(int(now.timestamp() * 1e9)), INDEX: ",".join(cards)}
 

@@ -73,12 +73,12 @@ class VirtualGpus(Family):
             return ()
         return registered(node.annotations.get(REGISTER, ""))
 
-    # -- what is told ----------------------------------------------------------------------------------------------
+    # -- annotations ----------------------------------------------------------------------------------------------
     def held_by(self, task: Task) -> list[Held]:
         text = task.pod.annotations.get(IDS) or task.bind_annotations.get(IDS, "")
         return [Held(*part) for part in decoded(text)]
 
-    def told(self, task: Task, taken: list[list[Held]], now: datetime) -> dict[str, str]:
+    def annotations_for(self, task: Task, taken: list[list[Held]], now: datetime) -> dict[str, str]:
         ids = ";".join(
             "".join(f"{held.card},{held.type},{held.memory:.0f},{held.cores:.0f}:" for held in container)
             for container in taken

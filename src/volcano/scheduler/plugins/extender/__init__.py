@@ -1,4 +1,4 @@
-"""extender: an HTTP service is asked what it thinks. Whoever starts the scheduler lends the plugin a way to reach it.
+"""extender: an HTTP service answers some points. The service layer gives the plugin a way to send requests.
 
 A node's answer is asked for once for each role of a job and again when the node has changed, not for every single task.
 """
@@ -36,7 +36,7 @@ VERBS: Final = (
     "allocateFunc",
     "deallocateFunc",
 )
-LARGEST: Final = 10 * 2**20
+MAX_BODY_BYTES: Final = 10 * 2**20
 
 Post = Callable[[str, bytes, timedelta], tuple[int, bytes]]
 """Sends a body to a URL and gives the status and the body of the answer; OSError when there is none in time."""
@@ -57,7 +57,7 @@ class Extender(Plugin):
             *(f"extender.{verb}Verb" for verb in VERBS),
         }
     )
-    _post: ClassVar[Post | None] = None  # none: nobody is asked, and nothing is said
+    _post: ClassVar[Post | None] = None  # none: no request is sent
 
     def __init__(self, option: PluginOption) -> None:
         super().__init__(option)
@@ -97,7 +97,7 @@ class Extender(Plugin):
             raise NoAnswer(str(error)) from error
         if status != 200:
             raise NoAnswer(f"failed {self._verbs[verb]} with extender at URL {url}, code {status}")
-        if len(answer) > LARGEST:
+        if len(answer) > MAX_BODY_BYTES:
             raise NoAnswer("http: request body too large")
         try:
             found = msgspec.json.decode(answer) if answer.strip() else {}

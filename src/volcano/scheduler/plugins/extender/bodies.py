@@ -1,4 +1,4 @@
-"""What an extender is told: tasks, nodes, jobs and queues with the field names of Volcano's own structures."""
+"""The bodies sent to an extender: tasks, nodes, jobs and queues with the field names of Volcano's own structures."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def session_body(session: Session) -> JSON:
         "Jobs": {job.id: job_body(job) for job in session.jobs.values()},
         "Nodes": nodes,
         "Queues": {queue.name: queue_body(queue) for queue in session.queues.values()},
-        "NamespaceInfo": {name: {"Name": name} for name in session.snapshot.surroundings.namespaces},
+        "NamespaceInfo": {name: {"Name": name} for name in session.snapshot.cluster.namespaces},
         "RevocableNodes": {node.name: nodes[node.name] for node in session.table.nodes if node.revocable_zone},
         "NodeList": None,
     }

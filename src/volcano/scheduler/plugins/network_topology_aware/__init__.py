@@ -175,7 +175,7 @@ class NetworkTopologyAware(Plugin):
                 self._waiting[task.sub_job_id].withdraw(task.request)
 
     def on_deallocate(self, task: Task) -> None:
-        """Who is evicted still has its node; who is placed no longer has none."""
+        """An evicted task still has its node; a placed one already has it."""
         self._loads.change(task, -1.0)
         if task.status == Status.PENDING:
             if task.sub_job_id in self._siblings:

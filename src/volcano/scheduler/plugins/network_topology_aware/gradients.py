@@ -46,7 +46,7 @@ def by_tier(columns: DomainColumns, chosen: Mask) -> list[list[Domain]]:
 
 
 def widest_first(gradients: list[list[Domain]], most: int) -> list[list[Domain]]:
-    """The other way round, and no more than so many domains; of a tier taken in part, the last ones."""
+    """In reverse, and at most that many domains; of a tier taken in part, the last ones."""
     taken: list[list[Domain]] = []
     for gradient in reversed(gradients):
         if most <= 0:

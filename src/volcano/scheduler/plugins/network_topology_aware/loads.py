@@ -31,11 +31,11 @@ class Loads:
 
     # -- questions, answered for every domain ----------------------------------------------------------------------
     def offers(self, amount: Resources) -> Mask:
-        """Where so much is free, or will be once everybody leaving has left."""
+        """Where this amount is free, or will be once all tasks being released have left."""
         return self._holds(amount, self._idle) | self._holds(amount, self._future_idle)
 
     def could_offer(self, amount: Resources) -> Mask:
-        """Where so much would be free if nobody else were there."""
+        """Where this amount would be free on empty nodes."""
         return self._holds(amount, self._allocatable)
 
     def _holds(self, amount: Resources, room: Column) -> Mask:

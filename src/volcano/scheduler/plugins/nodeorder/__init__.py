@@ -64,7 +64,7 @@ class NodeOrder(Plugin):
     def open(self, session: Session) -> None:
         super().open(session)
         self._table = session.table
-        self._around = session.snapshot.surroundings
+        self._around = session.snapshot.cluster
         self._neighbours = Neighbourhood(
             session.table,
             self._around.namespaces,
@@ -92,7 +92,7 @@ class NodeOrder(Plugin):
             return False
         if not self._weights["podaffinity"]:
             return True
-        return not self._neighbours.book.of(task).weighted and not self._neighbours.is_meant(task)
+        return not self._neighbours.book.of(task).weighted and not self._neighbours.is_affected(task)
 
     def _spread(self, task: Task) -> tuple[Constraint, ...]:
         stated = task.pod.spec.topology_spread_constraints
@@ -148,7 +148,7 @@ class NodeOrder(Plugin):
         if weights["balancedresource"] and asks_anything(task):
             own += balanced_allocation(task, nodes) * weights["balancedresource"]
         if weights["tainttoleration"] and not self._avoided(task).any():
-            own += float(FULL * weights["tainttoleration"])  # nobody has anything to avoid
+            own += float(FULL * weights["tainttoleration"])  # no candidate has such a taint
         return own
 
     def _avoided(self, task: Task) -> Rows:

@@ -11,7 +11,7 @@ from volcano.scheduler.core.node_table import Column, NodeTable
 
 MEGABYTE: Final = 1024 * 1024
 LEAST: Final = 23 * MEGABYTE
-MOST_PER_CONTAINER: Final = 1000 * MEGABYTE
+MAX_BYTES_PER_CONTAINER: Final = 1000 * MEGABYTE
 FULL: Final = 100
 
 
@@ -27,7 +27,7 @@ def image_locality(table: NodeTable, pod: Pod) -> Column | None:
             total += np.where(sizes >= 0, np.trunc(sizes * spread), 0.0)
     if not total.any():
         return None
-    most = MOST_PER_CONTAINER * len(containers)
+    most = MAX_BYTES_PER_CONTAINER * len(containers)
     clipped = np.clip(total, LEAST, max(most, LEAST))
     return np.floor(FULL * (clipped - LEAST) / max(most - LEAST, 1))
 

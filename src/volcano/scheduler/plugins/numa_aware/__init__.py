@@ -1,4 +1,4 @@
-"""numa-aware: a pod that wants its cpus on one NUMA node goes only where the kubelet would admit it."""
+"""numa-aware: a pod that asks for its cpus on one NUMA node is placed only where the kubelet would admit it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class NumaAware(Plugin):
                 self._states[node.row] = self._state_of(node, kept)
         self._pinning: Mask = np.array([state is not None for state in self._states], dtype=bool)
         self._changed: list[int] = []  # rows whose state has changed, in order
-        self._spans: dict[Wish, tuple[int, Column]] = {}  # as of so many changes: the NUMA nodes spanned on each node
+        self._spans: dict[Wish, tuple[int, Column]] = {}  # by number of changes: the NUMA nodes spanned on each node
 
     def _state_of(self, node: Node, kept: dict[str, Any]) -> State | None:
         """None when the kubelet there does not pin cpus."""
@@ -88,7 +88,7 @@ class NumaAware(Plugin):
         return state
 
     def _not_reported(self, node: Node, kept: dict[str, Any]) -> list[frozenset[int]]:
-        """What pods bound of late will get; forgotten when all of them are reported, or gone."""
+        """What recently bound pods will get; dropped when all of them are reported or deleted."""
         told = node.numa.pod_allocations if node.numa is not None else []
         known = {pod.uid for pod in told} | {f"{pod.namespace}/{pod.name}" for pod in told}
         tasks = self.session.snapshot.tasks
@@ -154,7 +154,7 @@ class NumaAware(Plugin):
         return "" if CPU in node.numa.numares else "cpu allocatable map is empty"
 
     def _fit(self, wish: Wish, row: int, copies: int = 0) -> Fit | None:
-        """What a pod would get on a node after so many like it; None where nobody looks at that."""
+        """What a pod would get on a node after `copies` like it; None on nodes without a policy."""
         state = self._states[row]
         if state is None or state.policy in ("", NONE):
             return None

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 
 from volcano.api.topology import NumatopologySpec
 
-LARGEST_SET = 65536
+MAX_CPUS = 65536
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Machine:
         return len(self.cpus) // max(len({(cpu.socket, cpu.core) for cpu in self.cpus}), 1)
 
     def take(self, free: frozenset[int], count: int) -> frozenset[int] | None:
-        """So many of the free ones: whole sockets, then whole cores, then where least is torn apart."""
+        """`count` of the free ones: whole sockets, then whole cores, then from the cores with the fewest free ones."""
         if count < 1:
             return frozenset()
         if count > len(free):
@@ -111,5 +111,5 @@ def parse_cpus(text: str) -> frozenset[int]:
         match = re.fullmatch(r"\s*(\d{1,6})(?:-(\d{1,6}))?\s*", part)
         if match is not None:
             first, last = int(match[1]), int(match[2] or match[1])
-            found.update(range(first, min(last, first + LARGEST_SET) + 1))
+            found.update(range(first, min(last, first + MAX_CPUS) + 1))
     return frozenset(found)

@@ -11,7 +11,7 @@ from typing import Final
 from volcano.scheduler.plugins.numa_aware.cpus import Machine
 
 NONE, BEST_EFFORT, RESTRICTED, SINGLE = "none", "best-effort", "restricted", "single-numa-node"
-MOST_NODES: Final = 12
+MAX_NUMA_NODES: Final = 12
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ def hints_for(machine: Machine, free: frozenset[int], count: int) -> list[Hint]:
     """Every set of NUMA nodes with enough free cpus; preferred if no smaller set could ever have them."""
     found: list[Hint] = []
     smallest = 0
-    for size in range(1, min(len(machine.numa_nodes), MOST_NODES) + 1):
+    for size in range(1, min(len(machine.numa_nodes), MAX_NUMA_NODES) + 1):
         for nodes in combinations(machine.numa_nodes, size):
             cpus = frozenset[int]().union(*(machine.on_numa[node] for node in nodes))
             if not smallest and len(cpus) >= count:

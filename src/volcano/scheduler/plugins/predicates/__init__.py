@@ -1,6 +1,6 @@
 """predicates: which nodes could take a task at all, by Kubernetes' own rules.
 
-Answers are whole-table masks: what labels and taints say is read once per shape, the rest when something changed.
+Answers are whole-table masks: filters on labels and taints run once per shape, the others when something changed.
 Room for the request itself is asked by the actions (core.fit).
 """
 
@@ -76,12 +76,12 @@ class Predicates(Plugin):
         on = {switch: option.arguments.flag(f"predicate.{switch}", True) for switch in SWITCHES}
         self._on = frozenset(switch for switch, chosen in on.items() if chosen)
         self._caches = option.arguments.flag("predicate.CacheEnable", False)
-        # With both switches off nobody tells this plugin of simulated removals, and it judges as before them.
+        # With both switches off, Volcano does not notify this plugin of simulated removals; it filters as before them.
         self._sees_removals = option.is_on("enablePreemptable") or option.is_on("enabledAllocatable")
 
     def open(self, session: Session) -> None:
         super().open(session)
-        table, around = session.table, session.snapshot.surroundings
+        table, around = session.table, session.snapshot.cluster
         self._table = table
         self._ports = PortBook()
         self._volumes = VolumeBinding(table, around)
@@ -120,7 +120,7 @@ class Predicates(Plugin):
             return False
         if self._has_volumes(task) and self._volumes.claims(task).waiting:
             return False
-        return "PodAffinityEnable" not in self._on or not self._neighbours.is_meant(task)
+        return "PodAffinityEnable" not in self._on or not self._neighbours.is_affected(task)
 
     def _terms(self, task: Task) -> PodTerms:
         return self._neighbours.book.of(task)
@@ -157,7 +157,7 @@ class Predicates(Plugin):
         full = nodes.max_pods <= nodes.pod_count
         if full.any():
             yield Cause(full, Code.UNSCHEDULABLE, FULL)
-        going_on: Mask | None = None  # rows no filter has settled for good; None: all
+        going_on: Mask | None = None  # rows that no filter has finally refused; None: all
         for cause in self._stable_causes(task):
             refused = nodes.take(cause.refused)
             going_on = ~refused if going_on is None else going_on & ~refused
@@ -238,7 +238,7 @@ class Predicates(Plugin):
             yield Cause(nodes.take(self._neighbours.is_unwelcome(task)) & ~settled, Code.UNSCHEDULABLE, UNWELCOME)
 
     def simulate_filter(self, task: Task, node: Node) -> Refusal | None:
-        """Whether the neighbours would do, as everybody stands now."""
+        """Whether inter-pod affinity allows the node, as tasks are placed now."""
         if "PodAffinityEnable" not in self._on:
             return None
         standing = self._standing.get(task.uid)

@@ -11,7 +11,7 @@ from volcano.api.meta import Key
 from volcano.api.quantity import QuantityError, parse_quantity
 from volcano.api.selectors import selector_from
 from volcano.scheduler.framework.answers import Refusal
-from volcano.scheduler.model import Surroundings
+from volcano.scheduler.model import ClusterObjects
 
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
@@ -25,7 +25,7 @@ class Claims:
 
     bound: list[tuple[Key, str]] = field(default_factory=list)
     waiting: list[tuple[Key, PersistentVolumeClaim]] = field(default_factory=list)
-    refusal: Refusal | None = None  # said before any node is looked at
+    refusal: Refusal | None = None  # reported before any node is looked at
 
     def __bool__(self) -> bool:
         return bool(self.bound or self.waiting)
@@ -41,7 +41,7 @@ def claim_keys(pod: Pod) -> Iterator[tuple[Key, bool]]:
             yield Key(namespace, f"{pod.name}-{volume.name}"), True
 
 
-def claims_of(pod: Pod, around: Surroundings) -> Claims:
+def claims_of(pod: Pod, around: ClusterObjects) -> Claims:
     found = Claims()
     immediate = False
     for key, ephemeral in claim_keys(pod):
@@ -83,7 +83,7 @@ def class_of(claim: PersistentVolumeClaim) -> str:
     return claim.annotations.get(CLASS_ANNOTATION) or claim.spec.storage_class_name or ""
 
 
-def waits_for_consumer(claim: PersistentVolumeClaim, around: Surroundings) -> bool:
+def waits_for_consumer(claim: PersistentVolumeClaim, around: ClusterObjects) -> bool:
     storage_class = around.storage_classes.get(class_of(claim))
     return storage_class is not None and storage_class.volume_binding_mode == "WaitForFirstConsumer"
 
@@ -108,7 +108,7 @@ def _storage(stated: str | int | float) -> int:
 
 
 def is_kept_for(volume: PersistentVolume, key: Key, claim: PersistentVolumeClaim) -> bool:
-    """Whether somebody has already promised the volume to this claim."""
+    """Whether the volume is already reserved for this claim."""
     reference = volume.spec.claim_ref
     if reference is None or (reference.namespace, reference.name) != tuple(key):
         return False

@@ -1,6 +1,6 @@
 """Claims of devices (dynamic resource allocation): a pod goes where its claims are allocated.
 
-Devices are not allocated here: a claim nobody has allocated keeps its pods waiting, with a reason.
+Devices are not allocated here: a claim that is not allocated keeps its pods waiting, with a reason.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from volcano.api.core import NodeSelector, Pod, ResourceClaim
 from volcano.api.meta import JSON, Key
 from volcano.scheduler.core.node_table import Mask, NodeTable
 from volcano.scheduler.framework.answers import Refusal
-from volcano.scheduler.model import Surroundings, Task
+from volcano.scheduler.model import ClusterObjects, Task
 
 ELSEWHERE: Final = "resourceclaim not available on the node"
 IN_USE: Final = "resourceclaim in use"
 UNALLOCATED: Final = "cannot allocate all claims"
-MOST_USERS: Final = 256
+MAX_CLAIM_USERS: Final = 256
 NAME: Final = "DynamicResources"
 
 
 class DeviceClaims:
-    def __init__(self, table: NodeTable, around: Surroundings) -> None:
+    def __init__(self, table: NodeTable, around: ClusterObjects) -> None:
         self._table, self._around = table, around
 
     def refusal(self, task: Task) -> Refusal | None:
@@ -75,7 +75,7 @@ def _named(pod: Pod) -> list[tuple[str | None, str]]:
 
 def _is_full(status: JSON, task: Task) -> bool:
     users = [user for user in status.get("reservedFor") or () if isinstance(user, dict)]
-    return len(users) >= MOST_USERS and not any(user.get("uid") == task.uid for user in users)
+    return len(users) >= MAX_CLAIM_USERS and not any(user.get("uid") == task.uid for user in users)
 
 
 def _read(selector: JSON) -> NodeSelector:

@@ -50,7 +50,7 @@ class PortBook:
         return found
 
     def taken(self, table: NodeTable, shape: Shape, nodes: NodeView) -> Mask:
-        """Rows where somebody has a port this shape wants, or an imagined copy of it would."""
+        """Rows where a port of this shape is in use, or would be by an imagined copy of it."""
         wanted = self.of(shape)
         rows = [
             table.index[task.node]

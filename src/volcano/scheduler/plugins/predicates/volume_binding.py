@@ -15,7 +15,7 @@ from volcano.api.meta import JSON, Key, LabelSelectorRequirement
 from volcano.scheduler.core.node_table import Mask, NodeTable, Rows
 from volcano.scheduler.framework.answers import Cause, Code
 from volcano.scheduler.framework.record import VolumeChoice
-from volcano.scheduler.model import Surroundings, Task
+from volcano.scheduler.model import ClusterObjects, Task
 from volcano.scheduler.plugins.predicates.claims import (
     SELECTED_NODE,
     Claims,
@@ -40,7 +40,7 @@ NOWHERE: Final = -1
 
 
 class VolumeBinding:
-    def __init__(self, table: NodeTable, around: Surroundings) -> None:
+    def __init__(self, table: NodeTable, around: ClusterObjects) -> None:
         self._table, self._around = table, around
         self._claims: dict[str, Claims] = {}
         self._assumed: dict[str, Key] = {}  # volume → the claim that will have it
@@ -70,7 +70,7 @@ class VolumeBinding:
                 yield Cause(refused, Code.UNRESOLVABLE, reason)
 
     def zoneless(self, claims: Claims) -> Mask:
-        """Nodes in another zone or region than a bound volume says it is in."""
+        """Nodes in another zone or region than a bound volume is labelled with."""
         refused = self._table.no_rows()
         labels = self._table.labels
         names = [name for pair in ZONE_KEYS.items() for name in pair]

@@ -8,14 +8,14 @@ from functools import cached_property
 from volcano.api.core import Pod
 from volcano.scheduler.core.node_table import Mask, NodeTable
 from volcano.scheduler.core.node_view import NodeView
-from volcano.scheduler.model import Surroundings, Task
+from volcano.scheduler.model import ClusterObjects, Task
 from volcano.scheduler.plugins.predicates.claims import claim_keys, class_of
 
 
 class VolumeLimits:
     """Counts only where a node states a limit; a volume several pods share is attached once."""
 
-    def __init__(self, table: NodeTable, around: Surroundings) -> None:
+    def __init__(self, table: NodeTable, around: ClusterObjects) -> None:
         self._table, self._around = table, around
 
     @cached_property

@@ -17,7 +17,7 @@ class Bucket:
         self.roles: Counter[str] = Counter()
         self.nodes: Counter[str] = Counter()  # tasks on each node
         self.size = 0  # how many waited as the session opened
-        self.demand = 0.0  # of those that wait, for telling small buckets from large ones
+        self.demand = 0.0  # of waiting tasks, to distinguish small buckets from large ones
 
     def add(self, task: Task) -> None:
         self.roles[task.role] += 1

@@ -1,4 +1,4 @@
-"""Worksheet: what of a job is still to be placed, in the order in which it is tried."""
+"""JobBacklog: what of a job is still to be placed, in the order in which it is tried."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Job, Status, SubJob, Task
 
 
-class TaskLine:
+class TaskBacklog:
     """Waiting tasks, the first one next. The order of tasks is fixed while they wait, so one sort will do."""
 
     __slots__ = ("_waiting", "mixed")
@@ -35,8 +35,8 @@ class TaskLine:
     def pop(self) -> Task:
         return self._waiting.pop()
 
-    def copy(self) -> TaskLine:
-        copied = TaskLine.__new__(TaskLine)
+    def copy(self) -> TaskBacklog:
+        copied = TaskBacklog.__new__(TaskBacklog)
         copied._waiting = self._waiting.copy()
         copied.mixed = self.mixed
         return copied
@@ -45,13 +45,13 @@ class TaskLine:
         self._waiting.clear()
 
 
-class Worksheet:
+class JobBacklog:
     """Sub-jobs with tasks to place, those a policy requires first."""
 
     def __init__(self, session: Session, job: Job, *, gated: bool = True) -> None:
         """`gated`: whether tasks held back only by the queue's own gate take part."""
         self._session = session
-        self.lines: dict[str, TaskLine] = {}
+        self.lines: dict[str, TaskBacklog] = {}
         self._sub_jobs: list[SubJob] = []
         waiting: dict[str, list[Task]] = {}
         for task in job.by_status[Status.PENDING].values():
@@ -60,15 +60,15 @@ class Worksheet:
                 waiting.setdefault(task.sub_job_id, []).append(task)
         for sub_job in job.sub_jobs.values():
             if sub_job.id in waiting:
-                self.lines[sub_job.id] = TaskLine(session, waiting[sub_job.id])
+                self.lines[sub_job.id] = TaskBacklog(session, waiting[sub_job.id])
                 self._sub_jobs.append(sub_job)
         self._required = required_sub_jobs(session, job) if job.has_policies else frozenset()
 
     def __len__(self) -> int:
         return len(self._sub_jobs)
 
-    def copy(self) -> Worksheet:
-        copied = Worksheet.__new__(Worksheet)
+    def copy(self) -> JobBacklog:
+        copied = JobBacklog.__new__(JobBacklog)
         copied._session = self._session
         copied.lines = {id: line.copy() for id, line in self.lines.items()}
         copied._sub_jobs = self._sub_jobs.copy()
@@ -84,7 +84,7 @@ class Worksheet:
         if self.lines[sub_job.id]:
             self._sub_jobs.append(sub_job)
 
-    def line(self, sub_job: SubJob) -> TaskLine:
+    def line(self, sub_job: SubJob) -> TaskBacklog:
         return self.lines[sub_job.id]
 
     def _compare(self, one: int, other: int) -> int:

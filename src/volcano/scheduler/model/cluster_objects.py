@@ -34,7 +34,7 @@ class Shard:
 
 
 @dataclass(slots=True, eq=False)
-class Surroundings:
+class ClusterObjects:
     """API objects read as they are, by key."""
 
     namespaces: dict[str, Namespace] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Contest: all nodes ranked for one shape, kept current while tasks of that shape are placed one after the other.
+"""NodeRanking: all nodes ranked for one shape, kept current while tasks of that shape are placed one after the other.
 
 Ranking is asked of the plugins once for all nodes. Nodes that changed are asked about again in one call, which also
 asks what *would* be with one, two … more such tasks on the promising nodes: so placing a gang of identical tasks
@@ -19,13 +19,13 @@ from volcano.scheduler.framework.node_answers import Key, NodeAnswers
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Chance, Task
 
-DEEPEST: Final = 64  # imagined copies on one node
-MOST: Final = 2048  # imagined nodes in one question
+MAX_COPIES: Final = 64  # imagined on one node
+MAX_IMAGINED_ROWS: Final = 2048  # in one question
 NOWHERE: Final = -np.inf
 NOW, LATER = 2, 1  # there is room; there will be
 
 
-class Outlook:
+class Forecast:
     """Answers for several nodes with 0, 1, 2 … copies: a line for each node, a column for each number of copies."""
 
     __slots__ = ("fit", "node", "own", "values")
@@ -35,14 +35,14 @@ class Outlook:
         self.values = np.where(fit == NOW, node + own, NOWHERE)
 
 
-class Contest:
+class NodeRanking:
     def __init__(self, nodes: NodeAnswers, task: Task) -> None:
         self._nodes = nodes
         self._table: NodeTable = nodes.table
         self._mark = self._table.mark
         size = len(self._table)
-        self._outlooks: list[Outlook | None] = [None] * size
-        self._lines = np.zeros(size, dtype=np.intp)  # a node's line in its outlook
+        self._forecasts: list[Forecast | None] = [None] * size
+        self._lines = np.zeros(size, dtype=np.intp)  # a node's line in its forecast
         self._steps = np.zeros(size, dtype=np.intp)  # and how many of the copies have become real
         self._valid = np.full(size, -1, dtype=np.int64)  # the version of the row for which that holds
         view = NodeView(self._table, task=task)
@@ -53,7 +53,7 @@ class Contest:
 
     def _fits(self, task: Task, view: NodeView) -> npt.NDArray[np.int8]:
         now, later = fits_in(task.request, view.idle), fits_in(task.request, view.future_idle)
-        # What is free may be promised to somebody: then there is no room, neither now nor later.
+        # Free room may be promised to another task: then there is no room, neither now nor later.
         fit: npt.NDArray[np.int8] = np.where(later, np.where(now, NOW, LATER), 0).astype(np.int8)
         for cause, _ in self._nodes.causes(task, view):
             fit[cause.refused] = 0
@@ -69,14 +69,14 @@ class Contest:
         self._mark = table.mark
         if not len(asked):
             return
-        depth = 1 + min(expected, DEEPEST)
+        depth = 1 + min(expected, MAX_COPIES)
         if expected > 1 and (within is not None or not self._among):
-            best = self._outdated(self._promising(min(2 * expected, MOST // depth), within))
+            best = self._outdated(self._promising(min(2 * expected, MAX_IMAGINED_ROWS // depth), within))
             asked = np.unique(np.concatenate([asked, best]))
         self._ask(task, asked, depth)
 
     def _promising(self, width: int, within: Mask | None) -> Rows:
-        """About so many rows where tasks are likely to go."""
+        """About `width` rows where tasks are likely to be placed."""
         if within is None:
             width = min(width, len(self._now))
             return np.argpartition(self._now, -width)[-width:]
@@ -93,26 +93,27 @@ class Contest:
         view = NodeView(self._table, np.repeat(rows, depth), task=task, copies=copies)
         scored = self._nodes.scores_of(task, view)
         shape = (len(rows), depth)
-        outlook = Outlook(self._fits(task, view).reshape(shape), scored.node.reshape(shape), scored.own.reshape(shape))
+        fit = self._fits(task, view).reshape(shape)
+        forecast = Forecast(fit, scored.node.reshape(shape), scored.own.reshape(shape))
         for row in rows.tolist():
-            self._outlooks[row] = outlook
+            self._forecasts[row] = forecast
         self._lines[rows] = np.arange(len(rows))
         self._steps[rows] = 0
         self._valid[rows] = self._table.versions[rows]
-        self._fit[rows], self._node[rows], self._own[rows] = outlook.fit[:, 0], outlook.node[:, 0], outlook.own[:, 0]
-        self._now[rows] = outlook.values[:, 0]
+        self._fit[rows], self._node[rows], self._own[rows] = forecast.fit[:, 0], forecast.node[:, 0], forecast.own[:, 0]
+        self._now[rows] = forecast.values[:, 0]
 
     def advance(self, row: int) -> None:
         """A task of this shape was just allocated there; what that makes of the node may be known already."""
-        outlook, table = self._outlooks[row], self._table
+        forecast, table = self._forecasts[row], self._table
         step = self._steps[row] + 1
-        if outlook is None or self._valid[row] + 1 != table.versions[row] or step >= outlook.fit.shape[1]:
+        if forecast is None or self._valid[row] + 1 != table.versions[row] or step >= forecast.fit.shape[1]:
             return
         self._valid[row] += 1
         self._steps[row] = step
         place = (self._lines[row], step)
-        self._fit[row], self._node[row], self._own[row] = outlook.fit[place], outlook.node[place], outlook.own[place]
-        self._now[row] = outlook.values[place]
+        self._fit[row], self._node[row], self._own[row] = forecast.fit[place], forecast.node[place], forecast.own[place]
+        self._now[row] = forecast.values[place]
         if self._mark == table.mark - 1:
             self._mark = table.mark
 
@@ -149,18 +150,18 @@ def _pick(rows: Rows, chance: Chance) -> int:
     return int(rows[0] if len(rows) == 1 else rows[chance.below(len(rows))])
 
 
-class Contests:
-    """One contest per kind of task, for those whose nodes can be judged one by one."""
+class NodeRankings:
+    """One ranking per kind of task, for those whose nodes can be judged one by one."""
 
     def __init__(self, session: Session) -> None:
         self._nodes = session.nodes
-        self._contests: dict[Key, Contest | None] = {}  # None: its nodes cannot be judged one by one
+        self._rankings: dict[Key, NodeRanking | None] = {}  # None: its nodes cannot be judged one by one
         self._applicable = session.in_shard is None and not session.ask.is_answered("best_node")
 
-    def of(self, task: Task) -> Contest | None:
+    def of(self, task: Task) -> NodeRanking | None:
         if not self._applicable or task.nominated_node:
             return None
         key = self._nodes.key(task)
-        if key not in self._contests:
-            self._contests[key] = Contest(self._nodes, task) if self._nodes.is_local(task) else None
-        return self._contests[key]
+        if key not in self._rankings:
+            self._rankings[key] = NodeRanking(self._nodes, task) if self._nodes.is_local(task) else None
+        return self._rankings[key]

@@ -1,0 +1,16 @@
+"""What each queue holds during a session."""
+
+from __future__ import annotations
+
+from volcano.scheduler.framework.session import Session
+from volcano.scheduler.model import Resources
+
+
+def held_by_queues(session: Session) -> dict[str, Resources]:
+    """What the jobs of each queue hold now: what they held when the session opened, with its changes."""
+    ledger = session.snapshot.ledger
+    held = {name: ledger.queues[name].allocated.copy() for name in session.queues if name in ledger.queues}
+    for id in session.moves.touched_jobs & session.jobs.keys():
+        job = session.jobs[id]
+        held[job.queue].add(job.allocated).withdraw(ledger.allocated_of(id))
+    return held
