@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Final
+
+import msgspec
 
 from volcano.api.errors import FieldError
 from volcano.api.meta import JSON
@@ -18,6 +21,7 @@ from volcano.embedded.apiserver.schemas.type_nodes import custom_node
 BLOCKING: Final = frozenset(("FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"))
 """After one of these, rules are not evaluated: they may assume what the schema demands."""
 MAX_ERRORS: Final = 256
+MAX_CACHED_SCHEMAS: Final = 32
 
 
 class StructuralSchema:
@@ -63,7 +67,13 @@ class StructuralSchema:
 
 
 def compile_schema(openapi: JSON) -> StructuralSchema:
-    """Compile a CRD's schema, once per version."""
+    """Compile a CRD's schema. Equal schemas are compiled once: most writes of a definition leave its schema as it was."""
+    return _compile_encoded(msgspec.json.encode(openapi))
+
+
+@lru_cache(maxsize=MAX_CACHED_SCHEMAS)
+def _compile_encoded(encoded: bytes) -> StructuralSchema:
+    openapi: JSON = msgspec.json.decode(encoded)
     root = {**openapi, "type": openapi.get("type") or "object"}
     properties = {name: child for name, child in (root.get("properties") or {}).items() if name not in META_FIELDS}
     names = {name: {"x-kubernetes-preserve-unknown-fields": True} for name in META_FIELDS}
