@@ -67,7 +67,7 @@ class StructuralSchema:
 
 
 def compile_schema(openapi: JSON) -> StructuralSchema:
-    """Compile a CRD's schema. Equal schemas are compiled once: most writes of a definition leave its schema as it was."""
+    """Compile a CRD's schema. Equal ones are compiled once: most writes of a definition leave its schema as it was."""
     return _compile_encoded(msgspec.json.encode(openapi))
 
 
