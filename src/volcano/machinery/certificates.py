@@ -24,6 +24,7 @@ CA_YEARS: Final = 10
 CERTIFICATE_YEARS: Final = 1
 RENEW_BEFORE: Final = timedelta(days=30)
 BACKDATE: Final = timedelta(minutes=5)  # for clients whose clock is a little behind
+PKCS8_HEAD: Final = b"-----BEGIN PRIVATE KEY-----"  # of keys that releases before this form have written
 SERVICE_NAMES: Final = (
     "kubernetes",
     "kubernetes.default",
@@ -193,9 +194,10 @@ def _pair(certificate: Certificate, key: EllipticCurvePrivateKey) -> Pair:
 
 
 def _key_bytes(key: EllipticCurvePrivateKey) -> bytes:
+    """As SEC1 (`EC PRIVATE KEY`): the Java clients read elliptic curve keys in no other form."""
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
 
 
 def _load(pair: Pair) -> tuple[Certificate, EllipticCurvePrivateKey]:
@@ -234,7 +236,12 @@ def _read_pair(directory: Path, name: str) -> Pair | None:
     certificate, key = directory / f"{name}.crt", directory / f"{name}.key"
     if not certificate.exists() or not key.exists():
         return None
-    return Pair(certificate.read_bytes(), key.read_bytes())
+    pair = Pair(certificate.read_bytes(), key.read_bytes())
+    if not pair.key.startswith(PKCS8_HEAD):
+        return pair
+    pair = Pair(pair.certificate, _key_bytes(_load(pair)[1]))
+    write_private(key, pair.key)
+    return pair
 
 
 def _write_pair(directory: Path, name: str, pair: Pair) -> None:

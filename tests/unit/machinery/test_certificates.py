@@ -8,6 +8,7 @@ from pathlib import Path
 
 import yaml
 from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
 from volcano.machinery.certificates import Authority, kubeconfig, service_account_key
 
@@ -67,3 +68,20 @@ def test_a_kubeconfig_has_everything_inside(tmp_path: Path):
 
 def test_the_key_of_service_accounts_stays(tmp_path: Path):
     assert service_account_key(tmp_path) == service_account_key(tmp_path)
+
+
+def test_keys_are_written_in_the_form_that_java_clients_read(tmp_path: Path):
+    pair = Authority(tmp_path, NOW).client_pair("admin", ("system:masters",), NOW, file_name="admin")
+
+    assert pair.key.startswith(b"-----BEGIN EC PRIVATE KEY-----\n")
+
+
+def test_keys_that_are_kept_as_pkcs8_are_converted_and_stay_the_same_keys(tmp_path: Path):
+    first = Authority(tmp_path, NOW).client_pair("admin", (), NOW, file_name="admin")
+    key = load_pem_private_key(first.key, None)
+    (tmp_path / "admin.key").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+
+    again = Authority(tmp_path, NOW).client_pair("admin", (), NOW, file_name="admin")
+
+    assert again == first
+    assert (tmp_path / "admin.key").read_bytes() == first.key
