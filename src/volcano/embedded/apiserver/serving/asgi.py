@@ -18,8 +18,9 @@ from volcano.embedded.apiserver.request_chain import MAX_BODY_BYTES
 from volcano.embedded.apiserver.server import ApiServer
 from volcano.embedded.apiserver.serving.connect import Connector
 from volcano.embedded.apiserver.serving.kubelet_streams import SPDY, TUNNEL, VERSION_HEADER
+from volcano.embedded.apiserver.serving.websocket_watch import send_events
 from volcano.embedded.apiserver.wire.representation import error_reply
-from volcano.embedded.apiserver.wire.requests import LONGEST_QUERY
+from volcano.embedded.apiserver.wire.requests import LONGEST_QUERY, parse_target
 from volcano.machinery.https_server import Receive, Scope, Send, WebsocketRefused
 from volcano.machinery.transport import Request, Response
 
@@ -98,6 +99,10 @@ class AsgiApp:
         tunnels = scope.get("state", {}).get("tunnels")
         try:
             request = request_from({**scope, "method": "GET"})
+            target = parse_target(request)
+            if target is not None and target.verb == "watch":
+                await self._watch(request, scope, receive, send)
+                return
             if tunnels:
                 versions = [each.removeprefix(TUNNEL) for each in tunnels]
                 relay = (await self._connector.open_stream(request, _certificate(scope), versions)).tunnel
@@ -108,6 +113,17 @@ class AsgiApp:
             await _refuse(scope, send, error_reply(error))
             raise WebsocketRefused from error
         await relay(receive, send)
+
+    async def _watch(self, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
+        """A watch whose client asked for a WebSocket; what cannot be watched is refused before the upgrade."""
+        response = await self._server.handle_http(request, _certificate(scope), _no_body)
+        if response.stream is None:
+            await _refuse(scope, send, response)
+            raise WebsocketRefused
+        offered = scope.get("subprotocols") or [None]
+        await send({"type": "websocket.accept", "subprotocol": offered[0]})
+        abort = scope.get("state", {}).get("abort", _no_abort)
+        await send_events(response.stream, receive, send, abort=abort, stall_seconds=self.limits.stall_seconds)
 
 
 def _certificate(scope: Scope) -> Subject | None:
@@ -194,6 +210,10 @@ def _head(response: Response, length: int | None) -> MutableMapping[str, Any]:
     if length is not None:
         headers.append((b"content-length", str(length).encode()))
     return {"type": "http.response.start", "status": response.status, "headers": headers}
+
+
+async def _no_body() -> bytes:
+    return b""
 
 
 def _no_abort() -> None:

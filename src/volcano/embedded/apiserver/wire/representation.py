@@ -13,6 +13,7 @@ import msgspec
 
 from volcano.api.errors import ApiError, NotAcceptable
 from volcano.api.meta import JSON
+from volcano.embedded.apiserver.kinds.empty_forms import EMPTY_FORMS
 from volcano.embedded.apiserver.registry.resources import Served
 from volcano.embedded.apiserver.schemas.tables.tables import table_for
 from volcano.embedded.apiserver.store.contract import Stored
@@ -94,7 +95,6 @@ class Shown:
         return self._served.strategy.from_stored(msgspec.json.decode(raw))
 
     def bookmark(self, metadata: JSON) -> bytes:
-        metadata = {**metadata, "creationTimestamp": None}
         if self._view.shape == "Table":
             return msgspec.json.encode(
                 {
@@ -109,7 +109,8 @@ class Shown:
             kind, version = "PartialObjectMetadata", f"meta.k8s.io/{self._view.version}"
         else:
             kind, version = self._served.type.kind, self._served.type.api_version
-        return msgspec.json.encode({"kind": kind, "apiVersion": version, "metadata": metadata})
+        empty = EMPTY_FORMS.get((version, kind), {})
+        return msgspec.json.encode({"kind": kind, "apiVersion": version, "metadata": metadata, **empty})
 
     def list_of(self, items: Sequence[Stored], metadata: JSON) -> bytes:
         """A whole list as bytes."""
