@@ -10,7 +10,7 @@ from time import process_time
 from timeit import repeat
 from typing import Any
 
-from volcano.api.crds import crd_manifests
+from volcano.api.schemas.crds import crd_manifests
 from volcano.api.scheme import find_resource_type
 from volcano.embedded.apiserver.schemas.apply.merge import apply_patch, track_update
 from volcano.embedded.apiserver.schemas.apply.strategic import strategic_merge

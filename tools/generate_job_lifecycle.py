@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from volcano.api.batch import Action, Phase
-from volcano.api.job_plugins import JOB_PLUGINS
+from volcano.api.jobs.plugins import JOB_PLUGINS
 from volcano.controllers.job.states import STATES, Effect, Kill
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "job-lifecycle.md"
 INTRO = """\
 # The life of a Job
 
-Generated from `volcano/controllers/job/states.py` and `volcano/api/job_plugins.py` by
+Generated from `volcano/controllers/job/states.py` and `volcano/api/jobs/plugins.py` by
 `tools/generate_job_lifecycle.py`.
 """
 NOTES = """\

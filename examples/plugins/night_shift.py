@@ -1,6 +1,6 @@
 """night-shift: jobs in a queue annotated `example.com/night-shift: "true"` start only between 20:00 and 06:00 UTC."""
 
-from volcano.api.why import ENQUEUE, Why
+from volcano.api.jobs.why import ENQUEUE, Why
 from volcano.scheduler.framework.answers import Vote
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.model import Job

@@ -179,7 +179,7 @@ OWNERS: dict[str, Fact] = {
         'def status_text(pod): return f"Init:{reason}"',
     ),
     "which phases of a pod are final": Fact(
-        "volcano.api.core", LITERALS, lists("Succeeded", "Failed"), 'DONE = ("Failed", "Succeeded")'
+        "volcano.api.core.pods", LITERALS, lists("Succeeded", "Failed"), 'DONE = ("Failed", "Succeeded")'
     ),
     "which phases of a job are final": Fact(
         "volcano.api.batch",
@@ -188,7 +188,7 @@ OWNERS: dict[str, Fact] = {
         "FINISHED = (Phase.COMPLETED, Phase.FAILED, Phase.TERMINATED)",
     ),
     "which runs of a cron job are deleted": Fact(
-        "volcano.api.cron_history",
+        "volcano.api.cron.history",
         FUNCTIONS,
         cuts_a_history,
         """

@@ -18,7 +18,7 @@ from tests.contract.bodies import a_config, a_pod
 from tests.kubernetes.components import apply
 from tests.kubernetes.control_plane import ControlPlane, binaries
 from tests.running_server import Client, running_server
-from volcano.api.crds import crd_manifests
+from volcano.api.schemas.crds import crd_manifests
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.xdist_group("contract-kubernetes")]
 BATCH = "/apis/batch.volcano.sh/v1alpha1/namespaces/same/jobs"

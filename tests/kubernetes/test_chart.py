@@ -180,7 +180,7 @@ def test_an_upgrade_keeps_definitions_and_objects(
 
 def test_volcanos_own_definitions_can_be_taken_over(installed: str, plane: ControlPlane, api: Client):
     """Definitions that something else installed are brought up to date by server-side apply, their objects stay."""
-    from volcano.api.crds import crd_manifests
+    from volcano.api.schemas.crds import crd_manifests
 
     from .components import apply
 

@@ -15,7 +15,7 @@ import yaml
 
 from tests import needs
 from tests.running_server import Client
-from volcano.api.crds import crd_manifests
+from volcano.api.schemas.crds import crd_manifests
 from volcano.embedded.apiserver.schemas.crd.structural import StructuralSchema, compile_schema
 from volcano.install.installation import installation
 from volcano.install.values import Values

@@ -3,9 +3,9 @@
 import msgspec
 
 from tests.stories.builders import a_job, a_task
+from volcano.api.jobs.simulation import Simulation
 from volcano.api.scheduling import PodGroup
 from volcano.api.scheme import resource_type
-from volcano.api.simulation import Simulation
 from volcano.cli.dry_run import PATH
 from volcano.cli.explain import rendered
 from volcano.cli.explanation import LATER, NEVER, JobFacts, explain

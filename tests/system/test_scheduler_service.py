@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from volcano.api import core, scheduling, topology
+from volcano.api.jobs.simulation import SimulatedPod
 from volcano.api.meta import Key
 from volcano.api.quantity import parse_quantity
 from volcano.api.scheme import resource_type
-from volcano.api.simulation import SimulatedPod
 from volcano.app.job_expansion import expand_job
 from volcano.embedded.apiserver.server import ApiServer
 from volcano.embedded.apiserver.store.memory_store import MemoryStore

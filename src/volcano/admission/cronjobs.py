@@ -8,7 +8,7 @@ from typing import Final
 from volcano.admission.review import Reader, ReviewAnswer, Settings, read, refuse_all
 from volcano.api import names
 from volcano.api.batch import CronJob
-from volcano.api.cron import CronError, load_zone, parse_schedule
+from volcano.api.cron.schedule import CronError, load_zone, parse_schedule
 from volcano.machinery.admission import Attributes
 
 LONGEST_NAME: Final = names.LABEL_LENGTH - 11

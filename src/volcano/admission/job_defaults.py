@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from volcano.admission.review import ALLOWED, DEFAULT_QUEUE, Reader, ReviewAnswer, Settings, change, read, section
 from volcano.api.batch import Job
-from volcano.api.job_plugins import added_plugins
+from volcano.api.jobs.plugins import added_plugins
 from volcano.api.meta import JSON
 from volcano.machinery.admission import Attributes
 

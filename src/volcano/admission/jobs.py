@@ -12,7 +12,7 @@ from volcano.admission.review import Reader, ReviewAnswer, Settings, deny, read
 from volcano.admission.topologies import both_tiers_message, gives_both_tiers
 from volcano.api import dag, names
 from volcano.api.batch import Job, JobVolume, TaskSpec
-from volcano.api.job_plugins import JOB_PLUGINS, parse_arguments
+from volcano.api.jobs.plugins import JOB_PLUGINS, parse_arguments
 from volcano.api.meta import JSON, Key
 from volcano.api.pods.validation import validate_pod_template
 from volcano.api.quantity import Quantity, QuantityError, parse_quantity

@@ -25,7 +25,7 @@ from volcano.admission.policy_rules import (
     not_negative,
     one_tier,
 )
-from volcano.api.job_plugins import JOB_PLUGINS
+from volcano.api.jobs.plugins import JOB_PLUGINS
 
 KNOWN: Final = listed(tuple(USER_EVENTS))
 ACTIONS: Final = listed(tuple(USER_ACTIONS))

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from volcano.admission.policy_job_rules import INDICES
 from volcano.admission.policy_rules import listed
-from volcano.api.job_plugins import JOB_PLUGINS
+from volcano.api.jobs.plugins import JOB_PLUGINS
 
 
 class Mutation(NamedTuple):

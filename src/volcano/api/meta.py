@@ -135,10 +135,6 @@ class Condition(Model, frozen=True):
     observed_generation: int | None = None
 
 
-class LocalReference(Model, frozen=True):
-    name: str = ""
-
-
 class ObjectReference(Model, frozen=True):
     api_version: str = ""
     kind: str = ""

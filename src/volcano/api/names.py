@@ -25,7 +25,6 @@ _LABEL_VALUE: Final = f"({_QUALIFIED})?"
 _CONFIG_KEY: Final = "[-._a-zA-Z0-9]+"
 _HEADER: Final = "[-A-Za-z0-9]+"
 _PERCENT: Final = "[0-9]+%"
-_C_IDENTIFIER: Final = "[A-Za-z_][A-Za-z0-9_]*"
 
 _QUALIFIED_RULE: Final = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
@@ -173,16 +172,6 @@ def percent_problems(value: str) -> list[str]:
         return []
     rule = "a valid percent string must be a numeric string followed by an ending '%'"
     return [pattern_message(rule, _PERCENT, "1%", "93%")]
-
-
-def c_identifier_problems(value: str) -> list[str]:
-    if re.fullmatch(_C_IDENTIFIER, value):
-        return []
-    rule = (
-        "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric "
-        "characters or '_'"
-    )
-    return [pattern_message(rule, _C_IDENTIFIER, "my_name", "MY_NAME", "MyName")]
 
 
 def path_segment_problems(value: str) -> list[str]:

@@ -10,7 +10,8 @@ from typing import Final
 
 import msgspec
 
-from volcano.api import batch, bus, core, flow, scheduling, sources, topology
+from volcano.api import batch, bus, core, flow, scheduling, topology
+from volcano.api.jobs import sources
 from volcano.api.kubelet import AgentPod
 from volcano.api.meta import Resource
 

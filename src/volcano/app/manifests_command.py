@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import yaml
 
-from volcano.api.crds import crd_manifests
+from volcano.api.schemas.crds import crd_manifests
 from volcano.install.yaml_text import as_yaml
 
 

@@ -7,8 +7,8 @@ from collections import Counter
 import msgspec
 
 from volcano.api.errors import ApiError
+from volcano.api.jobs.simulation import Simulation
 from volcano.api.meta import JSON
-from volcano.api.simulation import Simulation
 from volcano.cli.command_line import say
 from volcano.cli.connection import ApiConnection
 from volcano.cli.failures import Failed

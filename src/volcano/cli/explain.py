@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from volcano.api.batch import JOB_NAME_KEY
-from volcano.api.explanation import TaskNodes
+from volcano.api.jobs.explanation import TaskNodes
+from volcano.api.jobs.simulation import Simulation
 from volcano.api.meta import JSON
-from volcano.api.simulation import Simulation
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import ApiConnection, connect
 from volcano.cli.dry_run import simulated

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import msgspec
 
 from volcano.api.batch import STOPPED_PHASES
-from volcano.api.explanation import Explanation, QueueStanding, TaskNodes
+from volcano.api.jobs.explanation import Explanation, QueueStanding, TaskNodes
+from volcano.api.jobs.simulation import Simulation
+from volcano.api.jobs.why import Why, decode_why
 from volcano.api.meta import JSON
 from volcano.api.scheduling import WHY_ANNOTATION
-from volcano.api.simulation import Simulation
-from volcano.api.why import Why, decode_why
 
 NOTHING, LATER, NEVER = "nothing blocks it", "will run later", "will never run as it is"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from volcano import __version__
-from volcano.api.crds import crd_manifests
 from volcano.api.meta import JSON
+from volcano.api.schemas.crds import crd_manifests
 from volcano.install.installation import WITH_POLICIES, installation_parts
 from volcano.install.values import EXTENSION, PLACEHOLDER, VALUES, Part, Placeholders
 from volcano.install.yaml_text import as_yaml

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from volcano.admission.policies import policy_manifests
-from volcano.api.crds import crd_manifests
 from volcano.api.meta import JSON
+from volcano.api.schemas.crds import crd_manifests
 from volcano.install.network import network_parts
 from volcano.install.rbac import rbac_parts
 from volcano.install.values import Part, Values, chosen_parts

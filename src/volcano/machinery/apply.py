@@ -41,9 +41,9 @@ from volcano.machinery.plan import (
     Found,
     Later,
     Look,
+    NetworkProbe,
     Patch,
     Plan,
-    Probe,
     ProbeAnswer,
     Record,
     Ref,
@@ -99,7 +99,7 @@ class Applier:
         *,
         recorder: EventRecorder | None = None,
         observe: Observer | None = None,
-        probe: Callable[[Probe], Any] | None = None,
+        probe: Callable[[NetworkProbe], Any] | None = None,
     ) -> None:
         self._client, self._clock, self._recorder = client, clock, recorder
         self._observe = observe or (lambda _resource, _body: None)
@@ -125,7 +125,7 @@ class Applier:
             case Record():
                 if self._recorder is not None:
                     self._recorder.record(step)
-            case Probe():
+            case NetworkProbe():
                 if self._probe is not None:
                     outcome.answers.append(await self._probe(step))
             case Look(target):

@@ -12,11 +12,12 @@ from volcano.machinery.kubeconfig import Endpoint
 from volcano.machinery.tls import client_context
 from volcano.machinery.transport import Request, Response
 
-CONNECTIONS: Final = 64
+MAX_CONNECTIONS: Final = 1024
+"""Watches hold one each; requests beyond this wait for one to become free."""
 CONNECT_SECONDS: Final = 10
 ANSWER_SECONDS: Final = 60
 STREAM_SILENCE_SECONDS: Final = 330  # longer than a watch lasts; bookmarks come every minute
-LARGEST_BODY: Final = 512 * 1024 * 1024
+MAX_BODY_BYTES: Final = 512 * 1024 * 1024
 
 
 class HttpTransport:
@@ -60,7 +61,7 @@ class HttpTransport:
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             context = client_context(self._endpoint)
-            connector = aiohttp.TCPConnector(limit=0, limit_per_host=0, ssl=context if context else False)
+            connector = aiohttp.TCPConnector(limit=MAX_CONNECTIONS, ssl=context if context else False)
             login = None
             if self._endpoint.user:
                 login = aiohttp.BasicAuth(self._endpoint.user, self._endpoint.password)

@@ -124,7 +124,7 @@ class Later:
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class NetworkProbe:
     """Ask something outside the API; the answer comes back as a cause of the next decision."""
 
     name: str
@@ -138,7 +138,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class ProbeAnswer:
-    """What a Probe found, as the cause of the next decision."""
+    """What a NetworkProbe found, as the cause of the next decision."""
 
     name: str
     ok: bool
@@ -168,7 +168,9 @@ class Together:
     steps: tuple[Step, ...]
 
 
-Step: TypeAlias = "Create | Patch | Delete | Bind | Evict | EnsureSecret | Record | Later | Probe | Look | Together"
+Step: TypeAlias = (
+    "Create | Patch | Delete | Bind | Evict | EnsureSecret | Record | Later | NetworkProbe | Look | Together"
+)
 Plan: TypeAlias = "tuple[Step, ...]"
 
 NOTHING: Final[Plan] = ()

@@ -28,9 +28,9 @@ from volcano.machinery.plan import (
     Found,
     Later,
     Look,
+    NetworkProbe,
     Patch,
     Plan,
-    Probe,
     ProbeAnswer,
     Record,
     Ref,
@@ -63,7 +63,7 @@ class PureWorld:
         self.events: list[Record] = []
         self.writes = 0
         self.stop_after: int | None = None
-        self.answer: Callable[[Probe], ProbeAnswer] = lambda probe: ProbeAnswer(probe.name, ok=True)
+        self.answer: Callable[[NetworkProbe], ProbeAnswer] = lambda probe: ProbeAnswer(probe.name, ok=True)
         self._revision = 0
         self._incarnations: dict[tuple[str, str, Key], int] = {}
         self._controllers = list(controllers)
@@ -228,7 +228,7 @@ class PureWorld:
                         laters.append(step)
                 case Record():
                     self.events.append(step)
-                case Probe():
+                case NetworkProbe():
                     if answer is not None:
                         answer(self.answer(step))
                 case Look(target):

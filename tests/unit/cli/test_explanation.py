@@ -2,9 +2,9 @@
 
 import msgspec
 
-from volcano.api.explanation import Explanation, NodeStage, QueueStanding, TaskNodes
-from volcano.api.simulation import SimulatedEviction, SimulatedJob, SimulatedPod, Simulation
-from volcano.api.why import Why, encode_why
+from volcano.api.jobs.explanation import Explanation, NodeStage, QueueStanding, TaskNodes
+from volcano.api.jobs.simulation import SimulatedEviction, SimulatedJob, SimulatedPod, Simulation
+from volcano.api.jobs.why import Why, encode_why
 from volcano.cli.explain import rendered
 from volcano.cli.explanation import LATER, NEVER, NOTHING, JobFacts, explain
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
 from typing import Any
 
 import msgspec
 
 from volcano.api.errors import ApiError
+from volcano.machinery.clock import VirtualClock
 from volcano.machinery.transport import Request, Response
 
 Answer = Response | Exception | dict[str, Any] | Callable[[Request], Any]
@@ -78,6 +80,11 @@ class ScriptedTransport:
 
     async def close(self) -> None:
         return None
+
+
+async def elapse(seconds: float) -> None:
+    """Let virtual time pass."""
+    await VirtualClock().sleep(timedelta(seconds=seconds))
 
 
 def _method(request: Request) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.unit.machinery.scripted_transport import ScriptedTransport, a_map
+from tests.unit.machinery.scripted_transport import ScriptedTransport, a_map, elapse
 from volcano.api.core import ConfigMap, Pod, Secret
 from volcano.api.errors import (
     AlreadyExists,
@@ -390,7 +390,7 @@ def test_no_more_than_so_many_writes_are_under_way_at_once(bench: Bench):
         nonlocal under_way, most
         under_way += 1
         most = max(most, under_way)
-        await asyncio.sleep(1)
+        await elapse(1)
         under_way -= 1
         return a_map("a")
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.unit.machinery.scripted_transport import elapse
 from volcano.api.errors import AlreadyExists, ApiError, Conflict, NotFound
 from volcano.api.meta import Key
 from volcano.machinery.client import Client
@@ -46,9 +47,9 @@ class LeaseServer:
         return Client(Transport())
 
     async def answer(self, name: str, request: Request) -> Response:
-        await asyncio.sleep(0.01)
+        await elapse(0.01)
         if name in self.hangs:
-            await asyncio.sleep(3600)
+            await elapse(3600)
         if name in self.away:
             raise ConnectionError("no route")
         try:
@@ -133,9 +134,9 @@ def test_the_first_candidate_creates_the_lease_and_renews_it():
         server = LeaseServer()
         one = Candidate(server, "one")
         one.start()
-        await asyncio.sleep(1)
+        await elapse(1)
         first = dict(server.spec)
-        await asyncio.sleep(60)
+        await elapse(60)
 
         assert one.election.is_leader
         assert first["acquireTime"] == server.spec["acquireTime"] == "2026-01-01T00:00:00.000000Z"
@@ -152,7 +153,7 @@ def test_of_two_that_start_together_one_leads():
         both = [Candidate(server, "one"), Candidate(server, "two")]
         for each in both:
             each.start()
-        await asyncio.sleep(120)
+        await elapse(120)
 
         assert [each.election.is_leader for each in both] == [True, False]
         assert set(server.history) == {"one"}
@@ -167,7 +168,7 @@ def test_of_two_that_find_it_expired_one_leads():
         both = [Candidate(server, "one"), Candidate(server, "two")]
         for each in both:
             each.start()
-        await asyncio.sleep(5)
+        await elapse(5)
 
         assert [each.election.is_leader for each in both] == [True, False]
         assert server.spec["leaseTransitions"] == 5
@@ -184,9 +185,9 @@ def test_a_silent_holder_is_followed_after_its_own_duration_by_the_candidates_cl
         one = Candidate(server, "one")
         one.start()
 
-        await asyncio.sleep(duration - 1)
+        await elapse(duration - 1)
         assert not one.election.is_leader, "the old renewTime may be of a clock that is wrong"
-        await asyncio.sleep(1 + RENEW + 1)
+        await elapse(1 + RENEW + 1)
         assert one.election.is_leader and server.spec["leaseTransitions"] == 1
 
     virtually(story)
@@ -198,10 +199,10 @@ def test_a_candidate_that_cannot_reach_the_server_goes_on_trying():
         server.away.add("one")
         one = Candidate(server, "one")
         one.start()
-        await asyncio.sleep(100)
+        await elapse(100)
         assert not one.election.is_leader and one.error is None
         server.away.clear()
-        await asyncio.sleep(RENEW + 1)
+        await elapse(RENEW + 1)
         assert one.election.is_leader
 
     virtually(story)
@@ -215,11 +216,11 @@ def test_a_leader_cut_off_stops_before_another_takes_over(how: str, moment: floa
         server = LeaseServer()
         old, new = Candidate(server, "old"), Candidate(server, "new")
         old.start()
-        await asyncio.sleep(1)
+        await elapse(1)
         new.start()
-        await asyncio.sleep(moment)
+        await elapse(moment)
         getattr(server, how).add("old")
-        await asyncio.sleep(60)
+        await elapse(60)
 
         assert isinstance(old.error, LostLeadership) and not old.election.is_leader
         assert new.election.is_leader
@@ -235,11 +236,11 @@ def test_a_renewal_that_hangs_after_others_failed_does_not_outlast_the_lease():
         server = LeaseServer()
         old = Candidate(server, "old")
         old.start()
-        await asyncio.sleep(1)
+        await elapse(1)
         server.away.add("old")
-        await asyncio.sleep(DEADLINE - RENEW)
+        await elapse(DEADLINE - RENEW)
         server.hangs.add("old")
-        await asyncio.sleep(60)
+        await elapse(60)
 
         assert isinstance(old.error, LostLeadership)
         assert old.worked[0][1] <= DEADLINE + 0.1 < DURATION
@@ -252,9 +253,9 @@ def test_an_old_leader_that_is_still_alive_leaves_the_new_ones_lease_alone():
         server = LeaseServer()
         old = Candidate(server, "old")
         old.start()
-        await asyncio.sleep(5)
+        await elapse(5)
         server.write({"spec": {"holderIdentity": "new", "leaseDurationSeconds": 3600}})
-        await asyncio.sleep(DEADLINE + RENEW + 1)
+        await elapse(DEADLINE + RENEW + 1)
 
         assert isinstance(old.error, LostLeadership)
         assert server.spec["holderIdentity"] == "new" and server.history[-1] == "new"
@@ -267,12 +268,12 @@ def test_a_short_disturbance_does_not_end_the_leadership():
         server = LeaseServer()
         one = Candidate(server, "one")
         one.start()
-        await asyncio.sleep(1)
+        await elapse(1)
         for _ in range(10):
             server.away.add("one")
-            await asyncio.sleep(DEADLINE - 2 * RENEW)
+            await elapse(DEADLINE - 2 * RENEW)
             server.away.clear()
-            await asyncio.sleep(2 * RENEW)
+            await elapse(2 * RENEW)
 
         assert one.election.is_leader and one.worked == []
 
@@ -285,11 +286,11 @@ def test_work_that_ends_frees_the_lease_for_the_next_at_once():
         server = LeaseServer()
         one, two = Candidate(server, "one"), Candidate(server, "two")
         one.start()
-        await asyncio.sleep(1)
+        await elapse(1)
         two.start()
-        await asyncio.sleep(5)
+        await elapse(5)
         one.may_end.set()
-        await asyncio.sleep(RENEW + 0.5)
+        await elapse(RENEW + 0.5)
 
         assert not one.election.is_leader and two.election.is_leader
 
@@ -317,7 +318,7 @@ def test_a_lease_that_cannot_be_freed_delays_the_stop_only_briefly(how: str):
         server = LeaseServer()
         one = Candidate(server, "one")
         leading = one.start()
-        await asyncio.sleep(1)
+        await elapse(1)
         getattr(server, how).add("one")
         begun = now()
         one.may_end.set()

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from tests.unit.machinery.scripted_transport import ScriptedTransport, Stream, a_list, a_map
+from tests.unit.machinery.scripted_transport import ScriptedTransport, Stream, a_list, a_map, elapse
 from volcano.api.core import ConfigMap
 from volcano.api.errors import Conflict, Forbidden, Invalid, TooManyRequests
 from volcano.api.indexes import Indexes
@@ -84,7 +84,7 @@ class Bench:
 
 
 async def a_moment() -> None:
-    await asyncio.sleep(0.001)
+    await elapse(0.001)
 
 
 # -- waking ------------------------------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def test_a_plan_that_fails_is_decided_again_with_growing_back_off(error: Excepti
     bench.transport.answers("POST", NAMESPACED, error)
 
     async def story() -> None:
-        await asyncio.sleep(60)
+        await elapse(60)
 
     bench.run(story)
 
@@ -190,9 +190,9 @@ def test_a_plan_that_succeeds_ends_the_back_off():
     bench.transport.answers("POST", NAMESPACED, *refused, a_map("b", 11), *refused, a_map("b", 12))
 
     async def story() -> None:
-        await asyncio.sleep(1)
+        await elapse(1)
         bench.stream.send("MODIFIED", a_map("a", 20))
-        await asyncio.sleep(1)
+        await elapse(1)
 
     bench.run(story)
 
@@ -208,7 +208,7 @@ def test_a_bug_in_one_decision_is_retried_and_does_not_stop_the_others(caplog: p
     bench = Bench(deciding, a_map("a"), a_map("b"), workers=1)
 
     async def story() -> None:
-        await asyncio.sleep(1)
+        await elapse(1)
 
     with caplog.at_level(logging.ERROR):
         bench.run(story)
@@ -222,9 +222,9 @@ def test_failures_are_warned_of_only_when_they_persist(caplog: pytest.LogCapture
     bench.transport.answers("POST", NAMESPACED, Forbidden("no"))
 
     async def story() -> None:
-        await asyncio.sleep(0.5)
+        await elapse(0.5)
         assert caplog.records == []
-        await asyncio.sleep(10)
+        await elapse(10)
 
     with caplog.at_level(logging.WARNING):
         bench.run(story)
@@ -242,7 +242,7 @@ def test_later_comes_with_its_cause_and_may_be_about_another_object():
     bench = Bench(deciding, a_map("a"))
 
     async def story() -> None:
-        await asyncio.sleep(60)
+        await elapse(60)
 
     bench.run(story)
 

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from volcano.api.jobs.why import FIT, QUOTA, Why
 from volcano.api.meta import Key
 from volcano.api.scheduling import PodGroupCondition
-from volcano.api.why import FIT, QUOTA, Why
 from volcano.machinery.plan import Bind as BindStep
 from volcano.machinery.plan import Delete, Patch
 from volcano.scheduler.commit import Committer, Unwritten, quantities_from

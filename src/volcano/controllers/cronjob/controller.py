@@ -14,10 +14,10 @@ from typing import ClassVar, Final
 import msgspec
 
 from volcano.api.batch import Job
-from volcano.api.cron_times import BadSchedule, Due, Timetable, most_recent, timetable
+from volcano.api.cron.due import BadSchedule, Due, Timetable, most_recent, timetable
+from volcano.api.jobs.sources import CronJobSource
 from volcano.api.meta import JSON, Key, Resource
 from volcano.api.scheme import resource_type
-from volcano.api.sources import CronJobSource
 from volcano.api.times import zoned_timestamp
 from volcano.controllers.cronjob.history import SCHEDULED_AT, StatusUpdate, is_finished, is_owned, pruned, reconciled
 from volcano.machinery.controller import Controller, Wake, Waker, self_key

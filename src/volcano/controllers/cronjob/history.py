@@ -9,10 +9,10 @@ from typing import Final
 import msgspec
 
 from volcano.api.batch import FINISHED_PHASES, CronJobStatus, Job, Phase
-from volcano.api.cron_history import beyond_history
+from volcano.api.cron.history import beyond_history
+from volcano.api.jobs.sources import CronJobSource
 from volcano.api.meta import ObjectReference
 from volcano.api.scheme import resource_type
-from volcano.api.sources import CronJobSource
 from volcano.machinery.plan import Delete, Record, Step, ref
 
 SCHEDULED_AT: Final = "volcano.sh/cronjob-scheduled-timestamp"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from volcano.api.jobs.why import decode_why
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup, PodGroupCondition
-from volcano.api.why import decode_why
 
 MAX_MESSAGE_CHARACTERS: Final = 1024
 MAX_ANNOTATION_CHARACTERS: Final = 64 * 1024

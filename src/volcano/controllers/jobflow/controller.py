@@ -14,9 +14,9 @@ from typing import ClassVar, Final
 from volcano.api.batch import Job
 from volcano.api.core import Pod
 from volcano.api.indexes import PODS_BY_JOB, Indexes
+from volcano.api.jobs.sources import JobFlowSource, JobTemplateSource
 from volcano.api.meta import JSON, Key, Resource
 from volcano.api.scheme import resource_type
-from volcano.api.sources import JobFlowSource, JobTemplateSource
 from volcano.controllers.jobflow.merge import merged_spec
 from volcano.controllers.jobflow.probes import WAITS, verdict_on
 from volcano.controllers.jobflow.status import FAILED, SUCCEED, TERMINATING, next_phase, recounted, with_phase

@@ -11,8 +11,8 @@ from typing import Any, Final, TypeAlias
 
 from volcano.api.batch import JobSpec
 from volcano.api.meta import JSON
-from volcano.api.openapi_table import core_table
-from volcano.api.struct_schema import struct_schema
+from volcano.api.schemas.openapi_table import core_table
+from volcano.api.schemas.structs import struct_schema
 
 Merge: TypeAlias = Callable[[Any, Any], Any]
 

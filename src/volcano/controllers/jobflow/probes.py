@@ -14,7 +14,7 @@ from volcano.api.batch import TASK_INDEX_KEY, TASK_SPEC_KEY, Job, TaskSpec
 from volcano.api.core import Pod
 from volcano.api.flow import FlowProbe, HttpGet, TaskStatusProbe, TcpSocket
 from volcano.controllers.jobflow.steps import FlowStep
-from volcano.machinery.plan import Probe
+from volcano.machinery.plan import NetworkProbe
 from volcano.machinery.world import World
 
 PROBE_TIMEOUT: Final = timedelta(seconds=1)
@@ -27,7 +27,7 @@ class ProbeVerdict:
     """Whether a step may start now, and what must be asked to know."""
 
     starts: bool = False
-    questions: tuple[Probe, ...] = ()
+    questions: tuple[NetworkProbe, ...] = ()
     asks_again: bool = False
 
 
@@ -93,9 +93,9 @@ def _reached(job: Job, task: TaskSpec, phase: str) -> bool:
     return reached >= max(1, needed)
 
 
-def questions(step: FlowStep, probe: FlowProbe, world: World) -> list[Probe] | None:
+def questions(step: FlowStep, probe: FlowProbe, world: World) -> list[NetworkProbe] | None:
     """What to ask the pods; None while a pod that must answer is not running."""
-    asked: list[Probe] = []
+    asked: list[NetworkProbe] = []
     for index, http in enumerate(probe.http_get_list):
         pods = _pods(step, http.task_name, world)
         if pods is None:
@@ -133,10 +133,10 @@ def _order(pod: Pod) -> tuple[int, str]:
     return (int(index) if index.isdecimal() else 0, pod.name)
 
 
-def _http(name: str, http: HttpGet, pod: Pod) -> Probe:
+def _http(name: str, http: HttpGet, pod: Pod) -> NetworkProbe:
     headers: Mapping[str, str] = {http.http_header.name: http.http_header.value} if http.http_header else {}
     path = http.path if http.path.startswith("/") else f"/{http.path}"
-    return Probe(
+    return NetworkProbe(
         name,
         "http",
         pod.status.pod_ip,
@@ -147,5 +147,5 @@ def _http(name: str, http: HttpGet, pod: Pod) -> Probe:
     )
 
 
-def _tcp(name: str, tcp: TcpSocket, pod: Pod) -> Probe:
-    return Probe(name, "tcp", pod.status.pod_ip, tcp.port, timeout=PROBE_TIMEOUT)
+def _tcp(name: str, tcp: TcpSocket, pod: Pod) -> NetworkProbe:
+    return NetworkProbe(name, "tcp", pod.status.pod_ip, tcp.port, timeout=PROBE_TIMEOUT)

@@ -12,8 +12,8 @@ from typing import Final
 
 from volcano.api.batch import FINISHED_PHASES, Job, Phase
 from volcano.api.flow import FlowCondition, FlowJobStatus
+from volcano.api.jobs.sources import FlowSource, JobFlowSource
 from volcano.api.meta import Key
-from volcano.api.sources import FlowSource, JobFlowSource
 from volcano.machinery.world import World
 
 VANISHED: Final = "Vanished"

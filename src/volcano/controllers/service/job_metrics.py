@@ -11,9 +11,9 @@ from prometheus_client import CollectorRegistry, Gauge, Histogram
 
 from volcano.api.batch import Job
 from volcano.api.core import Pod
+from volcano.api.jobs.sources import JobFlowSource
 from volcano.api.meta import Key
 from volcano.api.scheduling import Queue
-from volcano.api.sources import JobFlowSource
 from volcano.controllers.job.measures import creation_latency, ended
 from volcano.machinery.metric_families import SUBSYSTEM, exponential_buckets
 from volcano.machinery.world import Change, Mirror

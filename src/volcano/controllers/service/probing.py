@@ -1,4 +1,4 @@
-"""HTTP and TCP probes of pods, for the Probe steps of Plans."""
+"""HTTP and TCP probes of pods, for the NetworkProbe steps of Plans."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Final
 
 import aiohttp
 
-from volcano.machinery.plan import Probe, ProbeAnswer
+from volcano.machinery.plan import NetworkProbe, ProbeAnswer
 
 MAX_BODY_BYTES: Final = 64 * 1024
 
 
-async def ask(probe: Probe) -> ProbeAnswer:
+async def ask(probe: NetworkProbe) -> ProbeAnswer:
     """Never raises: a failure is an answer."""
     try:
         async with asyncio.timeout(probe.timeout.total_seconds()):
@@ -23,7 +23,7 @@ async def ask(probe: Probe) -> ProbeAnswer:
     return ProbeAnswer(probe.name, not message, message)
 
 
-async def _http(probe: Probe) -> str:
+async def _http(probe: NetworkProbe) -> str:
     host = f"[{probe.host}]" if ":" in probe.host else probe.host
     path = probe.path if probe.path.startswith("/") else f"/{probe.path}"
     async with (
@@ -34,7 +34,7 @@ async def _http(probe: Probe) -> str:
         return "" if 200 <= answer.status < 400 else f"HTTP probe failed with statuscode: {answer.status}"
 
 
-async def _tcp(probe: Probe) -> str:
+async def _tcp(probe: NetworkProbe) -> str:
     _, writer = await asyncio.open_connection(probe.host, probe.port)
     writer.close()
     with contextlib.suppress(OSError):

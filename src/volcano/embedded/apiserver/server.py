@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from prometheus_client import CollectorRegistry
 
-from volcano.api.crds import crd_manifests
 from volcano.api.errors import NotFound
+from volcano.api.schemas.crds import crd_manifests
 from volcano.embedded.apiserver.access.authentication import Authenticator, Subject
 from volcano.embedded.apiserver.access.authorization import Authorizer, RoleBasedAccess
 from volcano.embedded.apiserver.admitting.chain import ServerAdmission

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from volcano.api.why import ENQUEUE, FIT, GANG, QUOTA, Why
+from volcano.api.jobs.why import ENQUEUE, FIT, GANG, QUOTA, Why
 from volcano.scheduler.core.heap import Heap
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import ROOT, Job, Queue

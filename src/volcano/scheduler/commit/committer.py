@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from volcano.api import core
+from volcano.api.jobs.why import decode_why
 from volcano.api.meta import JSON
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup
 from volcano.api.times import timestamp
-from volcano.api.why import decode_why
 from volcano.machinery.plan import Bind, Delete, Patch, Plan, Record, Step, ref
 from volcano.scheduler.commit.event_limits import EventLimiter
 from volcano.scheduler.commit.groups import BATCHING_INTERVAL, MESSAGE_INTERVAL, group_body, is_being_made, pause_before

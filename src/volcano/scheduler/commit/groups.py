@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
+from volcano.api.jobs.why import Why, encode_why
 from volcano.api.meta import JSON
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup, PodGroupCondition
 from volcano.api.times import timestamp
-from volcano.api.why import Why, encode_why
 from volcano.scheduler.framework.decisions import GroupStatus
 from volcano.scheduler.model import Job
 

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from volcano.api.jobs.why import GANG, WAIT, Why
 from volcano.api.scheduling import PodGroupCondition
-from volcano.api.why import GANG, WAIT, Why
 from volcano.scheduler.framework.queue_usage import held_by_queues
 from volcano.scheduler.framework.reasons import job_reason, task_reason
 from volcano.scheduler.framework.record import BindDecision, EvictionDecision, Note, VolumeChoice

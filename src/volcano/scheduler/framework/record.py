@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Container
 from dataclasses import dataclass, field
 
+from volcano.api.jobs.why import Why
 from volcano.api.meta import Key
 from volcano.api.scheduling import PodGroupCondition
-from volcano.api.why import Why
 from volcano.scheduler.core.node_table import Mask
 from volcano.scheduler.model import CPU, MEMORY, Resources
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from volcano.api.why import ENQUEUE, Why
+from volcano.api.jobs.why import ENQUEUE, Why
 from volcano.scheduler.framework.answers import Vote
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.record import Note

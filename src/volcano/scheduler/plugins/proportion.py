@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from volcano.api.why import ENQUEUE, QUEUE, Why
+from volcano.api.jobs.why import ENQUEUE, QUEUE, Why
 from volcano.scheduler.core.queue_shares import QueueShare, account_for, summed
 from volcano.scheduler.framework.answers import Vote
 from volcano.scheduler.framework.plugin import Plugin

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 from volcano.api.core import ResourceQuota
+from volcano.api.jobs.why import QUOTA, Why
 from volcano.api.meta import Quantities
 from volcano.api.quantity import NANO, Quantity, QuantityError, parse_quantity
-from volcano.api.why import QUOTA, Why
 from volcano.scheduler.framework.answers import Vote
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.record import Note

@@ -14,9 +14,9 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from volcano.api.explanation import Explanation, NodeStage, QueueStanding, TaskNodes
+from volcano.api.jobs.explanation import Explanation, NodeStage, QueueStanding, TaskNodes
+from volcano.api.jobs.why import ENQUEUE, GANG, QUEUE, QUOTA, Why, decode_why
 from volcano.api.scheduling import WHY_ANNOTATION
-from volcano.api.why import ENQUEUE, GANG, QUEUE, QUOTA, Why, decode_why
 from volcano.scheduler.commit.queues import quantities_from
 from volcano.scheduler.core.fit import fits_in, short_of
 from volcano.scheduler.core.heap import Heap

@@ -11,8 +11,8 @@ import logging
 from datetime import datetime, timedelta
 from typing import Final
 
+from volcano.api.jobs.simulation import Simulation
 from volcano.api.meta import JSON, Key
-from volcano.api.simulation import Simulation
 from volcano.api.topology import NodeShard
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock

@@ -13,10 +13,10 @@ from typing import Final
 import msgspec
 
 from volcano.api.core import Pod, PriorityClass, Service
-from volcano.api.explanation import Explanation
+from volcano.api.jobs.explanation import Explanation
+from volcano.api.jobs.simulation import SimulatedEviction, SimulatedJob, SimulatedPod, Simulation
 from volcano.api.meta import JSON, Resource
 from volcano.api.scheduling import GROUP_NAME_ANNOTATION, QUEUE_NAME_ANNOTATION, TASK_SPEC_KEY, PodGroup
-from volcano.api.simulation import SimulatedEviction, SimulatedJob, SimulatedPod, Simulation
 from volcano.scheduler.cache import Batch, Cache, CacheSettings
 from volcano.scheduler.core.snapshot import Snapshot, put_group, put_task
 from volcano.scheduler.framework.config import SchedulerConfig

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from volcano.api.why import FIT
+from volcano.api.jobs.why import FIT
 from volcano.scheduler.core.fit import fits_row
 from volcano.scheduler.core.node_table import Column, Mask, Rows
 from volcano.scheduler.framework.session import Session

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from volcano.api.why import FIT, QUOTA, Why
+from volcano.api.jobs.why import FIT, QUOTA, Why
 from volcano.scheduler.core.node_table import Mask
 from volcano.scheduler.framework.answers import Code
 from volcano.scheduler.framework.record import FitErrors

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from volcano.api.why import FIT, Why
+from volcano.api.jobs.why import FIT, Why
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import MEMORY, PODS, ROOT, Domain, Job, Resources, Status
 

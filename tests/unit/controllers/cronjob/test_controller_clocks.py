@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from volcano.api.batch import Job
-from volcano.api.cron import load_zone, parse_schedule
-from volcano.api.cron_times import most_recent
+from volcano.api.cron.due import most_recent
+from volcano.api.cron.schedule import load_zone, parse_schedule
 from volcano.controllers.cronjob import CronJobController
 from volcano.testing.pure_world import PureWorld
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from volcano.api.core import ConfigMap, Pod, Secret, Service
-from volcano.api.job_plugins import JOB_PLUGINS
+from volcano.api.jobs.plugins import JOB_PLUGINS
 from volcano.api.meta import Key
 from volcano.api.scheme import find_resource_type, resource_type
 from volcano.controllers.job.plugins import PLUGINS

@@ -10,7 +10,7 @@ from flow_objects import a_world, jobs, set_phase
 from volcano.api.batch import Job
 from volcano.api.flow import JobFlow
 from volcano.api.manifests import load_documents
-from volcano.machinery.plan import Probe, ProbeAnswer
+from volcano.machinery.plan import NetworkProbe, ProbeAnswer
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 
@@ -30,9 +30,9 @@ def test_a_flow_of_the_examples_succeeds(name: str):
 
 
 def test_the_probing_client_starts_when_the_server_answers():
-    asked: list[Probe] = []
+    asked: list[NetworkProbe] = []
 
-    def answer(probe: Probe) -> ProbeAnswer:
+    def answer(probe: NetworkProbe) -> ProbeAnswer:
         asked.append(probe)
         return ProbeAnswer(probe.name, ok=True)
 

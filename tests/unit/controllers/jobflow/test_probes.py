@@ -8,7 +8,7 @@ import pytest
 from flow_objects import a_flow, a_step, a_template, a_world, jobs, set_phase
 
 from volcano.api.core import Pod
-from volcano.machinery.plan import Probe, ProbeAnswer
+from volcano.machinery.plan import NetworkProbe, ProbeAnswer
 from volcano.testing.pure_world import PureWorld
 
 HTTP = {
@@ -39,9 +39,9 @@ class Network:
 
     def __init__(self, *up: str) -> None:
         self.up = set(up)
-        self.asked: list[Probe] = []
+        self.asked: list[NetworkProbe] = []
 
-    def __call__(self, probe: Probe) -> ProbeAnswer:
+    def __call__(self, probe: NetworkProbe) -> ProbeAnswer:
         self.asked.append(probe)
         return ProbeAnswer(probe.name, probe.host in self.up, "" if probe.host in self.up else "refused")
 

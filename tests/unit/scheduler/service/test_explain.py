@@ -8,8 +8,8 @@ from typing import Any
 
 from volcano.api import core, scheduling
 from volcano.api.decode import decode_object
-from volcano.api.explanation import Explanation
-from volcano.api.why import Why, encode_why
+from volcano.api.jobs.explanation import Explanation
+from volcano.api.jobs.why import Why, encode_why
 from volcano.app.job_expansion import expand_job
 from volcano.scheduler.actions import ACTIONS
 from volcano.scheduler.cache import CacheSettings

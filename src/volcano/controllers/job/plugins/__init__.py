@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from volcano.api.batch import Job, TaskSpec
-from volcano.api.job_plugins import JOB_PLUGINS, parse_arguments
+from volcano.api.jobs.plugins import JOB_PLUGINS, parse_arguments
 from volcano.api.meta import JSON
 from volcano.controllers.job.plugins.env import Env
 from volcano.controllers.job.plugins.hcclrank import HcclRank

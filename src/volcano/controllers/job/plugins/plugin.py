@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from volcano.api.batch import JOB_NAME_KEY, JOB_NAMESPACE_KEY, Job, TaskSpec
-from volcano.api.job_plugins import ParsedArguments
+from volcano.api.jobs.plugins import ParsedArguments
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType
 from volcano.machinery.plan import NOTHING, Create, Plan, owner_reference

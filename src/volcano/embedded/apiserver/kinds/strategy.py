@@ -19,7 +19,7 @@ from volcano.api.copies import copied
 from volcano.api.errors import BadRequest, FieldError, MethodNotAllowed, NotFound
 from volcano.api.meta import JSON
 from volcano.api.names import subdomain_problems
-from volcano.api.openapi_table import schema_name
+from volcano.api.schemas.openapi_table import schema_name
 from volcano.api.scheme import ResourceType
 from volcano.embedded.apiserver.schemas.apply.merge import track_update
 from volcano.embedded.apiserver.schemas.builtin.core_defaults import apply_core_defaults

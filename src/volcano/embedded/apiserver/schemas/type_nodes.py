@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, Final
 
 from volcano.api.meta import JSON
-from volcano.api.openapi_table import FREE_FORM, INT_OR_STRING, OBJECT_META, QUANTITY, core_table
+from volcano.api.schemas.openapi_table import FREE_FORM, INT_OR_STRING, OBJECT_META, QUANTITY, core_table
 
 SCALAR: Final = "scalar"
 MAP: Final = "map"

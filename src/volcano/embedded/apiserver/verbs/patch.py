@@ -15,7 +15,7 @@ from volcano.api.errors import (
     UnsupportedMediaType,
 )
 from volcano.api.meta import JSON
-from volcano.api.openapi_table import schema_name
+from volcano.api.schemas.openapi_table import schema_name
 from volcano.embedded.apiserver.calls import Call
 from volcano.embedded.apiserver.schemas.apply.strategic import strategic_merge
 from volcano.embedded.apiserver.store.contract import Stale

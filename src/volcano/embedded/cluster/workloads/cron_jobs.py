@@ -13,11 +13,11 @@ import msgspec
 
 from volcano.api.batch import CronJobStatus
 from volcano.api.core import BatchJob
-from volcano.api.cron_history import beyond_history
-from volcano.api.cron_times import BadSchedule, Due, Timetable, most_recent, timetable
+from volcano.api.cron.due import BadSchedule, Due, Timetable, most_recent, timetable
+from volcano.api.cron.history import beyond_history
+from volcano.api.jobs.sources import BatchCronJobSource
 from volcano.api.meta import JSON, Key, ObjectReference, Resource, creation_order
 from volcano.api.scheme import resource_type
-from volcano.api.sources import BatchCronJobSource
 from volcano.api.times import parse_timestamp, zoned_timestamp
 from volcano.machinery.controller import Controller, Wake, Waker, self_key
 from volcano.machinery.plan import (

@@ -8,7 +8,7 @@ import pytest
 from workload_objects import a_template
 
 from volcano.api.core import BatchJob
-from volcano.api.sources import BatchCronJobSource
+from volcano.api.jobs.sources import BatchCronJobSource
 from volcano.embedded.cluster.workloads import BatchCronJobController
 from volcano.testing.pure_world import PureWorld
 

@@ -16,7 +16,7 @@ import msgspec
 
 from volcano.api.errors import BadRequest, Conflict
 from volcano.api.meta import JSON
-from volcano.api.openapi_table import core_table
+from volcano.api.schemas.openapi_table import core_table
 from volcano.api.times import timestamp
 from volcano.embedded.apiserver.schemas.apply.field_sets import BadFields, Tree, difference, intersection, paths, union
 from volcano.embedded.apiserver.schemas.apply.managed_fields import (

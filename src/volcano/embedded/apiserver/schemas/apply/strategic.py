@@ -13,7 +13,7 @@ import msgspec
 
 from volcano.api.errors import BadRequest
 from volcano.api.meta import JSON
-from volcano.api.openapi_table import core_table
+from volcano.api.schemas.openapi_table import core_table
 
 DIRECTIVE: Final = "$patch"
 RETAIN: Final = "$retainKeys"

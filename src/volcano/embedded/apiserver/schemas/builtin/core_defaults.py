@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any, Final, TypeAlias
 
 from volcano.api.meta import JSON
-from volcano.api.openapi_table import FREE_FORM, JSON_SCHEMA, OBJECT_META, QUANTITY, core_table, schema_name
 from volcano.api.quantity import NANO, Quantity, QuantityError, parse_quantity
+from volcano.api.schemas.openapi_table import FREE_FORM, JSON_SCHEMA, OBJECT_META, QUANTITY, core_table, schema_name
 from volcano.api.scheme import ResourceType
 from volcano.embedded.apiserver.schemas.builtin.type_defaults import COMPUTED, CONSTANTS, ZERO_IS_UNSET
 

@@ -13,7 +13,8 @@ from volcano.api.errors import BadRequest
 from volcano.api.field_errors import Path, path_text
 from volcano.api.go_text import quoted
 from volcano.api.meta import JSON
-from volcano.api.openapi_table import (
+from volcano.api.quantity import QuantityError, parse_quantity
+from volcano.api.schemas.openapi_table import (
     FREE_FORM,
     INT_OR_STRING,
     JSON_SCHEMA,
@@ -24,7 +25,6 @@ from volcano.api.openapi_table import (
     core_table,
     schema_name,
 )
-from volcano.api.quantity import QuantityError, parse_quantity
 from volcano.api.scheme import ResourceType
 from volcano.embedded.apiserver.schemas.formats import is_date_time
 

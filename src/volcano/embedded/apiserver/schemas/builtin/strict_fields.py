@@ -17,7 +17,7 @@ from volcano.api.errors import BadRequest
 from volcano.api.field_errors import Path, path_text
 from volcano.api.go_text import quoted
 from volcano.api.meta import JSON
-from volcano.api.openapi_table import (
+from volcano.api.schemas.openapi_table import (
     FREE_FORM,
     INT_OR_STRING,
     JSON_SCHEMA,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from volcano.api.meta import JSON
-from volcano.api.openapi_table import LIST_META, OBJECT_META, core_table, schema_name
+from volcano.api.schemas.openapi_table import LIST_META, OBJECT_META, core_table, schema_name
 from volcano.api.scheme import ResourceType
 from volcano.embedded.apiserver.schemas.openapi.paths import SCALE_SCHEMA, paths_of
 from volcano.embedded.apiserver.schemas.openapi.protobuf_document import openapi_v2_protobuf as openapi_v2_protobuf

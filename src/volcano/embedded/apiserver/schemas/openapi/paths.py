@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from volcano.api.meta import JSON
-from volcano.api.openapi_table import schema_name
+from volcano.api.schemas.openapi_table import schema_name
 from volcano.api.scheme import ResourceType
 
 SCALE_SCHEMA: Final = "io.k8s.api.autoscaling.v1.Scale"

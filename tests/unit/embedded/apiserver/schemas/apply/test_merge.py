@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from volcano.api.crds import crd_manifests
 from volcano.api.errors import BadRequest, Conflict
+from volcano.api.schemas.crds import crd_manifests
 from volcano.embedded.apiserver.schemas.apply.field_sets import difference, from_fields, intersection, to_fields, union
 from volcano.embedded.apiserver.schemas.apply.merge import apply_patch, track_update
 from volcano.embedded.apiserver.schemas.crd.structural import compile_schema

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from volcano.api.crds import crd_manifests
 from volcano.api.errors import BadRequest
+from volcano.api.schemas.crds import crd_manifests
 from volcano.api.scheme import find_resource_type
 from volcano.embedded.apiserver.schemas.apply.merge import apply_patch
 from volcano.embedded.apiserver.schemas.builtin.core_defaults import apply_core_defaults

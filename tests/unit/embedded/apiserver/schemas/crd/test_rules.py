@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from volcano.api.crds import crd_manifests
+from volcano.api.schemas.crds import crd_manifests
 from volcano.embedded.apiserver.schemas.crd.structural import compile_schema
 
 HYPERNODES = compile_schema(

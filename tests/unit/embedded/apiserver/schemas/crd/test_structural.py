@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from volcano.api.crds import crd_manifests
+from volcano.api.schemas.crds import crd_manifests
 from volcano.embedded.apiserver.schemas.crd.checks import TooDeep
 from volcano.embedded.apiserver.schemas.crd.structural import compile_schema
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from volcano.api.crds import crd_manifests
+from volcano.api.schemas.crds import crd_manifests
 from volcano.api.scheme import BUILT_IN, VOLCANO
 from volcano.embedded.apiserver.schemas.openapi.documents import (
     component_name,

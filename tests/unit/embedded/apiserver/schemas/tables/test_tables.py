@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from volcano.api.ages import human_duration
-from volcano.api.crds import crd_manifests
+from volcano.api.schemas.crds import crd_manifests
 from volcano.api.scheme import BUILT_IN, VOLCANO, find_resource_type
 from volcano.embedded.apiserver.schemas.builtin.core_defaults import apply_core_defaults
 from volcano.embedded.apiserver.schemas.tables.json_paths import PathError, compile_path, find

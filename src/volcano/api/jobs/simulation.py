@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from volcano.api.explanation import Explanation
+from volcano.api.jobs.explanation import Explanation
 
 
 class SimulatedPod(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):

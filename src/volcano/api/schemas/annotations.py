@@ -22,7 +22,6 @@ def wire(**schema: Any) -> Meta:
 
 
 Int32: TypeAlias = Annotated[int, wire(format="int32")]
-Int64: TypeAlias = Annotated[int, wire(format="int64")]
 Count: TypeAlias = Annotated[int, wire(minimum=0, format="int32")]
 Duration: TypeAlias = Annotated[str, wire(type="string")]
 Subdomain: TypeAlias = Annotated[str, wire(maxLength=253, pattern=SUBDOMAIN_PATTERN)]

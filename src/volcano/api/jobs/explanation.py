@@ -1,14 +1,14 @@
 """Explanation: why a job waits and whether waiting helps, as the scheduler computed it.
 
 The scheduler fills it in (scheduler.service.explain) and sends it as a part of its answer to POST /simulate; the
-command line renders it. The typed reason itself is api.why's.
+command line renders it. The typed reason itself is api.jobs.why's.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from volcano.api.why import Why
+from volcano.api.jobs.why import Why
 
 
 class NodeStage(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -1,7 +1,7 @@
 """From a struct to the OpenAPI schema of its CRD: types from the annotations, limits from `wire(…)`.
 
 Pod templates, claims, selectors and references inside our kinds are taken from the core table with every field, so that
-nothing a user writes in one is pruned. What a manifest says around the schema is api.crds' business.
+nothing a user writes in one is pruned. What a manifest says around the schema is in api.schemas.crds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 
 from volcano.api import meta
 from volcano.api.meta import JSON, Quantities
-from volcano.api.openapi_table import (
+from volcano.api.schemas.openapi_table import (
     FREE_FORM,
     INT_OR_STRING,
     LABEL_SELECTOR,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
-from volcano.api.cron import CronError, Interval, Schedule, load_zone, parse_schedule
+from volcano.api.cron.schedule import CronError, Interval, Schedule, load_zone, parse_schedule
 
 MANY: Final = 100
 SECOND: Final = timedelta(seconds=1)

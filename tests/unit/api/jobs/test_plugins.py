@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from volcano.api.job_plugins import JOB_PLUGINS, added_plugins, parse_arguments
+from volcano.api.jobs.plugins import JOB_PLUGINS, added_plugins, parse_arguments
 
 SVC, SSH, RAY = JOB_PLUGINS["svc"], JOB_PLUGINS["ssh"], JOB_PLUGINS["ray"]
 

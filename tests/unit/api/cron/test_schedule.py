@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from volcano.api.cron import CronError, load_zone, parse_schedule
+from volcano.api.cron.schedule import CronError, load_zone, parse_schedule
 
-CASES = json.loads((Path(__file__).parent / "data/cron_times.json").read_text())
+CASES = json.loads((Path(__file__).parents[1] / "data/cron_times.json").read_text())
 VALID = [case for case in CASES if "times" in case["answer"]]
 INVALID = [case for case in CASES if "error" in case["answer"]]
 ZONES = sorted({case["question"]["zone"] for case in VALID})

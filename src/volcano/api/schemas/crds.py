@@ -1,6 +1,6 @@
 """The CustomResourceDefinitions of Volcano's kinds, made from the structs that read them.
 
-Names, scope and subresources come from the scheme, schemas from api.struct_schema; printer columns are below.
+Names, scope and subresources come from the scheme, schemas from api.schemas.structs; printer columns are below.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import msgspec
 
 from volcano.api import batch, bus, flow, scheduling, topology
 from volcano.api.meta import JSON, Resource
+from volcano.api.schemas.structs import struct_schema
 from volcano.api.scheme import ResourceType, resource_type
-from volcano.api.struct_schema import struct_schema
 
 KINDS: Final[tuple[type[Resource], ...]] = (
     batch.Job,

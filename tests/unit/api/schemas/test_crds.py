@@ -6,8 +6,8 @@ import copy
 
 import pytest
 
-from volcano.api.crds import crd_manifests
-from volcano.api.openapi_table import core_schema, core_table
+from volcano.api.schemas.crds import crd_manifests
+from volcano.api.schemas.openapi_table import core_schema, core_table
 from volcano.embedded.apiserver.schemas.crd.structural import compile_schema
 
 MANIFESTS = {crd["metadata"]["name"]: crd for crd in crd_manifests()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from volcano.api.batch import Job
-from volcano.api.cron_history import beyond_history
+from volcano.api.cron.history import beyond_history
 from volcano.api.decode import decode_object
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from volcano.api.why import FIT, LARGEST, Why, decode_why, encode_why
+from volcano.api.jobs.why import FIT, LARGEST, Why, decode_why, encode_why
 
 
 def test_it_reads_as_a_sentence_with_the_largest_count_first() -> None:
