@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from volcano.api.meta import Model, ObjectReference, Resource
 from volcano.api.scheduling import NetworkTopology
-from volcano.api.schemas.annotations import (
+from volcano.api.schema_annotations import (
     ClaimSpec,
     Count,
     DnsLabel,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from volcano.api.batch import JobSpec, TaskState
 from volcano.api.meta import Model, Resource
-from volcano.api.schemas.annotations import Count, Duration, Name253, wire
+from volcano.api.schema_annotations import Count, Duration, Name253, wire
 
 Port = Annotated[int, wire(minimum=0, maximum=65535)]
 

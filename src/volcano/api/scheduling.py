@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import msgspec
 
 from volcano.api.meta import LabelSelector, Model, Quantities, Resource
-from volcano.api.schemas.annotations import Count, Int32, Name253, Subdomain, wire
+from volcano.api.schema_annotations import Count, Int32, Name253, Subdomain, wire
 
 GROUP_NAME_ANNOTATION: Final = "scheduling.k8s.io/group-name"
 QUEUE_NAME_ANNOTATION: Final = "scheduling.volcano.sh/queue-name"

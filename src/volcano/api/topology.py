@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated, Final
 
 from volcano.api.meta import Condition, LabelSelector, Model, Resource
-from volcano.api.schemas.annotations import SUBDOMAIN_PATTERN, Name253, wire
+from volcano.api.schema_annotations import SUBDOMAIN_PATTERN, Name253, wire
 
 
 class ExactMatch(Model, frozen=True):

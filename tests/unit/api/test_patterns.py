@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from volcano.api.patterns import MAX_PATTERN_BYTES, PatternError, compile_pattern
-from volcano.api.schemas.annotations import SUBDOMAIN_PATTERN
+from volcano.api.schema_annotations import SUBDOMAIN_PATTERN
 
 GO_ERRORS = json.loads(Path(__file__).with_name("go_pattern_errors.json").read_text())
 
