@@ -26,6 +26,8 @@ from volcano.machinery.transport import InProcess, Request, Response
 from volcano.machinery.world import Mirror
 
 MAPS = resource_type(ConfigMap)
+SECRETS = resource_type(Secret)
+CHANGES_KEPT = 100
 
 
 class Flaky:
@@ -77,7 +79,7 @@ class Bench:
 
     async def __aenter__(self):
         self.clock = VirtualClock()
-        self.server = ApiServer(MemoryStore(), clock=self.clock)
+        self.server = ApiServer(MemoryStore(changes_kept=CHANGES_KEPT), clock=self.clock)
         await self.server.start()
         self.transport = Flaky(InProcess(self.server.handle, ADMIN))
         self.client = Client(self.transport)
@@ -166,8 +168,8 @@ def test_after_410_gone_a_new_list_tells_only_differences():
             bench.transport.cut()
             await bench.steady.delete(MAPS, Key("default", "a"))
             await bench.put("c")
-            store = bench.server.backend.store
-            await store.compact(store.revision)
+            for number in range(2 * CHANGES_KEPT):
+                await bench.steady.create(SECRETS, {"metadata": {"name": f"s{number}", "namespace": "default"}})
             bench.transport.failing = False
             await bench.until(lambda: len(told) == 4)
 

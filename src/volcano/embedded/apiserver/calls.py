@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from volcano.api.errors import NotFound
 from volcano.api.times import timestamp
 from volcano.embedded.apiserver.access.authentication import Claims
-from volcano.embedded.apiserver.admitting.chain import ServerAdmission
+from volcano.embedded.apiserver.admitting.server_admission import ServerAdmission
 from volcano.embedded.apiserver.kinds.strategy import Strategy
 from volcano.embedded.apiserver.registry.resources import Registry, Served
 from volcano.embedded.apiserver.registry.watch_hub import WatchHub

@@ -14,8 +14,8 @@ from volcano.api.errors import NotFound
 from volcano.api.schemas.crds import crd_manifests
 from volcano.embedded.apiserver.access.authentication import Authenticator, Subject
 from volcano.embedded.apiserver.access.authorization import Authorizer, RoleBasedAccess
-from volcano.embedded.apiserver.admitting.chain import ServerAdmission
 from volcano.embedded.apiserver.admitting.hook import AdmissionHook
+from volcano.embedded.apiserver.admitting.server_admission import ServerAdmission
 from volcano.embedded.apiserver.admitting.webhooks import Webhooks
 from volcano.embedded.apiserver.calls import Backend
 from volcano.embedded.apiserver.exchange import Exchange

@@ -18,9 +18,7 @@ import msgspec
 
 from volcano.api.errors import ApiError, BadRequest, InternalError, ServiceUnavailable, error_from
 from volcano.api.meta import JSON
-from volcano.api.selectors import SelectorError, selector_from
-from volcano.embedded.apiserver.admitting.match_conditions import conditions_hold
-from volcano.embedded.apiserver.admitting.webhook_rules import rules_match
+from volcano.embedded.apiserver.admitting.webhook_matching import concerns
 from volcano.embedded.apiserver.kinds.services import SERVICES, ready_endpoint
 from volcano.embedded.apiserver.store.contract import ObjectKey, Store
 from volcano.embedded.apiserver.wire.outbound import Outbound
@@ -108,34 +106,8 @@ class Webhooks:
         for stored in self._store.scan(resource):
             configuration: JSON = msgspec.json.decode(stored.raw)
             for webhook in configuration.get("webhooks") or []:
-                if isinstance(webhook, dict) and self._matches(webhook, attributes):
+                if isinstance(webhook, dict) and concerns(webhook, attributes, self._store):
                     yield webhook
-
-    def _matches(self, webhook: JSON, attributes: Attributes) -> bool:
-        if not rules_match(webhook.get("rules") or [], attributes):
-            return False
-        try:
-            if not _selects_object(webhook.get("objectSelector"), attributes):
-                return False
-            if not self._selects_namespace(webhook.get("namespaceSelector"), attributes):
-                return False
-        except (SelectorError, msgspec.ValidationError) as error:
-            raise InternalError(f"webhook {_name(webhook)} has a bad selector: {error}") from error
-        conditions = webhook.get("matchConditions") or []
-        return not conditions or conditions_hold(conditions, attributes, webhook)
-
-    def _selects_namespace(self, selector: Any, attributes: Attributes) -> bool:
-        if not selector:
-            return True
-        row = attributes.resource
-        if row.qualified == "namespaces":
-            labels = ((attributes.object or attributes.old or {}).get("metadata") or {}).get("labels") or {}
-            return selector_from(selector).matches(labels)
-        if not row.namespaced:
-            return True
-        stored = self._store.find(ObjectKey("namespaces", "", attributes.namespace))
-        labels = (msgspec.json.decode(stored.raw)["metadata"].get("labels") or {}) if stored else {}
-        return selector_from(selector).matches(labels)
 
     async def _call(self, webhook: JSON, attributes: Attributes, warnings: list[str]) -> JSON | None:
         """The webhook's answer; None when it could not be had and its policy is to ignore that."""
@@ -211,16 +183,6 @@ class _BadAnswer(Exception):
 
 def _name(webhook: JSON) -> str:
     return f'"{webhook.get("name", "")}"'
-
-
-def _selects_object(selector: Any, attributes: Attributes) -> bool:
-    if not selector:
-        return True
-    wanted = selector_from(selector)
-    candidates = [attributes.object, attributes.old]
-    return any(
-        wanted.matches((candidate.get("metadata") or {}).get("labels") or {}) for candidate in candidates if candidate
-    )
 
 
 def _review(attributes: Attributes, uid: str) -> JSON:

@@ -42,9 +42,6 @@ class MemoryStore:
             listener([change])
         return change.stored
 
-    async def compact(self, revision: int) -> None:
-        self._log.forget(revision)
-
     async def close(self) -> None:
         return None
 

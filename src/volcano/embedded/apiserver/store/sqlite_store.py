@@ -7,12 +7,13 @@ as it is, and the error names it.
 from __future__ import annotations
 
 import asyncio
+import logging
 import queue
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -29,9 +30,11 @@ from volcano.embedded.apiserver.store.contract import (
 from volcano.embedded.apiserver.store.memory_store import change_for
 from volcano.embedded.apiserver.store.revision_log import BYTES_KEPT, CHANGES_KEPT, RevisionLog
 
+log = logging.getLogger(__name__)
+
 APPLICATION_ID: Final = 0x766F6C63
 FORMAT: Final = 1
-LARGEST_BATCH: Final = 512
+MAX_BATCH_WRITES: Final = 512
 _SCHEMA: Final = """
 CREATE TABLE log (
     revision INTEGER PRIMARY KEY, resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
@@ -54,7 +57,6 @@ class _Entry(msgspec.Struct):
 class _Compaction(msgspec.Struct):
     revision: int
     superseded: list[int]
-    done: asyncio.Future[None] | None
 
 
 class SqliteStore:
@@ -103,11 +105,6 @@ class SqliteStore:
         self._work.put(_Entry(change, done))
         return await asyncio.shield(done)
 
-    async def compact(self, revision: int) -> None:
-        done: asyncio.Future[None] = self._running_loop().create_future()
-        self._work.put(_Compaction(revision, self._log.forget(revision), done))
-        await asyncio.shield(done)
-
     async def close(self) -> None:
         """Commit what was accepted, then close the file."""
         if self._is_closed:
@@ -140,7 +137,7 @@ class SqliteStore:
             kind = DELETED if deleted else (MODIFIED if current else ADDED)
             self._log.apply(Change(kind, stored, current))
         if excess := self._log.excess():
-            self._forget_on_disk(_Compaction(excess, self._log.forget(excess), None))
+            self._forget_on_disk(_Compaction(excess, self._log.forget(excess)))
             self._connection.commit()
 
     # ── the writer thread ──
@@ -153,10 +150,12 @@ class SqliteStore:
                 self._commit(batch, compactions)
             except Exception as error:
                 failure = error
-            if batch or compactions:
+                if compactions:
+                    log.warning("%s: superseded revisions stay in the file: %s", self.path, error)
+            if batch:
                 assert self._loop is not None
                 try:
-                    self._loop.call_soon_threadsafe(self._settle, batch, compactions, failure)
+                    self._loop.call_soon_threadsafe(self._settle, batch, failure)
                 except RuntimeError:  # the loop is gone; what was committed stays committed
                     return
             if is_last:
@@ -173,7 +172,7 @@ class SqliteStore:
                 batch.append(item)
             else:
                 compactions.append(item)
-            if len(batch) >= LARGEST_BATCH:
+            if len(batch) >= MAX_BATCH_WRITES:
                 return batch, compactions, False
             try:
                 item = self._work.get_nowait()
@@ -200,16 +199,15 @@ class SqliteStore:
 
     # ── back on the event loop ──
 
-    def _settle(self, batch: list[_Entry], compactions: list[_Compaction], failure: Exception | None) -> None:
+    def _settle(self, batch: list[_Entry], failure: Exception | None) -> None:
         for entry in batch:
             del self._pending[entry.change.stored.key]
         if failure is not None:
             error = StoreFailed(f"{self.path}: {failure}")
-            futures: list[asyncio.Future[Any] | None] = [entry.done for entry in batch]
-            for done in (*futures, *(compaction.done for compaction in compactions)):
-                if done is not None and not done.done():
-                    done.set_exception(error)
-                    done.exception()  # a caller who left must not make asyncio complain
+            for entry in batch:
+                if not entry.done.done():
+                    entry.done.set_exception(error)
+                    entry.done.exception()  # a caller that was cancelled must not make asyncio log it
             return
         changes = [entry.change for entry in batch]
         for change in changes:
@@ -219,11 +217,8 @@ class SqliteStore:
         for entry in batch:
             if not entry.done.done():
                 entry.done.set_result(entry.change.stored)
-        for compaction in compactions:
-            if compaction.done is not None and not compaction.done.done():
-                compaction.done.set_result(None)
         if (excess := self._log.excess()) and not self._is_closed:
-            self._work.put(_Compaction(excess, self._log.forget(excess), None))
+            self._work.put(_Compaction(excess, self._log.forget(excess)))
 
 
 def _row(entry: _Entry) -> tuple[int, str, str, str, int, bytes]:

@@ -50,7 +50,7 @@ class DefinitionCleaner:
                 self._consider(change.stored.key.name, change.stored.raw)
 
     def _consider(self, name: str, raw: bytes) -> None:
-        if name in self._tasks or CLEANUP_FINALIZER.encode() not in raw or b'"deletionTimestamp"' not in raw:
+        if name in self._tasks:
             return
         crd = msgspec.json.decode(raw)
         if crd["metadata"].get("deletionTimestamp") and CLEANUP_FINALIZER in (crd["metadata"].get("finalizers") or ()):

@@ -32,7 +32,6 @@ JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 APPLY: Final = "application/apply-patch+yaml"
-APPLY_CBOR: Final = "application/apply-patch+cbor"
 MAX_PATCH_OPERATIONS: Final = 10_000
 
 

@@ -144,11 +144,10 @@ async def test_a_watcher_whose_place_was_compacted_is_told_so():
 
 
 async def test_a_revision_that_is_gone_or_has_not_come_is_refused_at_once():
-    store = MemoryStore()
+    store = MemoryStore(changes_kept=2)
     hub = WatchHub(store)
     for _ in range(3):
         await put(store, "p")
-    await store.compact(2)
 
     with pytest.raises(Compacted):
         hub.stream(watch(), since=1)

@@ -11,11 +11,12 @@ from volcano.api.meta import JSON
 from volcano.embedded.apiserver.access.authorization import Authorizer
 from volcano.embedded.apiserver.admitting.escalation import check_escalation
 from volcano.embedded.apiserver.admitting.hook import AdmissionHook
-from volcano.embedded.apiserver.admitting.limits import apply_limit_ranges, check_limit_ranges
-from volcano.embedded.apiserver.admitting.namespaces import check_deletion, check_namespace
-from volcano.embedded.apiserver.admitting.pods import default_tolerations, set_priority, set_service_account
+from volcano.embedded.apiserver.admitting.limit_ranges import apply_limit_ranges, check_limit_ranges
+from volcano.embedded.apiserver.admitting.namespace_lifecycle import check_deletion, check_namespace
+from volcano.embedded.apiserver.admitting.pod_defaults import default_tolerations, set_service_account
+from volcano.embedded.apiserver.admitting.priorities import check_one_default_priority, set_priority
 from volcano.embedded.apiserver.admitting.quota import QuotaLedger
-from volcano.embedded.apiserver.admitting.storage import check_one_default_priority, set_storage_class
+from volcano.embedded.apiserver.admitting.storage_class import set_storage_class
 from volcano.embedded.apiserver.admitting.webhooks import Webhooks
 from volcano.embedded.apiserver.store.contract import Store
 from volcano.machinery.admission import CREATE, DELETE, UPDATE, Attributes

@@ -1,7 +1,8 @@
-"""NamespaceLifecycle: nothing is made in a namespace that is missing or ending; some namespaces cannot be deleted."""
+"""NamespaceLifecycle: no object is created in a missing or terminating namespace; some cannot be deleted."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -10,7 +11,7 @@ from volcano.api.errors import Forbidden, NotFound
 from volcano.embedded.apiserver.store.contract import ObjectKey, Store
 from volcano.machinery.admission import Attributes
 
-IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
+UNDELETABLE: Final = frozenset({"default", "kube-system", "kube-public"})
 _EXEMPT: Final = frozenset({"localsubjectaccessreviews.authorization.k8s.io"})
 
 
@@ -21,9 +22,7 @@ def check_namespace(store: Store, attributes: Attributes) -> None:
     stored = store.find(ObjectKey("namespaces", "", attributes.namespace))
     if stored is None:
         raise NotFound.of("namespaces", attributes.namespace)
-    if b'"deletionTimestamp"' not in stored.raw:
-        return
-    if msgspec.json.decode(stored.raw)["metadata"].get("deletionTimestamp"):
+    if _is_terminating(stored.raw):
         message = (
             f'{row.qualified} "{attributes.name}" is forbidden: unable to create new content in namespace '
             f"{attributes.namespace} because it is being terminated"
@@ -36,6 +35,11 @@ def check_namespace(store: Store, attributes: Attributes) -> None:
         raise Forbidden(message, details={"name": attributes.name, "kind": row.plural, "causes": [cause]})
 
 
+@lru_cache(maxsize=1024)
+def _is_terminating(raw: bytes) -> bool:
+    return bool(msgspec.json.decode(raw)["metadata"].get("deletionTimestamp"))
+
+
 def check_deletion(attributes: Attributes) -> None:
-    if attributes.resource.qualified == "namespaces" and attributes.name in IMMORTAL:
+    if attributes.resource.qualified == "namespaces" and attributes.name in UNDELETABLE:
         raise Forbidden(f'namespaces "{attributes.name}" is forbidden: this namespace may not be deleted')

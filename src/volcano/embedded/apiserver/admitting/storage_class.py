@@ -1,4 +1,4 @@
-"""DefaultStorageClass for claims without one, and at most one default PriorityClass."""
+"""DefaultStorageClass: the storage class of claims that name none."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Final
 
 import msgspec
 
-from volcano.api.errors import Forbidden
 from volcano.embedded.apiserver.store.contract import Store
 from volcano.machinery.admission import Attributes
 
@@ -33,14 +32,3 @@ def set_storage_class(store: Store, attributes: Attributes) -> None:
     if found:
         newest = max(moment for moment, _ in found)
         spec["storageClassName"] = min(name for moment, name in found if moment == newest)
-
-
-def check_one_default_priority(store: Store, attributes: Attributes) -> None:
-    if not (attributes.object or {}).get("globalDefault"):
-        return
-    for stored in store.scan("priorityclasses.scheduling.k8s.io"):
-        if stored.key.name != attributes.name and b'"globalDefault":true' in stored.raw:
-            raise Forbidden(
-                f'priorityclasses.scheduling.k8s.io "{attributes.name}" is forbidden: PriorityClass {stored.key.name} '
-                "is already marked as default. Only one default can exist"
-            )
