@@ -35,7 +35,7 @@ class RealSystem(SystemView):
 @contextlib.asynccontextmanager
 async def real_system(client: Client, namespace: str) -> AsyncIterator[RealSystem]:
     clock = SystemClock()
-    view = RealSystem(client, clock, namespace=namespace, moment=timedelta(milliseconds=20))
+    view = RealSystem(client, clock, namespace=namespace, poll_interval=timedelta(milliseconds=20))
     informers = [
         Informer(client, view.mirror, clock, kind, namespace="" if kind is Queue else namespace) for kind in WATCHED
     ]

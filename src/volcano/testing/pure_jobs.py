@@ -1,4 +1,4 @@
-"""Jobs in a pure world: builders, a scheduler that lets gangs in, and a kubelet that does as it is told."""
+"""Jobs in a pure world: builders, a scheduler that lets gangs in, and a kubelet that the test controls."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class JobWorld(PureWorld):
         return self.get(PodGroup, f"{self.name}-uid-{self.name}")
 
     def pods(self) -> dict[str, str]:
-        """Names and phases of pods that nobody is deleting."""
+        """Names and phases of pods that are not being deleted."""
         return {pod.name: pod.status.phase or "Pending" for pod in self.all(Pod) if not pod.is_deleting}
 
     def dying(self) -> set[str]:
@@ -167,7 +167,7 @@ class JobWorld(PureWorld):
         return self.set_phase("Succeeded", *names)
 
     def evict(self, *names: str) -> JobWorld:
-        """Someone deletes pods, and they are gone at once."""
+        """Delete pods immediately, as another client would."""
         for name in names:
             self.delete(Pod, name)
             if self.graceful:

@@ -42,8 +42,8 @@ from volcano.testing.pure_patches import strategic_patched
 
 R = TypeVar("R", bound=Resource)
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
-PATIENCE: Final = 10_000  # decisions in a row after which a world is taken never to come to rest
-TRIES: Final = 20  # failures in a row of one key
+MAX_DECISIONS: Final = 10_000  # in a row, after which the world counts as one that never settles
+MAX_FAILURES: Final = 20  # in a row, of one key
 
 
 class Killed(Exception):
@@ -93,7 +93,7 @@ class PureWorld:
 
     # -- the user and the rest of the cluster -------------------------------------------------------------------
     def put(self, body: JSON) -> None:
-        """Create or replace an object, status included, as if by someone else."""
+        """Create or replace an object, status included, as if by another client."""
         body = copy.deepcopy(body)
         row = _row_of(body)
         metadata = body.setdefault("metadata", {})
@@ -108,7 +108,7 @@ class PureWorld:
         self._store(row, key, body)
 
     def change(self, reader: type[Resource], name: str, patch: JSON, namespace: str | None = None) -> None:
-        """A merge patch over everything, status included, as if by someone else."""
+        """A merge patch over everything, status included, as if by another client."""
         row = resource_type(reader)
         key = self._key(row, name, namespace)
         self._store(row, key, merge_patch(self.objects[row, key], patch))
@@ -136,14 +136,14 @@ class PureWorld:
 
     def settle(self) -> PureWorld:
         """Decide and apply until nothing is waiting at this moment."""
-        for _ in range(PATIENCE):
+        for _ in range(MAX_DECISIONS):
             while (due := self._due(self.now)) is not None:
                 self._wake(*due[1:])
             taken = self._take()
             if taken is None:
                 return self
             self._work(*taken)
-        raise AssertionError(f"no rest after {PATIENCE} decisions")
+        raise AssertionError(f"no rest after {MAX_DECISIONS} decisions")
 
     def advance(self, duration: timedelta) -> PureWorld:
         """Let time pass, with everything that was asked to happen later happening at its moment."""
@@ -189,7 +189,7 @@ class PureWorld:
             self.apply(plan, laters, answer=lambda found: self._wake(controller.name, key, found))
         except Refused as refusal:
             failed = self._failures[controller.name, key] = self._failures.get((controller.name, key), 0) + 1
-            assert failed < TRIES, f"{controller.name} fails again and again on {key}: {refusal}"
+            assert failed < MAX_FAILURES, f"{controller.name} fails again and again on {key}: {refusal}"
             for cause in causes or (None,):
                 self._wake(controller.name, key, cause)
             return

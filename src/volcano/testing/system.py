@@ -52,7 +52,7 @@ async def virtual_system(
     server = ApiServer(store, clock=clock, ids=SeededIds(seed), admission=VolcanoAdmission(store))
     await server.start()
     shapes = node_settings or simulated_nodes(nodes, capacity=capacity)
-    settings = settings or SystemSettings(local_zone=UTC)  # stories are the same wherever they are told
+    settings = settings or SystemSettings(local_zone=UTC)  # the same on every machine
     system = System(
         server, clock, settings=settings, agents=[lambda client: Agent(client, clock, shapes, SimulatedRuntime(clock))]
     )
@@ -77,10 +77,10 @@ async def virtual_system(
 def on_virtual_time(story: Callable[[VirtualSystem], Awaitable[None]] | None = None, **options: Any) -> Any:
     """Run a story on a system of its own, now."""
 
-    def run(told: Callable[[VirtualSystem], Awaitable[None]]) -> None:
+    def run(story_function: Callable[[VirtualSystem], Awaitable[None]]) -> None:
         async def main() -> None:
             async with virtual_system(**options) as system:
-                await told(system)
+                await story_function(system)
 
         run_virtually(main())
 

@@ -1,4 +1,4 @@
-"""What a test sees of a running system, whichever it is: the virtual one, or a real cluster."""
+"""A running system as a test sees it: the virtual one, or a real cluster."""
 
 from __future__ import annotations
 
@@ -18,21 +18,26 @@ from volcano.api.scheduling import PodGroup, Queue
 from volcano.api.scheme import ResourceType, find_resource_type, resource_type
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
-from volcano.machinery.world import Mirror
+from volcano.machinery.world import Change, Mirror
 
 R = TypeVar("R", bound=Resource)
 T = TypeVar("T")
-MOMENT = timedelta(milliseconds=50)
+POLL_INTERVAL = timedelta(milliseconds=50)
 WATCHED: tuple[type[Resource], ...] = (Job, Pod, PodGroup, Queue)
 
 
 class SystemView:
     """A client, a mirror of the main kinds, and waiting."""
 
-    def __init__(self, client: Client, clock: Clock, *, namespace: str = "default", moment: timedelta = MOMENT) -> None:
+    def __init__(
+        self, client: Client, clock: Clock, *, namespace: str = "default", poll_interval: timedelta = POLL_INTERVAL
+    ) -> None:
         self.client, self.clock, self.namespace = client, clock, namespace
         self.mirror = Mirror(clock.now, PODS_BY_JOB)
-        self._moment = moment
+        self._poll_interval = poll_interval
+        self._last_change = clock.now()
+        for kind in WATCHED:
+            self.mirror.listen(kind, self._note_change)
 
     async def apply(self, manifest: str | Path | JSON, *, namespace: str = "") -> list[JSON]:
         """Create every object of a manifest (a path, YAML text, or an object) in order."""
@@ -55,7 +60,7 @@ class SystemView:
         return made
 
     async def _seen(self, resource: ResourceType, made: JSON) -> None:
-        """What was created is in the mirror before the story goes on."""
+        """Wait until the mirror has what was created."""
         key = Key(made["metadata"].get("namespace", ""), made["metadata"]["name"])
         kind = next((each for each in WATCHED if resource_type(each) == resource), None)
         if kind is not None:
@@ -64,12 +69,12 @@ class SystemView:
     async def until(
         self, condition: Callable[[], Any], *, within: timedelta = timedelta(minutes=10), why: str = ""
     ) -> None:
-        """Let time pass until something holds; an AssertionError with the state of things when it does not."""
+        """Wait until a condition holds; past the limit, an AssertionError that shows the state of the system."""
         end = self.clock.now() + within
         while not condition():
             if self.clock.now() > end:
                 raise AssertionError(f"not within {within}: {why or condition}\n{self.summary()}")
-            await self.clock.sleep(self._moment)
+            await self.clock.sleep(self._poll_interval)
 
     async def until_answer(
         self,
@@ -78,17 +83,27 @@ class SystemView:
         *,
         within: timedelta = timedelta(minutes=1),
     ) -> T:
-        """Ask again and again until the answer satisfies `holds`: for what the mirror does not have."""
+        """Poll until the answer satisfies `holds`: for objects that the mirror does not have."""
         end = self.clock.now() + within
         while not holds(answer := await ask()):
             if self.clock.now() > end:
                 raise AssertionError(f"not within {within}, the last answer is {answer}\n{self.summary()}")
-            await self.clock.sleep(self._moment)
+            await self.clock.sleep(self._poll_interval)
         return answer
 
-    async def settle(self, pause: timedelta = timedelta(seconds=5)) -> None:
-        """Let things happen for a while."""
-        await self.clock.sleep(pause)
+    async def settle(
+        self, quiet: timedelta = timedelta(seconds=5), *, within: timedelta = timedelta(minutes=10)
+    ) -> None:
+        """Wait until no object of the namespace has changed for so long, counted from now at the earliest."""
+        begun = self.clock.now()
+        while (left := max(begun, self._last_change) + quiet - self.clock.now()) > timedelta(0):
+            if self.clock.now() > begun + within:
+                raise AssertionError(f"objects of {self.namespace} still change after {within}\n{self.summary()}")
+            await self.clock.sleep(left)
+
+    def _note_change(self, change: Change[Any]) -> None:
+        if change.object.namespace == self.namespace:
+            self._last_change = self.clock.now()
 
     def get(self, kind: type[R], name: str, namespace: str = "") -> R | None:
         return self.mirror.get(kind, Key((namespace or self.namespace) if resource_type(kind).namespaced else "", name))
