@@ -11,7 +11,7 @@ import msgspec
 
 
 class UnknownDependency(msgspec.Struct, frozen=True):
-    """`name` waits for `target`, which is nobody's name."""
+    """`name` depends on `target`, which is not defined."""
 
     name: str
     target: str
@@ -39,7 +39,7 @@ def first_flaw(graph: Mapping[str, Sequence[str]]) -> UnknownDependency | Cycle 
 
 
 def find_cycle(graph: Mapping[str, Iterable[str]]) -> Cycle | None:
-    """The first cycle found in the order given; names nobody defines are ignored. It does not recurse."""
+    """The first cycle found in the order given; names that are not defined are ignored. It does not recurse."""
     finished: set[str] = set()
     for start in graph:
         if start in finished:

@@ -20,8 +20,8 @@ NANOSECONDS: Final = {
     "m": 60 * 10**9,
     "h": 3600 * 10**9,
 }
-LARGEST: Final = 2**63 - 1
-LONGEST: Final = 256
+MAX_NANOSECONDS: Final = 2**63 - 1
+MAX_DURATION_CHARACTERS: Final = 256
 _PART: Final = re.compile(r"(?P<whole>[0-9]*)(?P<dot>\.?)(?P<fraction>[0-9]*)(?P<unit>[^0-9.]*)")
 
 
@@ -36,7 +36,7 @@ def parse_duration(text: str) -> timedelta:
 
 def parse_nanoseconds(text: str) -> int:
     """The same, exactly."""
-    if len(text) > LONGEST:
+    if len(text) > MAX_DURATION_CHARACTERS:
         raise DurationError(f"time: invalid duration of {len(text)} characters")
     quoted = f'"{text}"'
     rest = text[1:] if text[:1] in ("+", "-") else text
@@ -56,7 +56,7 @@ def parse_nanoseconds(text: str) -> int:
         unit = NANOSECONDS[match["unit"]]
         total += int(match["whole"] or "0") * unit
         total += int(match["fraction"] or "0") * unit // 10 ** len(match["fraction"])
-        if total > LARGEST + (text[0] == "-"):
+        if total > MAX_NANOSECONDS + (text[0] == "-"):
             raise DurationError(f"time: invalid duration {quoted}")
         rest = rest[match.end() :]
     return -total if text[0] == "-" else total

@@ -2,7 +2,7 @@
 
 ApiError
 ├── BadRequest            400 BadRequest        the request cannot be understood
-├── Unauthorized          401 Unauthorized      nobody we know
+├── Unauthorized          401 Unauthorized      unknown credentials
 ├── Forbidden             403 Forbidden         known, but not allowed (also admission refusals)
 ├── NotFound              404 NotFound
 ├── MethodNotAllowed      405 MethodNotAllowed

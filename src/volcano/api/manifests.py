@@ -12,10 +12,10 @@ import yaml
 
 from volcano.api.meta import JSON
 
-LARGEST: Final = 3 * 1024 * 1024
+MAX_MANIFEST_BYTES: Final = 3 * 1024 * 1024
 MOST_DOCUMENTS: Final = 1000
-MOST_NODES: Final = 500_000
-DEEPEST: Final = 100
+MAX_NODES: Final = 500_000
+MAX_DEPTH: Final = 100
 
 
 class ManifestError(ValueError):
@@ -65,8 +65,8 @@ def load_documents(text: str | bytes, *, source: str = "the manifest") -> list[J
         raw = text.encode() if isinstance(text, str) else text
     except UnicodeEncodeError as error:
         raise ManifestError(f"{source} is not text: {error}") from error
-    if len(raw) > LARGEST:
-        raise ManifestError(f"{source} has {len(raw)} bytes, more than the limit of {LARGEST}")
+    if len(raw) > MAX_MANIFEST_BYTES:
+        raise ManifestError(f"{source} has {len(raw)} bytes, more than the limit of {MAX_MANIFEST_BYTES}")
     try:
         _refuse_deep_nesting(raw, source)
         parsed = list(_bounded(yaml.load_all(raw, Loader=_KubernetesLoader), source))
@@ -80,13 +80,13 @@ def load_documents(text: str | bytes, *, source: str = "the manifest") -> list[J
 
 def _refuse_deep_nesting(raw: bytes, source: str) -> None:
     """The C parser recurses on the C stack, which overflows; events come without recursion, so count those first."""
-    if sum(raw.count(mark) for mark in (b"[", b"{", b"- ", b"? ", b": ")) <= DEEPEST:
+    if sum(raw.count(mark) for mark in (b"[", b"{", b"- ", b"? ", b": ")) <= MAX_DEPTH:
         return
     depth = 0
     for event in yaml.parse(raw, Loader=_KubernetesLoader):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
-            if depth > DEEPEST:
+            if depth > MAX_DEPTH:
                 raise ManifestError(f"{source} is nested too deeply")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
@@ -107,7 +107,7 @@ def _measure(document: Any, source: str) -> None:
     while waiting:
         value, depth = waiting.pop()
         seen += 1
-        if seen > MOST_NODES or depth > DEEPEST:
+        if seen > MAX_NODES or depth > MAX_DEPTH:
             raise ManifestError(f"{source} is too large or nested too deeply once its aliases are followed")
         inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
         waiting.extend((each, depth + 1) for each in inner)

@@ -1,4 +1,4 @@
-"""What names, label keys and values, ports, keys and paths may look like, said in Kubernetes' own words.
+"""What names, label keys and values, ports, keys and paths may look like, in Kubernetes' own words.
 
 Every check takes a text and answers with what is wrong with it: no problems, an empty list. Lengths are in bytes, as
 Kubernetes counts them. Field paths are the caller's (api.field_errors).
@@ -12,7 +12,7 @@ from typing import Final
 
 LABEL_LENGTH: Final = 63
 SUBDOMAIN_LENGTH: Final = 253
-ANNOTATIONS_SIZE: Final = 256 * 1024
+MAX_ANNOTATIONS_BYTES: Final = 256 * 1024
 
 _ALNUM: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DNS_LABEL: Final = _ALNUM
@@ -182,7 +182,7 @@ def path_segment_problems(value: str) -> list[str]:
 
 
 def annotations_are_too_large(annotations: Mapping[str, str]) -> bool:
-    return sum(byte_length(key) + byte_length(value) for key, value in annotations.items()) > ANNOTATIONS_SIZE
+    return sum(byte_length(key) + byte_length(value) for key, value in annotations.items()) > MAX_ANNOTATIONS_BYTES
 
 
 def pattern_message(rule: str, pattern: str, *examples: str) -> str:
@@ -202,5 +202,5 @@ def _too_long(value: str, limit: int) -> list[str]:
 
 
 def _in_bytes(problems: list[str]) -> list[str]:
-    """Of labels Kubernetes says what it counts; of DNS names it still says characters."""
+    """Kubernetes counts bytes in both, and writes `bytes` for labels but still `characters` for DNS names."""
     return [re.sub(r"(no more than \d+) characters$", r"\1 bytes", problem) for problem in problems]

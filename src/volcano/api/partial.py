@@ -1,6 +1,6 @@
 """Any object of any kind by its metadata alone: what garbage collection and namespace deletion look at.
 
-One World table holds them all, so a PartialObject's key also tells its kind.
+One World table holds them all, so a PartialObject's key also contains its kind.
 """
 
 from __future__ import annotations
@@ -53,5 +53,5 @@ def owner_keys(namespace: str, owner: OwnerReference) -> tuple[Key, ...]:
 
 
 def partial_of(resource: ResourceType, read: PartialObject) -> PartialObject:
-    """A decoded PartialObject of a known kind; objects in lists do not say theirs."""
+    """A decoded PartialObject of a known kind; objects in lists do not carry theirs."""
     return msgspec.structs.replace(read, resource=resource, api_version=resource.api_version, kind=resource.kind)

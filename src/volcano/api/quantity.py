@@ -14,8 +14,8 @@ NANO: Final = 10**9
 BINARY: Final = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
 DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _DECIMAL_SUFFIX: Final = {power: suffix for suffix, power in DECIMAL.items()}
-LARGEST: Final = (2**63 - 1) * NANO
-LONGEST: Final = 128  # characters; no honest quantity is longer
+MAX_NANOS: Final = (2**63 - 1) * NANO
+MAX_QUANTITY_CHARACTERS: Final = 128
 _FORM: Final = re.compile(
     r"(?P<sign>[+-]?)(?P<whole>[0-9]*)(?P<dot>\.?)(?P<fraction>[0-9]*)"
     r"(?P<suffix>[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,4}|)"
@@ -103,7 +103,7 @@ def parse_quantity(text: str | int | float) -> Quantity:
         return _bounded(text * NANO, DECIMAL_SI)
     if isinstance(text, float):
         text = format(text, ".15g")
-    match = _FORM.fullmatch(text) if len(text) <= LONGEST else None
+    match = _FORM.fullmatch(text) if len(text) <= MAX_QUANTITY_CHARACTERS else None
     if match is None or not (match["whole"] or match["fraction"]):
         raise QuantityError(QuantityError.MESSAGE)
     suffix, digits = match["suffix"], int(match["whole"] + match["fraction"])
@@ -128,7 +128,7 @@ def _scaled(digits: int, power: int) -> int:
         return 0
     if power >= 0:
         return int(digits * 10 ** min(power, 64))
-    return _divide_away(digits, 10 ** min(-power, 4 * LONGEST))
+    return _divide_away(digits, 10 ** min(-power, 4 * MAX_QUANTITY_CHARACTERS))
 
 
 def _divide_away(amount: int, by: int) -> int:
@@ -137,7 +137,7 @@ def _divide_away(amount: int, by: int) -> int:
 
 def _bounded(nanos: int, notation: str) -> Quantity:
     """Kubernetes caps what is beyond 2^63-1 instead of refusing it."""
-    return Quantity(max(-LARGEST, min(LARGEST, nanos)), notation)
+    return Quantity(max(-MAX_NANOS, min(MAX_NANOS, nanos)), notation)
 
 
 def _with_binary_suffix(amount: int) -> str:

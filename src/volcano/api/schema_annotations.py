@@ -1,4 +1,4 @@
-"""How a struct's field says what its CRD schema says beyond its type.
+"""How a struct's field declares what its CRD schema contains beyond the type.
 
 Limits, enums and defaults of the wire are written with `wire(minimum=0, …)`. They are *not* checked when structs are
 decoded: the API server does that, by the CRD generated from them, and a reader must not fail on what is stored.

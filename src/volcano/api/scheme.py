@@ -1,7 +1,7 @@
 """The one table of kinds: name, path, scope, subresources, and the struct that reads each.
 
 A row is a `ResourceType`. The API server serves the rows of BUILT_IN and whatever CustomResourceDefinitions
-add; VOLCANO holds our own kinds, which the server learns through their CRDs like anyone's.
+add; VOLCANO holds our own kinds, which the server learns through their CRDs like any other.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import msgspec
 
 from volcano.api.meta import LabelSelector, LabelSelectorRequirement
 
-LONGEST: Final = 16 * 1024
+MAX_SELECTOR_CHARACTERS: Final = 16 * 1024
 
 
 class SelectorError(ValueError):
@@ -108,8 +108,8 @@ _TOKEN: Final = re.compile(r"\s*(?:(?P<word>[A-Za-z0-9_./-]+)|(?P<mark>==|!=|=|!
 
 def parse_label_selector(text: str) -> Selector:
     """The query form: `app=web,tier in (a,b),!legacy,version>3`."""
-    if len(text) > LONGEST:
-        raise SelectorError(f"a selector of {len(text)} characters is over the limit of {LONGEST}")
+    if len(text) > MAX_SELECTOR_CHARACTERS:
+        raise SelectorError(f"a selector of {len(text)} characters is over the limit of {MAX_SELECTOR_CHARACTERS}")
     tokens = _Tokens(text)
     requirements = []
     while tokens.peek() is not None:
@@ -207,8 +207,8 @@ class FieldRequirement(msgspec.Struct, frozen=True):
 
 def parse_field_selector(text: str) -> tuple[FieldRequirement, ...]:
     """`metadata.name=a,spec.nodeName!=b`; only equality exists, `\\,` and `\\=` are escaped."""
-    if len(text) > LONGEST:
-        raise SelectorError(f"a selector of {len(text)} characters is over the limit of {LONGEST}")
+    if len(text) > MAX_SELECTOR_CHARACTERS:
+        raise SelectorError(f"a selector of {len(text)} characters is over the limit of {MAX_SELECTOR_CHARACTERS}")
     return tuple(_field_requirement(term) for term in _split_unescaped(text) if term)
 
 

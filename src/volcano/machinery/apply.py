@@ -107,7 +107,7 @@ class Applier:
         self._slots = asyncio.Semaphore(MAX_CONCURRENT_WRITES)
 
     async def apply(self, plan: Plan) -> Outcome:
-        """All steps in order; the first that fails ends the plan, and the outcome says which."""
+        """All steps in order; the first that fails ends the plan and is in the outcome."""
         outcome = Outcome()
         for step in plan:
             await self._step(step, outcome)
@@ -209,8 +209,8 @@ class Applier:
     async def _was_replaced(self, target: Ref, error: ApiError) -> bool:
         """Whether the name now belongs to another object, so that the one meant is gone.
 
-        Kubernetes answers a wrong uid with a Conflict that only its text tells from others: the object is read. For
-        custom objects it is Invalid, with the field as the cause.
+        Kubernetes answers a wrong uid with a Conflict that differs from others only in its text, so the object is
+        read. For custom objects the answer is Invalid, with the field as the cause.
         """
         if isinstance(error, Invalid):
             return any(cause.get("field") == "metadata.uid" for cause in error.details.get("causes") or ())
@@ -317,6 +317,6 @@ def _guarded(body: JSON, target: Ref) -> JSON:
 
 
 def _retry_after(error: Exception) -> timedelta | None:
-    """How long the server asks to wait, if it says so."""
+    """The pause that the server asks for, if any."""
     seconds = error.retry_after if isinstance(error, ApiError) else None
     return min(timedelta(seconds=seconds), MAX_RETRY_AFTER) if seconds else None

@@ -1,4 +1,4 @@
-"""The only module that knows the time. Everyone else is given a Clock, or a `now` value.
+"""The only module that reads the time. All others are given a Clock, or a `now` value.
 
 `SystemClock` is real. `VirtualClock` belongs to a `VirtualLoop`, an event loop on which waiting takes no time:
 when nothing is ready to run, it jumps to the next timer. Simulations and system tests run on it, deterministically.
@@ -17,8 +17,8 @@ from typing import Any, Final, Protocol, TypeVar
 
 T = TypeVar("T")
 
-SHARE_OF_A_ROUND: Final = 0.005
-MOST_IN_A_ROUND: Final = 64
+MAX_ROUND_SECONDS: Final = 0.005
+MAX_RESUMED_PER_ROUND: Final = 64
 EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """When virtual time begins."""
 
@@ -41,7 +41,7 @@ class Clock(Protocol):
         ...
 
     async def give_way(self) -> None:
-        """Between two pieces of work that do not wait: others come first if these have gone on for long."""
+        """Yield between two pieces of work that never wait, if they have used up their share of the loop's round."""
         ...
 
 
@@ -68,10 +68,10 @@ class SystemClock:
 
 
 class _Rounds:
-    """Keeps each round of an event loop short, so that what comes over the network is answered soon.
+    """Keeps each round of an event loop short, so that network requests are answered soon.
 
-    Requests within a process, and the changes they make, are seldom waited for: a thousand of them could pass before
-    the loop looks at its sockets again. Work that gives way gets a share of each round, first come, first served.
+    In-process requests seldom suspend: a thousand of them could run before the loop polls its sockets again. Work that
+    calls `give_way` shares a bounded part of each round, first come, first served.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class _Rounds:
         if loop is not self._loop:
             self._loop, self._began, self._waiting = loop, 0.0, []
         ticket = -1
-        while self._began and time.monotonic() - self._began > SHARE_OF_A_ROUND:
+        while self._began and time.monotonic() - self._began > MAX_ROUND_SECONDS:
             ticket = ticket if ticket >= 0 else next(self._tickets)
             turn: asyncio.Future[None] = loop.create_future()
             heappush(self._waiting, (ticket, turn))
@@ -101,7 +101,7 @@ class _Rounds:
     def _end(self) -> None:
         """Called in the next round, once the loop has looked at its sockets."""
         self._began = 0.0
-        for _ in range(min(len(self._waiting), MOST_IN_A_ROUND)):
+        for _ in range(min(len(self._waiting), MAX_RESUMED_PER_ROUND)):
             _, turn = heappop(self._waiting)
             if not turn.done():
                 turn.set_result(None)
@@ -133,7 +133,7 @@ class VirtualClock:
         return work()
 
     async def give_way(self) -> None:
-        """Nobody waits on virtual time, and the order of things stays as it is."""
+        """Does nothing: virtual time has no network clients, and the order of work stays the same."""
 
 
 class _JumpingSelector(selectors.SelectSelector):

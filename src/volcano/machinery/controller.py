@@ -16,7 +16,7 @@ from volcano.machinery.world import Change, World
 
 
 class Wake(NamedTuple):
-    """Look at this object; `cause` says what happened, for decisions that depend on it."""
+    """Decide on this object; `cause` is what happened, for decisions that depend on it."""
 
     key: Key
     cause: Hashable = None
@@ -26,14 +26,14 @@ Waker: TypeAlias = Callable[[Change[Any]], Iterable[Wake]]
 
 
 class PlanFailed(NamedTuple):
-    """A plan that could not be carried out: which step, on which object, why, and how often in a row by now."""
+    """A plan that failed: which step, on which object, why, and how many times in a row."""
 
     step: str  # "Create", "Patch", "Delete" …
     kind: str
     object: str
     message: str
     tries: int
-    refused: bool = True  # for good, as far as one can tell: neither a conflict nor a server that cannot be reached
+    refused: bool = True  # a retry is not expected to help: neither a conflict nor an unreachable server
 
 
 class Controller(ABC):
@@ -57,7 +57,7 @@ class Controller(ABC):
         """What to do about `key`. Causes come in the order they happened and may be empty."""
 
     def on_failure(self, key: Key, world: World, failure: PlanFailed) -> Plan:
-        """What to do besides deciding again later: tell people, or give up. Nothing, for most."""
+        """What to do besides the retry: record an event, or give up. By default nothing."""
         return NOTHING
 
 

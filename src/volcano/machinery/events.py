@@ -1,4 +1,4 @@
-"""Events for people, written in the background and aggregated: the same thing said again only raises a count."""
+"""Events for users, written in the background, aggregated and rate-limited: a repeated event only raises a count."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from volcano.machinery.plan import Record, Ref
 log = logging.getLogger(__name__)
 EVENTS: Final = resource_type(Event)
 
-WAITING_AT_MOST: Final = 10_000
-REMEMBERED: Final = 4096
-LONGEST_MESSAGE: Final = 1024
-REPEAT_PAUSE: Final = timedelta(seconds=10)
-BURST: Final = 100
-PER_SECOND: Final = 50
-"""Events never crowd out the work they tell of: beyond a burst they are written at this pace …"""
-REST: Final = 4
-LONGEST_REST: Final = timedelta(seconds=2)
-"""… and after each follows a rest of four times what it took, so that a server that is busy is left alone."""
+MAX_QUEUED_EVENTS: Final = 10_000
+MAX_SERIES: Final = 4096
+MAX_MESSAGE_CHARACTERS: Final = 1024
+REPEAT_INTERVAL: Final = timedelta(seconds=10)
+EVENT_BURST: Final = 100
+EVENTS_PER_SECOND: Final = 50
+"""Beyond the burst, events are written at this rate, so that they do not crowd out other requests …"""
+PAUSE_PER_WRITE_DURATION: Final = 4
+MAX_PAUSE: Final = timedelta(seconds=2)
+"""… and after each write follows a pause of this many times its duration, which slows events down on a busy server."""
 
 
 class _Series(msgspec.Struct):
-    """One thing that was said about one object, and how often."""
+    """One event about one object, and how often it happened."""
 
     key: Key
     count: int
@@ -47,28 +47,28 @@ class _Series(msgspec.Struct):
 
 
 class EventRecorder:
-    """Takes Records without waiting; writes them one after another. When overwhelmed it drops the oldest."""
+    """Queues Records without waiting and writes them one by one; past the limit the oldest are dropped."""
 
     def __init__(self, client: Client, clock: Clock, component: str) -> None:
         self._client, self._clock, self._component = client, clock, component
         self._waiting: OrderedDict[tuple[str, ...], Record] = OrderedDict()
         self._series: OrderedDict[tuple[str, ...], _Series] = OrderedDict()
         self._wakeup = asyncio.Event()
-        self._pace = Pace(BURST, PER_SECOND, clock.monotonic())
-        self._rest = 0.0  # seconds until the next, for what the last one took
+        self._pace = Pace(EVENT_BURST, EVENTS_PER_SECOND, clock.monotonic())
+        self._pause_seconds = 0.0  # seconds to pause before the next write
 
     def record(self, record: Record) -> None:
         about = record.regarding
-        message = record.message[:LONGEST_MESSAGE]
+        message = record.message[:MAX_MESSAGE_CHARACTERS]
         same = (about.resource.kind, str(about.key), about.uid, record.type, record.reason, message)
         series = self._series.get(same)
         now = self._clock.now()
         if series is not None:
             series.count += 1
-            if now - series.written < REPEAT_PAUSE:
+            if now - series.written < REPEAT_INTERVAL:
                 return
         self._waiting[same] = record
-        if len(self._waiting) > WAITING_AT_MOST:
+        if len(self._waiting) > MAX_QUEUED_EVENTS:
             self._waiting.popitem(last=False)
         self._wakeup.set()
 
@@ -78,7 +78,7 @@ class EventRecorder:
             await self._wakeup.wait()
             self._wakeup.clear()
             while self._waiting:
-                await self._take_time()
+                await self._wait_for_turn()
                 if not self._waiting:
                     break
                 same, record = self._waiting.popitem(last=False)
@@ -86,14 +86,14 @@ class EventRecorder:
                 try:
                     await self._write(same, record)
                 except (Forbidden, NotFound):
-                    continue  # its namespace is going away, or we may not speak there
+                    continue  # the namespace is being deleted, or events may not be created in it
                 except (ApiError, ConnectionError, OSError, TimeoutError) as error:
                     log.debug("event %s was not written: %s", record.reason, error)
                 finally:
-                    self._rest = REST * (self._clock.monotonic() - begun)
+                    self._pause_seconds = PAUSE_PER_WRITE_DURATION * (self._clock.monotonic() - begun)
 
-    async def _take_time(self) -> None:
-        rest = max(self._pace.wait(self._clock.monotonic()), min(self._rest, LONGEST_REST.total_seconds()))
+    async def _wait_for_turn(self) -> None:
+        rest = max(self._pace.wait(self._clock.monotonic()), min(self._pause_seconds, MAX_PAUSE.total_seconds()))
         if rest > 0:
             await self._clock.sleep(timedelta(seconds=rest))
         self._pace.take(self._clock.monotonic())
@@ -104,7 +104,7 @@ class EventRecorder:
         if series is None:
             series = _Series(self._name(same, record.regarding, now), 1, now, now)
             self._series[same] = series
-            if len(self._series) > REMEMBERED:
+            if len(self._series) > MAX_SERIES:
                 self._series.popitem(last=False)
         series.written = now
         if series.exists:
@@ -132,7 +132,7 @@ class EventRecorder:
             "metadata": {"name": series.key.name, "namespace": series.key.namespace},
             "involvedObject": {name: value for name, value in involved.items() if value},
             "reason": record.reason,
-            "message": record.message[:LONGEST_MESSAGE],
+            "message": record.message[:MAX_MESSAGE_CHARACTERS],
             "type": record.type,
             "count": series.count,
             "firstTimestamp": timestamp(series.first),

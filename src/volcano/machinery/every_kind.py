@@ -1,6 +1,6 @@
 """Follow every kind there is by its metadata alone, custom kinds as they come and go.
 
-Garbage collection and namespace deletion need this; nobody else should.
+Garbage collection and namespace deletion need this; other components follow the kinds they read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from volcano.machinery.informer import Informer
 from volcano.machinery.world import Change, Mirror
 
 LEFT_OUT: Final = {("events.k8s.io", "Event"), ("", "Event")}
-"""Events own nothing, are owned by nothing that matters, and there are many."""
+"""Events own nothing and are owned by nothing, and there are many."""
 
 
 class EveryKind:

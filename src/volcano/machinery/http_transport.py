@@ -14,9 +14,9 @@ from volcano.machinery.transport import Request, Response
 
 MAX_CONNECTIONS: Final = 1024
 """Watches hold one each; requests beyond this wait for one to become free."""
-CONNECT_SECONDS: Final = 10
-ANSWER_SECONDS: Final = 60
-STREAM_SILENCE_SECONDS: Final = 330  # longer than a watch lasts; bookmarks come every minute
+CONNECT_TIMEOUT_SECONDS: Final = 10
+ANSWER_TIMEOUT_SECONDS: Final = 60
+STREAM_IDLE_TIMEOUT_SECONDS: Final = 330  # longer than a watch lasts; bookmarks come every minute
 MAX_BODY_BYTES: Final = 512 * 1024 * 1024
 
 
@@ -30,9 +30,9 @@ class HttpTransport:
     async def send(self, request: Request) -> Response:
         streams = request.param("watch") == "true" or request.param("follow") == "true"
         timeout = aiohttp.ClientTimeout(
-            total=None if streams else ANSWER_SECONDS,
-            sock_connect=CONNECT_SECONDS,
-            sock_read=STREAM_SILENCE_SECONDS if streams else None,
+            total=None if streams else ANSWER_TIMEOUT_SECONDS,
+            sock_connect=CONNECT_TIMEOUT_SECONDS,
+            sock_read=STREAM_IDLE_TIMEOUT_SECONDS if streams else None,
         )
         try:
             answer = await self._opened().request(

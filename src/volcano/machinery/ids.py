@@ -12,8 +12,8 @@ from typing import Final, Protocol
 
 ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 """Kubernetes' letters for generated names: no vowels, so that no words appear."""
-SUFFIX_LENGTH: Final = 5
-PAGE: Final = 4096
+SUFFIX_CHARACTERS: Final = 5
+ENTROPY_PAGE_BYTES: Final = 4096
 
 
 class Ids(Protocol):
@@ -24,7 +24,7 @@ class Ids(Protocol):
         ...
 
     def token(self) -> bytes:
-        """32 bytes nobody can guess."""
+        """32 random bytes, for secrets."""
         ...
 
 
@@ -39,14 +39,14 @@ class RandomIds:
         return str(uuid.UUID(bytes=self._take(16), version=4))
 
     def suffix(self) -> str:
-        return _letters(self._take(SUFFIX_LENGTH * 2))
+        return _letters(self._take(SUFFIX_CHARACTERS * 2))
 
     def token(self) -> bytes:
         return os.urandom(32)
 
     def _take(self, size: int) -> bytes:
         if self._at + size > len(self._page):
-            self._page, self._at = os.urandom(PAGE), 0
+            self._page, self._at = os.urandom(ENTROPY_PAGE_BYTES), 0
         self._at += size
         return self._page[self._at - size : self._at]
 
@@ -71,4 +71,4 @@ class SeededIds:
 
 def _letters(entropy: bytes) -> str:
     pairs = zip(entropy[::2], entropy[1::2])
-    return "".join(ALPHABET[(high << 8 | low) % len(ALPHABET)] for high, low in pairs)[:SUFFIX_LENGTH]
+    return "".join(ALPHABET[(high << 8 | low) % len(ALPHABET)] for high, low in pairs)[:SUFFIX_CHARACTERS]

@@ -20,7 +20,7 @@ from volcano.api.times import parse_timestamp
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 EXEC_SECONDS: Final = 60
-LARGEST_FILE: Final = 4 * 1024 * 1024
+MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 
 
 class ConfigError(ValueError):
@@ -225,8 +225,8 @@ def _endpoint(cluster_base: Path, cluster: JSON, user_base: Path, user: JSON, na
 
 def _read(file: Path) -> JSON:
     try:
-        if file.stat().st_size > LARGEST_FILE:
-            raise ConfigError(f"{file} is larger than {LARGEST_FILE} bytes")
+        if file.stat().st_size > MAX_FILE_BYTES:
+            raise ConfigError(f"{file} is larger than {MAX_FILE_BYTES} bytes")
         config = yaml.load(file.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except (OSError, yaml.YAMLError) as error:
         raise ConfigError(f"{file} cannot be read: {error}") from error

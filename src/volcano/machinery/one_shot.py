@@ -16,9 +16,9 @@ from volcano.machinery.tls import client_context
 from volcano.machinery.transport import Request, Response
 
 T = TypeVar("T")
-ANSWER_SECONDS: Final = 60
-LARGEST_BODY: Final = 512 * 1024 * 1024
-CHUNK: Final = 64 * 1024
+ANSWER_TIMEOUT_SECONDS: Final = 60
+MAX_BODY_BYTES: Final = 512 * 1024 * 1024
+READ_BYTES: Final = 64 * 1024
 
 
 def finish(work: Coroutine[Any, Any, T]) -> T:
@@ -52,7 +52,7 @@ class OneShot:
                 answer = connection.getresponse()
                 break
             except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError) as error:
-                # A kept connection that the server has closed meanwhile: once more on a new one.
+                # The server has closed the idle connection: retry once on a new one.
                 self._connection = None
                 if fresh:
                     raise ConnectionError(f"{self._endpoint.server} closed the connection") from error
@@ -63,7 +63,7 @@ class OneShot:
             if connection.sock is not None:
                 connection.sock.settimeout(None)
             return Response(answer.status, found, stream=_chunks(answer))
-        return Response(answer.status, found, answer.read(LARGEST_BODY))
+        return Response(answer.status, found, answer.read(MAX_BODY_BYTES))
 
     async def close(self) -> None:
         if self._connection is not None:
@@ -75,9 +75,9 @@ class OneShot:
         where = urlsplit(self._endpoint.server)
         host, context = where.hostname or "localhost", client_context(self._endpoint)
         if context is None:
-            connection = http.client.HTTPConnection(host, where.port or 80, timeout=ANSWER_SECONDS)
+            connection = http.client.HTTPConnection(host, where.port or 80, timeout=ANSWER_TIMEOUT_SECONDS)
         else:
-            connection = _NamedServer(host, where.port or 443, timeout=ANSWER_SECONDS, context=context).called(
+            connection = _NamedServer(host, where.port or 443, timeout=ANSWER_TIMEOUT_SECONDS, context=context).called(
                 self._endpoint.tls_server_name
             )
         if not fresh:
@@ -117,7 +117,7 @@ class _NamedServer(http.client.HTTPSConnection):
 
 async def _chunks(answer: http.client.HTTPResponse) -> AsyncIterator[bytes]:
     try:
-        while chunk := answer.read1(CHUNK):
+        while chunk := answer.read1(READ_BYTES):
             yield chunk
     except (OSError, http.client.HTTPException) as error:
         raise ConnectionError(f"the stream broke: {error}") from error

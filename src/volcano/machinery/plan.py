@@ -1,4 +1,4 @@
-"""What a decision may ask for: pure values, carried out by machinery.apply and by nobody else.
+"""What a decision may ask for: pure values that only machinery.apply carries out.
 
 A Plan is a tuple of steps done in order; `Together` does its steps side by side. A step that fails ends the plan, and
 the decision is taken again later from what is true then, so each step must be safe to ask for twice.
@@ -81,7 +81,7 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """End a pod on behalf of another, respecting its grace period; says why in the pod's status first."""
+    """End a pod in favour of another, with its grace period; the reason goes into the pod's status first."""
 
     pod: Ref
     reason: str
@@ -114,7 +114,7 @@ class Later:
     """Decide again after this long, at the latest; `cause` is handed to that decision.
 
     With a `key`, it is another object of the same controller that is looked at again. With `when_idle` it is looked at
-    as soon as nothing more urgent waits; if it is looked at for another reason first, the wish is forgotten.
+    as soon as nothing more urgent waits; if it is looked at for another reason first, this is dropped.
     """
 
     after: timedelta
@@ -193,7 +193,7 @@ def merge_difference(old: Any, new: Any) -> Any:
 
 
 def owner_reference(owner: Resource, *, controller: bool = True, block: bool = True) -> JSON:
-    """How an object that belongs to `owner` says so."""
+    """The owner reference of an object that belongs to `owner`."""
     row = resource_type(type(owner))
     reference: JSON = {"apiVersion": row.api_version, "kind": row.kind, "name": owner.name, "uid": owner.uid}
     if controller:

@@ -1,4 +1,4 @@
-"""Run controllers: informers fill a Mirror, changes wake keys, workers decide and apply, failures come again later."""
+"""Run controllers: informers fill a Mirror, changes queue keys, workers decide and apply, failures are requeued."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from volcano.machinery.workqueue import WorkQueue
 from volcano.machinery.world import Change, Mirror
 
 log = logging.getLogger(__name__)
-WORKERS: Final = 5
-LOUD_AFTER: Final = timedelta(seconds=1)  # a failure that keeps coming back is worth a warning
+WORKERS_PER_CONTROLLER: Final = 5
+WARN_FROM_BACKOFF: Final = timedelta(seconds=1)  # failures with a shorter back-off are logged as debug
 
 
 class Runner:
@@ -37,7 +37,7 @@ class Runner:
         controllers: Iterable[Controller],
         *,
         component: str = "volcano-controllers",
-        workers: int | Mapping[str, int] = WORKERS,
+        workers: int | Mapping[str, int] = WORKERS_PER_CONTROLLER,
         probe: Any = None,
     ) -> None:
         self._client, self._clock = client, clock
@@ -92,7 +92,7 @@ class Runner:
 
     def _workers_of(self, controller: Controller) -> int:
         workers = self._workers
-        return workers if isinstance(workers, int) else workers.get(controller.name, WORKERS)
+        return workers if isinstance(workers, int) else workers.get(controller.name, WORKERS_PER_CONTROLLER)
 
     def _follows_every_kind(self) -> bool:
         return any(PartialObject in (*each.wakes_on, *each.reads) for each in self._controllers)
@@ -112,16 +112,16 @@ class Runner:
                 plan = controller.decide(key, self.mirror, causes)
                 outcome = await self.applier.apply(plan)
             except Exception:
-                # A bug in one decision: set this object aside for a while, go on with the others.
+                # A bug in one decision: requeue this object with back-off and go on with the others.
                 log.exception("%s: deciding on %s", controller.name, key)
                 queue.retry(key, causes)
                 continue
             self.writes += outcome.writes
             if not outcome.ok:
-                failure = _told(outcome.failures[0], queue.failures(key) + 1)
+                failure = _plan_failed(outcome.failures[0], queue.failures(key) + 1)
                 await self.applier.apply(controller.on_failure(key, self.mirror, failure))
                 delay = queue.retry(key, causes)
-                level = logging.WARNING if delay >= LOUD_AFTER else logging.DEBUG
+                level = logging.WARNING if delay >= WARN_FROM_BACKOFF else logging.DEBUG
                 log.log(level, "%s: %s: %s", controller.name, key, outcome.failures[0])
                 continue
             queue.done(key)
@@ -132,7 +132,7 @@ class Runner:
                 queue.add(key, answer)
 
 
-def _told(failure: Failure, tries: int) -> PlanFailed:
+def _plan_failed(failure: Failure, tries: int) -> PlanFailed:
     kind, _, name = target_of(failure.step).partition(" ")
     code = failure.error.status_code if isinstance(failure.error, ApiError) else 500
     refused = 400 <= code < 500 and code not in (409, 429)

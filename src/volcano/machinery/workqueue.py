@@ -1,4 +1,4 @@
-"""Keys waiting to be decided on: deduplicated, one worker per key at a time, with back-off and delays."""
+"""The queue of keys to decide on: deduplicated, one worker per key at a time, with back-off and delays."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Final
 
 from volcano.api.meta import Key
 
-FIRST_DELAY: Final = timedelta(milliseconds=5)
-LONGEST_DELAY: Final = timedelta(seconds=60)
+FIRST_BACKOFF: Final = timedelta(milliseconds=5)
+MAX_BACKOFF: Final = timedelta(seconds=60)
 
 
 class WorkQueue:
     """A key added while it is being worked on is handed out again once that work is done."""
 
-    def __init__(self, *, longest_delay: timedelta = LONGEST_DELAY) -> None:
-        self._longest = longest_delay
+    def __init__(self, *, max_backoff: timedelta = MAX_BACKOFF) -> None:
+        self._max_backoff = max_backoff
         self._ready: deque[Key] = deque()
         self._causes: dict[Key, dict[Hashable, None]] = {}  # waiting keys and why; a dict keeps the order
         self._working: set[Key] = set()
         self._failures: dict[Key, int] = {}
         self._timers: dict[tuple[Key, Hashable], asyncio.TimerHandle] = {}
-        self._idle: dict[Key, tuple[Hashable, asyncio.TimerHandle]] = {}  # what may wait until there is nothing else
+        self._idle: dict[Key, tuple[Hashable, asyncio.TimerHandle]] = {}  # taken when nothing else waits
         self._wakeup = asyncio.Event()
         self._closed = False
 
@@ -103,10 +103,10 @@ class WorkQueue:
         self._release(key)
 
     def retry(self, key: Key, causes: tuple[Hashable, ...]) -> timedelta:
-        """The work failed: the same causes come again, each time after a longer pause."""
+        """The work failed: requeue the key with the same causes, each time after a longer back-off."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        delay = min(FIRST_DELAY * (1 << min(failures, 20)), self._longest)
+        delay = min(FIRST_BACKOFF * (1 << min(failures, 20)), self._max_backoff)
         self._release(key)
         for cause in causes or (None,):
             self.add_after(key, delay, cause)

@@ -17,7 +17,7 @@ from volcano.api.indexes import Indexes, IndexRule
 from volcano.api.meta import Key, Resource
 
 R = TypeVar("R", bound=Resource)
-TOMBSTONES: Final = 4096
+MAX_TOMBSTONES: Final = 4096
 
 
 class World(Protocol):
@@ -103,7 +103,7 @@ class _Table:
 
 
 class Mirror:
-    """Objects kept in step with the API server, and who wants to hear of changes."""
+    """Objects kept in step with the API server, and the listeners called on each change."""
 
     def __init__(self, now: Callable[[], datetime] | None = None, indexes: Indexes | None = None) -> None:
         self._tables: dict[type[Resource], _Table] = {}
@@ -136,39 +136,39 @@ class Mirror:
                 self._table(kind).add_index(name, rule)
 
     def listen(self, kind: type[R], listener: Callable[[Change[R]], None]) -> None:
-        """Be told of every later change, and of all present objects as additions, now."""
+        """Call `listener` for every present object as an addition, now, and for every later change."""
         self._listeners.setdefault(kind, []).append(listener)
         for resource in self.all(kind):
             listener(Change(None, resource))
 
     def put(self, resource: Resource) -> None:
-        """Take in a newer state; an older one than is known is ignored."""
+        """Store a newer state; one that is older than the known one is ignored."""
         kind = type(resource)
         gone = self._gone.get(resource.uid) if resource.uid else None
         if gone is not None and not _is_newer(resource, than=gone):
-            return  # an answer to a write that was overtaken by the deletion
+            return  # the answer to a write that arrived after the deletion
         known = self._table(kind).objects.get(resource.key)
         if known is not None and known.uid != resource.uid:
             self.remove(kind, resource.key)
         elif known is not None and not _is_newer(resource, than=known.metadata.resource_version):
             return
         old = self._table(kind).put(resource)
-        self._tell(kind, Change(old, resource))
+        self._notify(kind, Change(old, resource))
 
     def remove(self, kind: type[Resource], key: Key, last: Resource | None = None) -> None:
-        """Forget an object; `last` is its final state when the server told it."""
+        """Remove an object; `last` is its final state, if the server sent it."""
         old = self._table(kind).remove(key)
         if old is not None:
-            self._remember(last if last is not None else old)
-            self._tell(kind, Change(last if last is not None else old, None))
+            self._keep_tombstone(last if last is not None else old)
+            self._notify(kind, Change(last if last is not None else old, None))
 
-    def _remember(self, gone: Resource) -> None:
+    def _keep_tombstone(self, gone: Resource) -> None:
         if gone.uid:
             self._gone[gone.uid] = gone.metadata.resource_version
-            if len(self._gone) > TOMBSTONES:
+            if len(self._gone) > MAX_TOMBSTONES:
                 self._gone.popitem(last=False)
 
-    def _tell(self, kind: type[Resource], change: Change[Any]) -> None:
+    def _notify(self, kind: type[Resource], change: Change[Any]) -> None:
         for listener in self._listeners.get(kind, ()):
             listener(change)
 

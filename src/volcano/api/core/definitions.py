@@ -31,6 +31,6 @@ class CustomResourceDefinitionSpec(Model, frozen=True):
 
 
 class CustomResourceDefinition(Resource, frozen=True):
-    """As far as it says which kind there is; the API server has its own, full view."""
+    """As far as it names the kind; the API server has its own, full view."""
 
     spec: CustomResourceDefinitionSpec = CustomResourceDefinitionSpec()

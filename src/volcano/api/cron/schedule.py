@@ -17,7 +17,7 @@ import msgspec
 
 from volcano.api.durations import DurationError, parse_nanoseconds
 
-LONGEST: Final = 1024
+MAX_SCHEDULE_CHARACTERS: Final = 1024
 YEARS_AHEAD: Final = 5
 MINUTE: Final = timedelta(minutes=1)
 HOUR: Final = timedelta(hours=1)
@@ -125,8 +125,8 @@ def parse_schedule(text: str, zone: tzinfo = UTC) -> Schedule:
     """The schedule a text describes; a `TZ=` prefix wins over the zone given. CronError if it describes none."""
     if not text:
         raise CronError("empty spec string")
-    if len(text) > LONGEST:
-        raise CronError(f"a schedule of {len(text)} characters is over the limit of {LONGEST}")
+    if len(text) > MAX_SCHEDULE_CHARACTERS:
+        raise CronError(f"a schedule of {len(text)} characters is over the limit of {MAX_SCHEDULE_CHARACTERS}")
     if text.startswith(("TZ=", "CRON_TZ=")):
         prefixed = _PREFIX.fullmatch(text)
         if prefixed is None:

@@ -1,6 +1,6 @@
 """CronJob, JobTemplate and JobFlow with the job specs in them as written: what makes Jobs from them reads these.
 
-A spec that is only passed on stays JSON, so that nothing anyone wrote in it is lost, and what is absent can be told
+A spec that is only passed on stays JSON, so that no field in it is lost, and an absent field can be told
 from what is nothing. The typed views are batch.CronJob, flow.JobTemplate and flow.JobFlow.
 """
 

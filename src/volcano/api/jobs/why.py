@@ -1,6 +1,6 @@
 """Why: what refuses or delays a job, as a value with numbers; first blocking reason first.
 
-The scheduler writes it as JSON into the PodGroup annotation `scheduling.volcano.sh/why`; whoever shows a job renders
+The scheduler writes it as JSON into the PodGroup annotation `scheduling.volcano.sh/why`, and what shows a job renders
 it. The JSON never exceeds 4 KiB: the least frequent counts and then the message give way.
 """
 
@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-LARGEST: Final = 4096
+MAX_ANNOTATION_BYTES: Final = 4096
 
 QUEUE: Final = "queue"  # the queue is closed or unknown
 ENQUEUE: Final = "enqueue"  # the job is not admitted to its queue
@@ -51,7 +51,7 @@ def encode_why(why: Why) -> str:
     for kept in (len(counted), 16, 4, 0):
         shorter = msgspec.structs.replace(why, counts=dict(counted[:kept]))
         text = msgspec.json.encode(shorter)
-        if len(text) <= LARGEST:
+        if len(text) <= MAX_ANNOTATION_BYTES:
             return text.decode()
     return msgspec.json.encode(
         msgspec.structs.replace(why, counts={}, numbers={}, cause=why.cause[:128], message=why.message[:512])

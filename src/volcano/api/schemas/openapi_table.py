@@ -1,7 +1,7 @@
 """The schemas of Kubernetes' own kinds: names, types, list keys, patch strategies, defaults; no prose.
 
 Read once, when first asked for, from data/core_schemas.json.z, which tools/generate_core_schemas.py makes. A schema is
-an OpenAPI object in which a reference is {"$ref": "<schema name>"}. The table is shared: nobody writes into it.
+an OpenAPI object in which a reference is {"$ref": "<schema name>"}. The table is shared and must not be changed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FREE_FORM: Final = frozenset(
         "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrStringArray",
     }
 )
-"""Schemas that say nothing about what is inside; every field in them is kept."""
+"""Schemas without properties; every field in them is kept."""
 
 
 class CoreTable(msgspec.Struct, frozen=True):

@@ -136,17 +136,17 @@ def _type_schema(annotation: Any) -> JSON:
 
 
 def _annotated_schema(annotation: Any, notes: tuple[Any, ...]) -> JSON:
-    said: JSON = {}
+    declared: JSON = {}
     for note in notes:
         if isinstance(note, msgspec.Meta) and note.extra:
-            said |= note.extra.get("wire", {})
-    core = said.pop("ref", None)
+            declared |= note.extra.get("wire", {})
+    core = declared.pop("ref", None)
     schema = inline(core) if core else _type_schema(annotation)
-    if said.pop("required", False):
-        said[REQUIRED_MARK] = True
-    if "enum" in said:
-        said["enum"] = [str(value) for value in said["enum"]]
-    return schema | said
+    if declared.pop("required", False):
+        declared[REQUIRED_MARK] = True
+    if "enum" in declared:
+        declared["enum"] = [str(value) for value in declared["enum"]]
+    return schema | declared
 
 
 def inline(name: str, depth: int = 0) -> JSON:

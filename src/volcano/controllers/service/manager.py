@@ -22,7 +22,7 @@ from volcano.controllers.sharding.settings import from_flags
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.controller import Controller
-from volcano.machinery.runner import WORKERS, Runner
+from volcano.machinery.runner import WORKERS_PER_CONTROLLER, Runner
 
 DEFAULT_CONTROLLERS: Final = "*,-sharding-controller"
 NAMES: Final = (
@@ -116,7 +116,12 @@ async def run_controllers(
     metrics: ControllerMetrics | None = None,
 ) -> None:
     runner = Runner(
-        client, clock, controllers, component="vc-controller-manager", workers=workers or WORKERS, probe=ask
+        client,
+        clock,
+        controllers,
+        component="vc-controller-manager",
+        workers=workers or WORKERS_PER_CONTROLLER,
+        probe=ask,
     )
     async with asyncio.TaskGroup() as group:
         group.create_task(runner.run())

@@ -25,7 +25,7 @@ def check_annotations(owner: Field, name: str) -> dict[str, str]:
         for problem in names.qualified_name_problems(key.lower()):
             place.invalid(problem, key)
     if names.annotations_are_too_large(found):
-        place.too_long(names.ANNOTATIONS_SIZE)
+        place.too_long(names.MAX_ANNOTATIONS_BYTES)
     return found
 
 
