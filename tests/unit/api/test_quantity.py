@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from volcano.api.quantity import LARGEST, Quantity, QuantityError, format_quantity, parse_quantity
+from volcano.api.quantity import MAX_NANOS, Quantity, QuantityError, format_quantity, parse_quantity
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def test_values_round_away_from_zero():
 
 
 def test_what_is_beyond_the_largest_is_capped():
-    assert parse_quantity("1e300").nanos == LARGEST
-    assert parse_quantity("-9999999999E").nanos == -LARGEST
+    assert parse_quantity("1e300").nanos == MAX_NANOS
+    assert parse_quantity("-9999999999E").nanos == -MAX_NANOS
 
 
 @given(st.integers(-(10**26), 10**26), st.sampled_from(["DecimalSI", "BinarySI", "DecimalExponent"]))

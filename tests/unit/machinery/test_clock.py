@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from volcano.machinery.clock import SHARE_OF_A_ROUND, SystemClock, VirtualClock, run_virtually
+from volcano.machinery.clock import MAX_ROUND_SECONDS, SystemClock, VirtualClock, run_virtually
 
 
 def busy(seconds: float) -> None:
@@ -20,7 +20,7 @@ async def test_work_that_gives_way_lets_others_run_long_before_it_ends():
     async def work(name: str) -> None:
         for _ in range(20):
             await clock.give_way()
-            busy(SHARE_OF_A_ROUND / 2)
+            busy(MAX_ROUND_SECONDS / 2)
         order.append(name)
 
     async def someone_else() -> None:
@@ -39,7 +39,7 @@ async def test_the_first_to_wait_is_the_first_to_go_on():
     async def work(number: int) -> None:
         await clock.give_way()
         order.append(number)
-        busy(SHARE_OF_A_ROUND * 1.5)
+        busy(MAX_ROUND_SECONDS * 1.5)
 
     await asyncio.gather(*(work(number) for number in range(20)))
 
@@ -51,7 +51,7 @@ async def test_one_that_is_cancelled_while_it_waits_holds_up_nobody():
 
     async def work(number: int) -> None:
         await clock.give_way()
-        busy(SHARE_OF_A_ROUND * 1.5)
+        busy(MAX_ROUND_SECONDS * 1.5)
         done.append(number)
 
     tasks = [asyncio.create_task(work(number)) for number in range(5)]
@@ -67,7 +67,7 @@ def test_a_clock_outlives_its_event_loop():
 
     async def work() -> None:
         await clock.give_way()
-        busy(SHARE_OF_A_ROUND * 1.5)
+        busy(MAX_ROUND_SECONDS * 1.5)
 
     asyncio.run(work())
     asyncio.run(work())

@@ -11,7 +11,7 @@ from volcano.api.meta import Key
 from volcano.api.scheme import resource_type
 from volcano.machinery.client import Client
 from volcano.machinery.clock import VirtualClock, run_virtually
-from volcano.machinery.events import BURST, EventRecorder
+from volcano.machinery.events import EVENT_BURST, EventRecorder
 from volcano.machinery.plan import Record, Ref
 from volcano.machinery.transport import Request, Response
 
@@ -64,9 +64,9 @@ def test_an_event_says_what_happened_to_what():
 
 
 def test_a_burst_is_written_at_once_and_more_at_a_pace():
-    asked = said([about(f"p-{n}") for n in range(BURST + 100)], delay=timedelta(0), after=SECOND)
+    asked = said([about(f"p-{n}") for n in range(EVENT_BURST + 100)], delay=timedelta(0), after=SECOND)
 
-    assert BURST < len(asked) < BURST + 100
+    assert EVENT_BURST < len(asked) < EVENT_BURST + 100
 
 
 def test_a_server_that_takes_long_is_left_alone_most_of_the_time():

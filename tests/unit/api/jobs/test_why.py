@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from volcano.api.jobs.why import FIT, LARGEST, Why, decode_why, encode_why
+from volcano.api.jobs.why import FIT, MAX_ANNOTATION_BYTES, Why, decode_why, encode_why
 
 
 def test_it_reads_as_a_sentence_with_the_largest_count_first() -> None:
@@ -26,7 +26,7 @@ def test_numbers_alone_are_no_news() -> None:
 def test_the_json_never_exceeds_the_limit_and_keeps_the_stage(cause: str, message: str, counts: dict[str, int]) -> None:
     text = encode_why(Why(FIT, cause, "predicates", message, counts))
 
-    assert len(text.encode()) <= LARGEST
+    assert len(text.encode()) <= MAX_ANNOTATION_BYTES
     found = decode_why(text)
     assert found is not None
     assert found.stage == FIT
