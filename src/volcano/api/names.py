@@ -6,6 +6,7 @@ Kubernetes counts them. Field paths are the caller's (api.field_errors).
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -29,6 +30,7 @@ _PERCENT: Final = "[0-9]+%"
 _QUALIFIED_RULE: Final = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
 )
+_NO_ADDRESS: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 
 
 def dns_label_problems(value: str) -> list[str]:
@@ -179,6 +181,22 @@ def path_segment_problems(value: str) -> list[str]:
     if value in (".", ".."):
         return [f"may not be '{value}'"]
     return [f"may not contain '{mark}'" for mark in ("/", "%") if mark in value]
+
+
+def ip_problems(value: str) -> list[str]:
+    """What is wrong with an IP address, IPv4 or IPv6."""
+    try:
+        address = ipaddress.ip_address(value)
+    except ValueError:
+        octets = value.split(".")
+        if len(octets) == 4 and all(re.fullmatch("0*[0-9]{1,3}", o) and int(o) < 256 for o in octets):
+            return ["must not have leading 0s"]
+        return [_NO_ADDRESS]
+    if "%" in value:
+        return [_NO_ADDRESS]
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        return ["must not be an IPv4-mapped IPv6 address"]
+    return []
 
 
 def annotations_are_too_large(annotations: Mapping[str, str]) -> bool:

@@ -9,6 +9,7 @@ from volcano.api.errors import NotFound
 from volcano.api.times import timestamp
 from volcano.embedded.apiserver.access.authentication import Claims
 from volcano.embedded.apiserver.admitting.server_admission import ServerAdmission
+from volcano.embedded.apiserver.kinds.service_addresses import ServiceAddresses
 from volcano.embedded.apiserver.kinds.strategy import Strategy
 from volcano.embedded.apiserver.registry.resources import Registry, Served
 from volcano.embedded.apiserver.registry.watch_hub import WatchHub
@@ -33,6 +34,7 @@ class Backend:
     admission: ServerAdmission
     issue_token: Callable[[Claims], str]
     outbound: Outbound
+    addresses: ServiceAddresses
     local_handlers: dict[ObjectKey, Handler] = field(default_factory=dict)
     """Services whose `proxy` is answered in this very process: paths begin at the service."""
 

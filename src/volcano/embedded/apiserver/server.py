@@ -19,6 +19,7 @@ from volcano.embedded.apiserver.admitting.server_admission import ServerAdmissio
 from volcano.embedded.apiserver.admitting.webhooks import Webhooks
 from volcano.embedded.apiserver.calls import Backend
 from volcano.embedded.apiserver.exchange import Exchange
+from volcano.embedded.apiserver.kinds.service_addresses import ServiceAddresses
 from volcano.embedded.apiserver.pages.paths import Pages
 from volcano.embedded.apiserver.pages.status import Health
 from volcano.embedded.apiserver.pages.telemetry import Telemetry
@@ -68,6 +69,7 @@ class ApiServer:
             admission=ServerAdmission(store, admission, Webhooks(store, outbound, ids), authorizer),
             issue_token=authenticator.issue,
             outbound=outbound,
+            addresses=ServiceAddresses(store),
         )
         self.health = Health()
         telemetry = Telemetry(store, hub, metrics)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
-import re
 from typing import Final
 
 from volcano.api import names
@@ -79,17 +77,5 @@ def check_host_network(spec: Field) -> None:
 
 def check_address(place: Field) -> None:
     text = place.as_text()
-    octets = text.split(".")
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        sloppy = len(octets) == 4 and all(re.fullmatch("0*[0-9]{1,3}", o) and int(o) < 256 for o in octets)
-        if sloppy:
-            place.invalid("must not have leading 0s", text)
-        else:
-            place.invalid("must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)", text)
-        return
-    if "%" in text:
-        place.invalid("must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)", text)
-    elif isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        place.invalid("must not be an IPv4-mapped IPv6 address", text)
+    for problem in names.ip_problems(text):
+        place.invalid(problem, text)

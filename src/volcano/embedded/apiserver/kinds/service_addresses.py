@@ -1,74 +1,235 @@
-"""ClusterIPs and node ports of new services: the next free ones of their ranges."""
+"""Owns which ClusterIPs and node ports are taken, and picks the next free ones for services that name none.
+
+An address that is handed out belongs to a claim until the write that carries it is over, so that services which are
+created at the same time get different ones. From then on the stored object holds it.
+"""
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from volcano.api.errors import FieldError, Invalid
+from volcano.api.field_errors import invalid
 from volcano.api.meta import JSON
-from volcano.embedded.apiserver.store.contract import Store
+from volcano.embedded.apiserver.store.contract import DELETED, Change, ObjectKey, Store
 
-NETWORK: Final = ipaddress.ip_network("10.96.0.0/12")
+NETWORK: Final = ipaddress.IPv4Network("10.96.0.0/12")
 NODE_PORTS: Final = range(30000, 32768)
+HEADLESS: Final = "None"
+_SERVICES: Final = "services"
 _FIRST_DYNAMIC: Final = 16  # the lowest addresses are left to those who ask for them by number
+TYPES_WITH_NODE_PORTS: Final = ("NodePort", "LoadBalancer")
+_ADDRESS_FIELDS: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
 
-def assign_addresses(store: Store, service: JSON, old: JSON | None) -> None:
+class Held(msgspec.Struct, frozen=True):
+    """What one service occupies."""
+
+    addresses: frozenset[str] = frozenset()
+    ports: frozenset[int] = frozenset()
+
+
+class ServiceAddresses:
+    """The addresses that stored services and claims hold; it follows the store from its first use on."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._held: dict[ObjectKey, Held] | None = None
+        self._addresses: dict[str, int] = {}  # how many hold it: an update and its service may do so at once
+        self._ports: dict[int, int] = {}
+        self._next_address = _FIRST_DYNAMIC
+        store.subscribe(self._follow)
+
+    def claim(self) -> AddressClaim:
+        """A claim that holds nothing yet; its owner releases it when the write is over."""
+        return AddressClaim(self)
+
+    def is_address_taken(self, address: str) -> bool:
+        self._load()
+        return address in self._addresses
+
+    def is_port_taken(self, port: int) -> bool:
+        self._load()
+        return port in self._ports
+
+    def free_address(self) -> str | None:
+        """The next one after the one handed out last, so that an address is not reused as soon as it is free."""
+        self._load()
+        last = NETWORK.num_addresses - 1
+        for number in (*range(self._next_address, last), *range(_FIRST_DYNAMIC, self._next_address)):
+            address = str(NETWORK[number])
+            if address not in self._addresses:
+                self._next_address = number + 1 if number + 1 < last else _FIRST_DYNAMIC
+                return address
+        return None
+
+    def free_port(self) -> int | None:
+        self._load()
+        return next((port for port in NODE_PORTS if port not in self._ports), None)
+
+    def count(self, held: Held, by: int) -> None:
+        """Note that somebody more, or less, holds these."""
+        _add(self._addresses, held.addresses, by)
+        _add(self._ports, held.ports, by)
+
+    def _load(self) -> None:
+        if self._held is not None:
+            return
+        self._held = {}
+        for stored in self._store.scan(_SERVICES):
+            self._set(stored.key, held_by(msgspec.json.decode(stored.raw)))
+
+    def _follow(self, changes: Sequence[Change]) -> None:
+        if self._held is None:
+            return
+        for change in changes:
+            if change.stored.key.resource == _SERVICES:
+                is_gone = change.kind == DELETED
+                self._set(change.stored.key, Held() if is_gone else held_by(msgspec.json.decode(change.stored.raw)))
+
+    def _set(self, key: ObjectKey, held: Held) -> None:
+        assert self._held is not None
+        self.count(self._held.pop(key, Held()), -1)
+        if held.addresses or held.ports:
+            self._held[key] = held
+            self.count(held, 1)
+
+
+class AddressClaim:
+    """The addresses that one write took, until it is over."""
+
+    def __init__(self, ledger: ServiceAddresses) -> None:
+        self.ledger = ledger
+        self._taken: list[Held] = []
+
+    def hold(self, held: Held) -> None:
+        self._taken.append(held)
+        self.ledger.count(held, 1)
+
+    def release(self) -> None:
+        """The write is over: what it stored holds its own now."""
+        for held in self._taken:
+            self.ledger.count(held, -1)
+        self._taken.clear()
+
+
+def held_by(service: JSON) -> Held:
+    """What a stored service occupies."""
+    spec = service.get("spec") or {}
+    addresses = {str(address) for address in spec.get("clusterIPs") or [spec.get("clusterIP")] if address}
+    ports = {port["nodePort"] for port in _ports(spec) if port.get("nodePort")}
+    return Held(frozenset(addresses - {HEADLESS}), frozenset(ports))
+
+
+def assign_addresses(claim: AddressClaim, service: JSON, old: JSON | None) -> None:
     """Fill in what the service needs and does not name; refuse what someone else has."""
     spec = service.get("spec")
-    if not isinstance(spec, dict) or spec.get("type") == "ExternalName":
+    if not isinstance(spec, dict):
         return
-    before = (old or {}).get("spec") or {}
-    for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-        if not spec.get(field) and before.get(field):
-            spec[field] = before[field]
-    others = [s for s in _specs(store) if s is not None]
-    _assign_cluster_ip(service, spec, {s.get("clusterIP") for s in others}, kept=before.get("clusterIP"))
-    if spec.get("type") in ("NodePort", "LoadBalancer"):
-        taken = {p.get("nodePort") for s in others for p in s.get("ports") or [] if isinstance(p, dict)}
-        _assign_node_ports(service, spec, taken, before)
+    own, before = held_by(old or {}), (old or {}).get("spec") or {}
+    if spec.get("type") == "ExternalName":
+        return
+    _assign_cluster_ip(claim, service, spec, own)
+    if spec.get("type") in TYPES_WITH_NODE_PORTS:
+        if spec.get("type") == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is False:
+            return
+        _assign_node_ports(claim, service, spec, own, before)
 
 
-def _specs(store: Store) -> Iterator[JSON | None]:
-    for stored in store.scan("services"):
-        yield msgspec.json.decode(stored.raw).get("spec")
+def carry_addresses_over(spec: JSON, before: JSON) -> None:
+    """An update may leave out what was assigned, and loses what its new type has no use for."""
+    if spec.get("type") == "ExternalName":
+        for field in _ADDRESS_FIELDS:
+            if spec.get(field) == before.get(field):
+                spec.pop(field, None)
+    else:
+        for field in _ADDRESS_FIELDS:
+            if not spec.get(field) and before.get(field):
+                spec[field] = before[field]
+    if spec.get("type") not in TYPES_WITH_NODE_PORTS:
+        had = held_by({"spec": before}).ports
+        for port in _ports(spec):
+            if port.get("nodePort") in had:
+                del port["nodePort"]
 
 
-def _assign_cluster_ip(service: JSON, spec: JSON, taken: set[Any], *, kept: Any) -> None:
+def _assign_cluster_ip(claim: AddressClaim, service: JSON, spec: JSON, own: Held) -> None:
     wanted = spec.get("clusterIP")
     if not wanted:
-        wanted = next(str(address) for address in _addresses() if str(address) not in taken)
-    elif wanted not in ("None", kept) and wanted in taken:
-        why = f'Invalid value: "{wanted}": failed to allocate IP {wanted}: provided IP is already allocated'
-        raise Invalid.of("Service", str(service["metadata"].get("name")), [FieldError("spec.clusterIPs", why)])
+        wanted = claim.ledger.free_address()
+        if wanted is None:
+            why = "failed to allocate a serviceIP: range is full"
+            raise _refused(service, FieldError("spec.clusterIPs", f"Invalid value: null: {why}"))
+        claim.hold(Held(addresses=frozenset({wanted})))
+    elif wanted != HEADLESS and wanted not in own.addresses:
+        _check_address(claim, service, wanted)
+        claim.hold(Held(addresses=frozenset({wanted})))
     spec["clusterIP"] = wanted
     spec["clusterIPs"] = [wanted]
     spec.setdefault("ipFamilies", ["IPv4"])
     spec.setdefault("ipFamilyPolicy", "SingleStack")
 
 
-def _addresses() -> Iterator[ipaddress.IPv4Address | ipaddress.IPv6Address]:
-    for number in range(_FIRST_DYNAMIC, NETWORK.num_addresses - 1):
-        yield NETWORK[number]
+def _check_address(claim: AddressClaim, service: JSON, wanted: str) -> None:
+    address = ipaddress.ip_address(wanted)  # validation has refused what is none
+    if address.version != NETWORK.version:
+        raise _refused(service, invalid("spec.clusterIPs[0]", [wanted], "IPv6 is not configured on this cluster"))
+    why = ""
+    if address not in NETWORK or address in (NETWORK.network_address, NETWORK.broadcast_address):
+        why = "the provided network does not match the current range"
+    elif claim.ledger.is_address_taken(wanted):
+        why = "provided IP is already allocated"
+    if why:
+        raise _refused(service, invalid("spec.clusterIPs", [wanted], f"failed to allocate IP {wanted}: {why}"))
 
 
-def _assign_node_ports(service: JSON, spec: JSON, taken: set[Any], before: JSON) -> None:
-    had = {(p.get("port"), p.get("protocol")): p.get("nodePort") for p in before.get("ports") or []}
-    kept = set(had.values())
-    for number, port in enumerate(spec.get("ports") or []):
-        if not isinstance(port, dict):
-            continue
+def _assign_node_ports(claim: AddressClaim, service: JSON, spec: JSON, own: Held, before: JSON) -> None:
+    had = {(p.get("port"), p.get("protocol")): p.get("nodePort") for p in _ports(before)}
+    mine: dict[tuple[Any, Any], int] = {}  # the protocols of one port share a node port
+    for number, port in enumerate(_ports(spec)):
+        protocol = port.get("protocol") or "TCP"
         wanted = port.get("nodePort") or had.get((port.get("port"), port.get("protocol")))
         if not wanted:
-            wanted = next((p for p in NODE_PORTS if p not in taken), None)
-        elif wanted in taken and wanted not in kept:
-            why = f"Invalid value: {wanted}: provided port is already allocated"
+            wanted = next((p for (at, other), p in mine.items() if at == port.get("port") and other != protocol), None)
+        if not wanted:
+            wanted = claim.ledger.free_port()
+            if wanted is None:
+                why = "Invalid value: 0: failed to allocate a nodePort: range is full"
+                raise _refused(service, FieldError(f"spec.ports[{number}].nodePort", why))
+            claim.hold(Held(ports=frozenset({wanted})))
+        elif wanted not in mine.values() and wanted not in own.ports:
+            _check_port(claim, service, f"spec.ports[{number}].nodePort", wanted)
+            claim.hold(Held(ports=frozenset({wanted})))
+        elif any(wanted == p and other == protocol for (_, other), p in mine.items()):
             path = f"spec.ports[{number}].nodePort"
-            raise Invalid.of("Service", str(service["metadata"].get("name")), [FieldError(path, why)])
-        if wanted:
-            port["nodePort"] = wanted
-            taken.add(wanted)
+            raise _refused(service, invalid(path, wanted, "provided port is already allocated"))
+        port["nodePort"] = wanted
+        mine[port.get("port"), protocol] = wanted
+
+
+def _check_port(claim: AddressClaim, service: JSON, path: str, wanted: int) -> None:
+    if wanted not in NODE_PORTS:
+        valid = f"{NODE_PORTS.start}-{NODE_PORTS.stop - 1}"
+        why = f"provided port is not in the valid range. The range of valid ports is {valid}"
+        raise _refused(service, invalid(path, wanted, why))
+    if claim.ledger.is_port_taken(wanted):
+        raise _refused(service, invalid(path, wanted, "provided port is already allocated"))
+
+
+def _ports(spec: JSON) -> Iterator[JSON]:
+    return (port for port in spec.get("ports") or [] if isinstance(port, dict))
+
+
+def _refused(service: JSON, error: FieldError) -> Invalid:
+    return Invalid.of("Service", str(service["metadata"].get("name")), [error])
+
+
+def _add(counts: dict[Any, int], held: frozenset[Any], by: int) -> None:
+    for each in held:
+        counts[each] = counts.get(each, 0) + by
+        if not counts[each]:
+            del counts[each]

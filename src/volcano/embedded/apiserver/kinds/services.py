@@ -10,9 +10,14 @@ import msgspec
 from volcano.api import field_errors as says
 from volcano.api.errors import FieldError, ServiceUnavailable
 from volcano.api.meta import JSON
-from volcano.api.names import dns_label_problems, port_name_problems
+from volcano.api.names import dns_label_problems, ip_problems, port_name_problems
 from volcano.embedded.apiserver.kinds.metadata import label_errors
-from volcano.embedded.apiserver.kinds.service_addresses import assign_addresses
+from volcano.embedded.apiserver.kinds.service_addresses import (
+    HEADLESS,
+    TYPES_WITH_NODE_PORTS,
+    assign_addresses,
+    carry_addresses_over,
+)
 from volcano.embedded.apiserver.kinds.strategy import (
     IMMUTABLE,
     AllocationContext,
@@ -49,7 +54,11 @@ class Services(Strategy):
         return errors
 
     def allocate(self, obj: JSON, old: JSON | None, context: AllocationContext) -> None:
-        assign_addresses(context.store, obj, old)
+        assign_addresses(context.addresses, obj, old)
+
+    def prepare_update(self, obj: JSON, old: JSON) -> None:
+        if isinstance(obj.get("spec"), dict):
+            carry_addresses_over(obj["spec"], old.get("spec") or {})
 
     def proxy_address(self, store: Store, namespace: str, name: str, port: str) -> ProxyAddress:
         """The first ready endpoint of the service's port, which is given by name or number; without one, its first."""
@@ -82,19 +91,43 @@ def _spec_errors(spec: JSON) -> list[FieldError]:
     ports = spec.get("ports") or []
     if not isinstance(ports, list):
         return [says.type_invalid("spec.ports", ports, "must be a list")]
-    if not ports and kind != "ExternalName" and spec.get("clusterIP") != "None":
+    if not ports and kind != "ExternalName" and spec.get("clusterIP") != HEADLESS:
         errors.append(says.required("spec.ports"))
+    errors += _address_errors(spec, kind)
     if kind == "ExternalName" and not spec.get("externalName"):
         errors.append(says.required("spec.externalName"))
     names: set[str] = set()
     for number, port in enumerate(ports):
         errors += _service_port(port, f"spec.ports[{number}]", needs_name=len(ports) > 1, names=names)
+        if kind not in TYPES_WITH_NODE_PORTS and isinstance(port, dict) and port.get("nodePort"):
+            path = f"spec.ports[{number}].nodePort"
+            errors.append(says.forbidden(path, f"may not be used when `type` is '{kind}'"))
     selector = spec.get("selector")
     if isinstance(selector, dict) and all(isinstance(v, str) for v in selector.values()):
         errors += label_errors("spec.selector", selector)
     elif selector is not None:
         errors.append(says.type_invalid("spec.selector", selector, "must be a map of strings"))
     return errors
+
+
+def _address_errors(spec: JSON, kind: str) -> list[FieldError]:
+    """What is wrong with the addresses that a service names; whether they are free is known when they are assigned."""
+    first, listed = spec.get("clusterIP") or "", spec.get("clusterIPs") or []
+    if not first:
+        return (
+            [says.invalid("spec.clusterIPs", listed, "must be empty when `clusterIP` is not specified")]
+            if listed
+            else []
+        )
+    if kind == "ExternalName":
+        return [says.forbidden("spec.clusterIPs", "may not be set for ExternalName services")]
+    if listed and listed[0] != first:
+        return [says.invalid("spec.clusterIPs", listed, "first value must match `clusterIP`")]
+    if first == HEADLESS:
+        if kind in TYPES_WITH_NODE_PORTS:
+            return [says.invalid("spec.clusterIPs[0]", first, f"may not be set to 'None' for {kind} services")]
+        return []
+    return [says.invalid("spec.clusterIPs[0]", first, problem) for problem in ip_problems(first)]
 
 
 def _service_port(port: Any, path: str, *, needs_name: bool, names: set[str]) -> list[FieldError]:

@@ -21,6 +21,7 @@ from volcano.api.meta import JSON
 from volcano.api.names import subdomain_problems
 from volcano.api.schemas.openapi_table import schema_name
 from volcano.api.scheme import ResourceType
+from volcano.embedded.apiserver.kinds.service_addresses import AddressClaim
 from volcano.embedded.apiserver.schemas.apply.merge import track_update
 from volcano.embedded.apiserver.schemas.builtin.core_defaults import apply_core_defaults
 from volcano.embedded.apiserver.schemas.builtin.strict_fields import (
@@ -42,6 +43,8 @@ class AllocationContext(msgspec.Struct, frozen=True):
     names_taken: Callable[[JSON], Mapping[str, str]]
     """Of a CustomResourceDefinition: the names that another resource of its group already has."""
     now: str
+    addresses: AddressClaim
+    """Holds the addresses that the write assigns until it is over."""
 
 
 class ProxyAddress(msgspec.Struct, frozen=True):

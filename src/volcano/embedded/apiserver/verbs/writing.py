@@ -15,6 +15,7 @@ from volcano.api.copies import copied
 from volcano.api.errors import Conflict, Invalid
 from volcano.api.meta import JSON
 from volcano.embedded.apiserver.calls import Call
+from volcano.embedded.apiserver.kinds.service_addresses import AddressClaim
 from volcano.embedded.apiserver.kinds.strategy import AllocationContext
 from volcano.embedded.apiserver.store.contract import Stale, Stored
 from volcano.embedded.apiserver.verbs.commit import commit, remove
@@ -52,12 +53,13 @@ async def create_object(
     if call.backend.admission.changes_objects:
         strategy.apply_defaults(obj)
     _check(call, obj, None)
-    strategy.allocate(obj, None, _allocation(call))
-    await _validate(call, CREATE, obj, None, options)
-    key = call.key_of(obj["metadata"]["name"])
+    key, addresses = call.key_of(obj["metadata"]["name"]), call.backend.addresses.claim()
     try:
+        strategy.allocate(obj, None, _allocation(call, addresses))
+        await _validate(call, CREATE, obj, None, options)
         return await commit(call, key, obj, expected=0, dry_run=options.dry_run)
     finally:
+        addresses.release()
         call.backend.admission.quota.release(key)
 
 
@@ -119,18 +121,23 @@ async def _update_once(
         strategy.apply_defaults(new)
     keep_system_fields(new, old)
     _check(call, new, old)
-    strategy.allocate(new, old, _allocation(call))
-    _bump_generation(call, new, old)
-    await _validate(call, UPDATE, new, old, options, subresource)
-    if _may_be_removed(call, new):
-        return await remove(call, stored, new, dry_run=options.dry_run)
-    if new == old:
-        return stored, old
-    return await commit(call, stored.key, new, expected=stored.revision, dry_run=options.dry_run)
+    addresses = call.backend.addresses.claim()
+    try:
+        strategy.allocate(new, old, _allocation(call, addresses))
+        _bump_generation(call, new, old)
+        await _validate(call, UPDATE, new, old, options, subresource)
+        if _may_be_removed(call, new):
+            return await remove(call, stored, new, dry_run=options.dry_run)
+        if new == old:
+            return stored, old
+        return await commit(call, stored.key, new, expected=stored.revision, dry_run=options.dry_run)
+    finally:
+        addresses.release()
 
 
-def _allocation(call: Call) -> AllocationContext:
-    return AllocationContext(call.backend.store, call.backend.registry.names_taken, call.backend.timestamp())
+def _allocation(call: Call, addresses: AddressClaim) -> AllocationContext:
+    backend = call.backend
+    return AllocationContext(backend.store, backend.registry.names_taken, backend.timestamp(), addresses)
 
 
 def _may_be_removed(call: Call, obj: JSON) -> bool:
