@@ -10,6 +10,7 @@ from volcano.api.core import Endpoints, EndpointSlice, Pod, Service, ServicePort
 from volcano.api.meta import JSON, Key, Resource
 from volcano.api.scheme import resource_type
 from volcano.api.selectors import labels_selector
+from volcano.api.service_network import HEADLESS, SERVICE_NAME_LABEL
 from volcano.embedded.cluster.matching import ALL_SELECTORS, is_ready, on_pod_change, requeue_matching
 from volcano.machinery.controller import Controller, Waker, self_key
 from volcano.machinery.plan import NOTHING, Create, Delete, Patch, Plan, Step, owner_reference, ref
@@ -17,7 +18,6 @@ from volcano.machinery.world import World
 
 MAX_ENDPOINTS_PER_SLICE: Final = 100
 MAX_ADDRESSES_PER_SUBSET: Final = 1000
-SERVICE_LABEL: Final = "kubernetes.io/service-name"
 MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
 MANAGER: Final = "endpointslice-controller.k8s.io"
 
@@ -155,8 +155,8 @@ def _wanted_slices(service: Service, pods: list[Pod]) -> dict[str, JSON]:
 
 
 def _slice(service: Service, name: str, kind: str, *, ports: Ports, pods: list[Pod]) -> JSON:
-    labels = {**service.labels, SERVICE_LABEL: service.name, MANAGED_BY: MANAGER}
-    if service.spec.cluster_ip == "None":
+    labels = {**service.labels, SERVICE_NAME_LABEL: service.name, MANAGED_BY: MANAGER}
+    if service.spec.cluster_ip == HEADLESS:
         labels["service.kubernetes.io/headless"] = ""
     return {
         "metadata": {

@@ -1,6 +1,6 @@
 """Network devices, addresses and routes through rtnetlink, so that no external program is needed.
 
-Each call is one message and its acknowledgement; a error is an OSError.
+Each call is one message and its acknowledgement; an error is an OSError.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ IFNAME, LINK, MASTER, LINKINFO, NET_NS_FD, MTU, ADDRESS = 3, 5, 10, 18, 28, 4, 1
 INFO_KIND, INFO_DATA, VETH_PEER = 1, 2, 1
 ADDRESS_ADDRESS, ADDRESS_LOCAL = 1, 2
 ROUTE_GATEWAY, ROUTE_OIF = 5, 4
+ROUTE_IS_ON_LINK: Final = 4
 
 
 class Netlink:
@@ -69,9 +70,11 @@ class Netlink:
         body = header + attribute(ADDRESS_LOCAL, packed) + attribute(ADDRESS_ADDRESS, packed)
         self.send(NEWADDR, body, CREATE | EXCLUSIVE)
 
-    def add_default_route(self, gateway: str) -> None:
-        header = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, 254, 3, 0, 1, 0)
-        self.send(NEWROUTE, header + attribute(ROUTE_GATEWAY, socket.inet_aton(gateway)), CREATE | EXCLUSIVE)
+    def add_default_route(self, gateway: str, name: str) -> None:
+        """The gateway is reached through the device, even if its address is in no network of the device."""
+        header = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, 254, 3, 0, 1, ROUTE_IS_ON_LINK)
+        device = attribute(ROUTE_OIF, struct.pack("=I", socket.if_nametoindex(name)))
+        self.send(NEWROUTE, header + attribute(ROUTE_GATEWAY, socket.inet_aton(gateway)) + device, CREATE | EXCLUSIVE)
 
     def send(self, message: int, body: bytes, flags: int = 0) -> None:
         self.batch([(message, body, flags)])

@@ -15,19 +15,22 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, Protocol
 
+from volcano.api.service_network import SERVICE_RANGE
 from volcano.embedded.agent.containers.process_settings import PodNetwork
 from volcano.embedded.agent.kernel import linux
-from volcano.embedded.agent.kernel.masquerade import masquerade, stop_masquerade
 from volcano.embedded.agent.kernel.netlink import Netlink
+from volcano.embedded.agent.kernel.pod_table import make_pod_table, remove_table
 from volcano.embedded.agent.processes.supervisor_protocol import Wire
 
 log = logging.getLogger(__name__)
 IP_FORWARD_FILE: Final = Path("/proc/sys/net/ipv4/ip_forward")
 ROUTES_FILE: Final = Path("/proc/net/route")
-FIRST_SUBNET, SUBNET_COUNT = 64, 128  # 10.64.0.0/16 to 10.191.0.0/16
+FIRST_SUBNET, SUBNET_COUNT = 64, 128  # 10.64.0.0/16 to 10.191.0.0/16, without the range of services
 LOOPBACK_NETWORK: Final = ipaddress.IPv4Network("127.64.0.0/10")
 RESERVED_ADDRESS_COUNT: Final = 10  # at the start of a network, never given to pods
 MAX_MTU_BYTES: Final = 1500
+POD_PREFIX_LENGTH: Final = 32
+"""Pods send everything through the gateway, packets to each other too: answers of services pass where requests did."""
 
 
 class NetworkUnavailable(RuntimeError):
@@ -125,7 +128,7 @@ class BridgedNetwork:
             self._state.write_text(json.dumps({"subnet": str(self.subnet), "forwarding": self._was_forwarding}))
             if IP_FORWARD_FILE.read_text().strip() != "1":
                 IP_FORWARD_FILE.write_text("1\n")
-            masquerade(self._table, self.subnet, self._bridge)
+            make_pod_table(self._table, self.subnet, self._bridge, SERVICE_RANGE)
         except OSError as error:
             self.close()
             raise NetworkUnavailable(f"a bridge for pods cannot be made: {error}") from error
@@ -135,7 +138,7 @@ class BridgedNetwork:
         with contextlib.suppress(OSError), Netlink() as kernel:
             kernel.remove(self._bridge)
         with contextlib.suppress(OSError):
-            stop_masquerade(self._table)
+            remove_table(self._table)
         with contextlib.suppress(OSError):
             if self._was_forwarding == "0":
                 IP_FORWARD_FILE.write_text("0\n")
@@ -148,7 +151,7 @@ class BridgedNetwork:
             bridge=self._bridge,
             device=f"vp{digest[:10]}",
             address=self.addresses.take(pod),
-            prefix=self.subnet.prefixlen,
+            prefix=POD_PREFIX_LENGTH,
             gateway=self.api_address,
             mtu=self._mtu,
         )
@@ -218,10 +221,12 @@ def present_networks() -> list[ipaddress.IPv4Network]:
 def _subnet(known: str, seed: int, routes: list[ipaddress.IPv4Network]) -> ipaddress.IPv4Network:
     if known:
         with contextlib.suppress(ValueError):
-            return ipaddress.IPv4Network(known)
+            kept = ipaddress.IPv4Network(known)
+            if not kept.overlaps(SERVICE_RANGE):
+                return kept
     for offset in range(SUBNET_COUNT):
         candidate = ipaddress.IPv4Network(f"10.{FIRST_SUBNET + (seed + offset) % SUBNET_COUNT}.0.0/16")
-        if not any(candidate.overlaps(route) for route in routes):
+        if not any(candidate.overlaps(other) for other in (SERVICE_RANGE, *routes)):
             return candidate
     raise NetworkUnavailable("every network from 10.64.0.0/16 to 10.191.0.0/16 is already in use")
 

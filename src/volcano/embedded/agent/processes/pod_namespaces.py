@@ -72,13 +72,13 @@ class PodNamespaces:
             self.close(pod)
         if not self._bridges:
             return
-        from volcano.embedded.agent.kernel.masquerade import stop_masquerade
+        from volcano.embedded.agent.kernel.pod_table import remove_table
 
         for bridge in self._bridges:
             try:
                 with Netlink() as kernel:
                     kernel.remove(bridge)
-                stop_masquerade(f"volcano-{bridge.removeprefix('vc')}")
+                remove_table(f"volcano-{bridge.removeprefix('vc')}")
             except OSError:
                 pass  # the agent has already removed it
 
@@ -88,16 +88,24 @@ class PodNamespaces:
             kernel.add_pair(wire["device"], "eth0", peer_namespace=namespace, master=wire["bridge"], mtu=wire["mtu"])
         linux.setns(namespace, linux.NEWNET)
         try:
-            with open("/proc/sys/net/ipv4/ip_unprivileged_port_start", "w") as file:
-                file.write("0")  # root of the pod's own user namespace could not bind low ports otherwise
+            # Root of the pod's own user namespace could not bind low ports otherwise.
+            _set("ip_unprivileged_port_start", "0")
+            # A redirect would lead packets past the gateway, which gives the packets of services their addresses.
+            _set("conf/all/accept_redirects", "0")
+            _set("conf/eth0/accept_redirects", "0")
             with Netlink() as kernel:
                 kernel.set_up("lo")
                 kernel.add_address("eth0", wire["address"], wire["prefix"])
                 kernel.set_up("eth0")
-                kernel.add_default_route(wire["gateway"])
+                kernel.add_default_route(wire["gateway"], "eth0")
         finally:
             self._return_from(("net",))
 
     def _return_from(self, names: tuple[str, ...]) -> None:
         for name in names:
             linux.setns(self._own[name], KINDS[name])
+
+
+def _set(name: str, value: str) -> None:
+    with open(f"/proc/sys/net/ipv4/{name}", "w") as file:
+        file.write(value)

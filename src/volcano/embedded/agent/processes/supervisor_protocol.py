@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, TypedDict
 
-VERSION = 1
+VERSION = 2
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 MAX_DESCRIPTORS_PER_MESSAGE = 8
 SOCKET = "supervisor.sock"

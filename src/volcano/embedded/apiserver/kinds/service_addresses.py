@@ -15,11 +15,10 @@ import msgspec
 from volcano.api.errors import FieldError, Invalid
 from volcano.api.field_errors import invalid
 from volcano.api.meta import JSON
+from volcano.api.service_network import HEADLESS, SERVICE_RANGE
 from volcano.embedded.apiserver.store.contract import DELETED, Change, ObjectKey, Store
 
-NETWORK: Final = ipaddress.IPv4Network("10.96.0.0/12")
 NODE_PORTS: Final = range(30000, 32768)
-HEADLESS: Final = "None"
 _SERVICES: Final = "services"
 _FIRST_DYNAMIC: Final = 16  # the lowest addresses are left to those who ask for them by number
 TYPES_WITH_NODE_PORTS: Final = ("NodePort", "LoadBalancer")
@@ -59,9 +58,9 @@ class ServiceAddresses:
     def free_address(self) -> str | None:
         """The next one after the one handed out last, so that an address is not reused as soon as it is free."""
         self._load()
-        last = NETWORK.num_addresses - 1
+        last = SERVICE_RANGE.num_addresses - 1
         for number in (*range(self._next_address, last), *range(_FIRST_DYNAMIC, self._next_address)):
-            address = str(NETWORK[number])
+            address = str(SERVICE_RANGE[number])
             if address not in self._addresses:
                 self._next_address = number + 1 if number + 1 < last else _FIRST_DYNAMIC
                 return address
@@ -176,10 +175,10 @@ def _assign_cluster_ip(claim: AddressClaim, service: JSON, spec: JSON, own: Held
 
 def _check_address(claim: AddressClaim, service: JSON, wanted: str) -> None:
     address = ipaddress.ip_address(wanted)  # validation has refused what is none
-    if address.version != NETWORK.version:
+    if address.version != SERVICE_RANGE.version:
         raise _refused(service, invalid("spec.clusterIPs[0]", [wanted], "IPv6 is not configured on this cluster"))
     why = ""
-    if address not in NETWORK or address in (NETWORK.network_address, NETWORK.broadcast_address):
+    if address not in SERVICE_RANGE or address in (SERVICE_RANGE.network_address, SERVICE_RANGE.broadcast_address):
         why = "the provided network does not match the current range"
     elif claim.ledger.is_address_taken(wanted):
         why = "provided IP is already allocated"

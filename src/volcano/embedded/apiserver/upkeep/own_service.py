@@ -13,13 +13,12 @@ import msgspec
 
 from volcano.api.errors import ApiError, error_from
 from volcano.api.meta import JSON
-from volcano.embedded.apiserver.kinds.service_addresses import NETWORK
+from volcano.api.service_network import API_SERVER_ADDRESS, API_SERVER_PORT, SERVICE_NAME_LABEL
 from volcano.embedded.apiserver.upkeep.bootstrap import ADMIN, ensure
 from volcano.machinery.transport import Handler, Request
 
 log = logging.getLogger(__name__)
 NAME: Final = "kubernetes"
-PORT: Final = 443
 _CORE: Final = "/api/v1/namespaces/default"
 _SLICES: Final = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
 
@@ -36,10 +35,10 @@ async def publish(handle: Handler, host: str, port: int) -> None:
 
 def _service(port: int) -> JSON:
     labels = {"component": "apiserver", "provider": "kubernetes"}
-    ports = [{"name": "https", "port": PORT, "protocol": "TCP", "targetPort": port}]
+    ports = [{"name": "https", "port": API_SERVER_PORT, "protocol": "TCP", "targetPort": port}]
     return {
         "metadata": {"name": NAME, "namespace": "default", "labels": labels},
-        "spec": {"type": "ClusterIP", "clusterIP": str(NETWORK[1]), "sessionAffinity": "None", "ports": ports},
+        "spec": {"type": "ClusterIP", "clusterIP": API_SERVER_ADDRESS, "sessionAffinity": "None", "ports": ports},
     }
 
 
@@ -51,7 +50,7 @@ def _endpoints(host: str, port: int) -> JSON:
 
 def _slice(host: str, port: int) -> JSON:
     return {
-        "metadata": {"name": NAME, "namespace": "default", "labels": {"kubernetes.io/service-name": NAME}},
+        "metadata": {"name": NAME, "namespace": "default", "labels": {SERVICE_NAME_LABEL: NAME}},
         "addressType": f"IPv{ipaddress.ip_address(host).version}",
         "endpoints": [{"addresses": [host], "conditions": {"ready": True}}],
         "ports": [{"name": "https", "port": port, "protocol": "TCP"}],

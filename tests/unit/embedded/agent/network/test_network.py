@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from volcano.api.service_network import SERVICE_RANGE
 from volcano.embedded.agent.network.network import Addresses, BridgedNetwork, NetworkUnavailable
 
 
@@ -33,3 +34,13 @@ def test_pods_get_a_network_the_machine_does_not_have_yet(tmp_path: Path):
     second = BridgedNetwork(tmp_path, routes=[first]).subnet
 
     assert not first.overlaps(second)
+
+
+def test_the_pods_network_is_never_within_the_range_of_services(tmp_path: Path):
+    given = tmp_path / "agent"
+    given.mkdir()
+    (given / "network.json").write_text('{"subnet": "10.100.0.0/16"}')
+
+    subnets = [BridgedNetwork(tmp_path / str(number)).subnet for number in range(200)]
+
+    assert not any(subnet.overlaps(SERVICE_RANGE) for subnet in [*subnets, BridgedNetwork(given).subnet])
