@@ -11,9 +11,9 @@ from volcano.api import field_errors as says
 from volcano.api.errors import FieldError, ServiceUnavailable
 from volcano.api.meta import JSON
 from volcano.api.names import dns_label_problems, ip_problems, port_name_problems
+from volcano.api.service_network import HEADLESS
 from volcano.embedded.apiserver.kinds.metadata import label_errors
 from volcano.embedded.apiserver.kinds.service_addresses import (
-    HEADLESS,
     TYPES_WITH_NODE_PORTS,
     assign_addresses,
     carry_addresses_over,
