@@ -94,7 +94,10 @@ class ExecPlugin:
             return known
         status = self._run().get("status") or {}
         expires = status.get("expirationTimestamp")
-        until = parse_timestamp(expires) if expires else None
+        try:
+            until = parse_timestamp(str(expires)) if expires else None
+        except ValueError as error:
+            raise ConfigError(f"the credential plugin's expirationTimestamp: {error}") from error
         self._known = (str(status.get("token", "")), until)
         return self._known[0]
 
@@ -182,6 +185,8 @@ def endpoint_from(files: list[Path], *, context: str = "", server: str = "") -> 
         current = current or str(config.get("current-context") or "")
         for section, inner in (("contexts", "context"), ("clusters", "cluster"), ("users", "user")):
             for item in config.get(section) or ():
+                if not isinstance(item, dict) or not isinstance(item.get(inner) or {}, dict):
+                    raise ConfigError(f"{file}: {section} must be a list of objects with a name and a {inner}")
                 named[section].setdefault(item.get("name", ""), (file.parent, item.get(inner) or {}))
     chosen = context or current
     if chosen not in named["contexts"]:
@@ -244,7 +249,10 @@ def _named(named: dict[str, dict[str, tuple[Path, JSON]]], section: str, name: s
 def _material(section: JSON, name: str, base: Path) -> bytes | None:
     """A certificate or key: in line as base64, or a file beside the kubeconfig."""
     if section.get(f"{name}-data"):
-        return base64.b64decode(section[f"{name}-data"])
+        try:
+            return base64.b64decode(section[f"{name}-data"], validate=True)
+        except ValueError as error:
+            raise ConfigError(f"{name}-data is not base64: {error}") from error
     if section.get(name):
         try:
             return (base / str(section[name])).read_bytes()

@@ -119,6 +119,8 @@ async def _chunks(answer: http.client.HTTPResponse) -> AsyncIterator[bytes]:
     try:
         while chunk := answer.read1(READ_BYTES):
             yield chunk
+        if answer.length:
+            raise ConnectionError(f"the stream broke: {answer.length} bytes are missing")
     except (OSError, http.client.HTTPException) as error:
         raise ConnectionError(f"the stream broke: {error}") from error
     finally:
