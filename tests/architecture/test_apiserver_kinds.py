@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from volcano.api.scheme import BUILT_IN
-from volcano.embedded.apiserver.kinds.table import STRATEGIES
+from volcano.embedded.apiserver.kinds.strategy_table import STRATEGIES
 
 SERVER = Path(__file__).resolve().parents[2] / "src/volcano/embedded/apiserver"
 NAMES = {name for row in BUILT_IN for name in (row.kind, row.plural, row.qualified)} - {"Event"}

@@ -42,7 +42,7 @@ async def work(server: ApiServer, worker: int, first: int) -> None:
 
 
 async def main(path: Path, first_steps: list[int]) -> None:
-    server = ApiServer(SqliteStore(path, changes_kept=500), clock=SystemClock())
+    server = ApiServer(SqliteStore(path, max_changes=500), clock=SystemClock())
     await server.start()
     await asyncio.gather(*(work(server, worker, first_steps[worker]) for worker in range(WORKERS)))
 

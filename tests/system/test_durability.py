@@ -63,7 +63,7 @@ def killed_run(path: Path, steps: list[int], delay: float) -> dict[int, int]:
 
 def after_restart(path: Path, before: list[int], acknowledged: dict[int, int]) -> list[int]:
     """Check what is there, and answer with each worker's next step."""
-    store = SqliteStore(path, changes_kept=500)
+    store = SqliteStore(path, max_changes=500)
     following = []
     for worker in range(WORKERS):
         last = acknowledged.get(worker, before[worker] - 1)

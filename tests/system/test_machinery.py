@@ -79,7 +79,7 @@ class Bench:
 
     async def __aenter__(self):
         self.clock = VirtualClock()
-        self.server = ApiServer(MemoryStore(changes_kept=CHANGES_KEPT), clock=self.clock)
+        self.server = ApiServer(MemoryStore(max_changes=CHANGES_KEPT), clock=self.clock)
         await self.server.start()
         self.transport = Flaky(InProcess(self.server.handle, ADMIN))
         self.client = Client(self.transport)

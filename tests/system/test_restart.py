@@ -52,7 +52,7 @@ def test_pages_go_on_after_a_restart(tmp_path: Path):
 
 
 def test_what_was_compacted_is_gone_and_a_list_can_go_on_inconsistently():
-    with running_server(MemoryStore(changes_kept=0)) as running:
+    with running_server(MemoryStore(max_changes=0)) as running:
         api = Client(running.kubeconfig)
         for number in range(5):
             api.create(CONFIGS, a_config(f"c{number}"))

@@ -21,7 +21,7 @@ from volcano.machinery.plan import Record
 from volcano.machinery.world import EVERY_KIND
 
 R = TypeVar("R", bound=Resource)
-REMEMBERED: Final = 20_000
+MAX_CACHED_OBJECTS: Final = 20_000
 
 
 class StoreReader:
@@ -52,7 +52,7 @@ class StoreReader:
             resource: R | None = decode(kind, stored.raw)
         except Unreadable:
             resource = None  # stored by someone with other ideas of the kind: as good as not there
-        if len(self._decoded) >= REMEMBERED:
+        if len(self._decoded) >= MAX_CACHED_OBJECTS:
             self._decoded.clear()
         self._decoded[kind, stored.key] = (stored.revision, resource)
         return resource

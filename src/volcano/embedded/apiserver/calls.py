@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 
 from volcano.api.errors import NotFound
 from volcano.api.times import timestamp
-from volcano.embedded.apiserver.access.authentication import Claims
+from volcano.embedded.apiserver.access.authentication import TokenClaims
 from volcano.embedded.apiserver.admitting.server_admission import ServerAdmission
 from volcano.embedded.apiserver.kinds.service_addresses import ServiceAddresses
 from volcano.embedded.apiserver.kinds.strategy import Strategy
-from volcano.embedded.apiserver.registry.resources import Registry, Served
+from volcano.embedded.apiserver.registry.resources import ResourceRegistry, Served
 from volcano.embedded.apiserver.registry.watch_hub import WatchHub
 from volcano.embedded.apiserver.store.contract import ObjectKey, Store, Stored
 from volcano.embedded.apiserver.wire.outbound import Outbound
-from volcano.embedded.apiserver.wire.representation import Shown, view_from
-from volcano.embedded.apiserver.wire.requests import Target
+from volcano.embedded.apiserver.wire.representation import Renderer, view_from
+from volcano.embedded.apiserver.wire.requests import RequestTarget
 from volcano.machinery.clock import Clock
 from volcano.machinery.ids import Ids
 from volcano.machinery.transport import Handler, Request, User
@@ -27,12 +27,12 @@ class Backend:
     """The server's parts."""
 
     store: Store
-    registry: Registry
+    registry: ResourceRegistry
     hub: WatchHub
     clock: Clock
     ids: Ids
     admission: ServerAdmission
-    issue_token: Callable[[Claims], str]
+    issue_token: Callable[[TokenClaims], str]
     outbound: Outbound
     addresses: ServiceAddresses
     local_handlers: dict[ObjectKey, Handler] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Call:
 
     backend: Backend
     request: Request
-    target: Target
+    target: RequestTarget
     served: Served
     user: User
     warnings: list[str] = field(default_factory=list)
@@ -75,8 +75,8 @@ class Call:
         row = self.served.type
         return NotFound.of(row.plural, name or self.target.name, row.group)
 
-    def shown(self) -> Shown:
-        return Shown(
+    def renderer(self) -> Renderer:
+        return Renderer(
             self.served,
             view_from(self.request),
             include_object=self.request.param("includeObject") or "Metadata",

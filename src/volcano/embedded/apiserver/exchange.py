@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from volcano.embedded.apiserver.access.authentication import Subject
-from volcano.embedded.apiserver.wire.requests import Target
+from volcano.embedded.apiserver.wire.requests import RequestTarget
 from volcano.machinery.transport import Request, Response, User
 
 
@@ -19,7 +19,7 @@ class Exchange:
     """The subject of the client's certificate, which TLS has verified."""
     read_body: Callable[[], Awaitable[bytes]] | None = None
     """Reads a body that has not arrived yet; None when the request carries its body."""
-    target: Target | None = None
+    target: RequestTarget | None = None
     """The resource that the URL names; None for other paths, such as /version."""
     user: User | None = None
     """The caller, or the user they impersonate; None without credentials."""

@@ -23,14 +23,14 @@ from volcano.api.errors import (
     Unauthorized,
 )
 from volcano.embedded.apiserver.access.authentication import Authenticator, impersonation
-from volcano.embedded.apiserver.access.authorization import MASTERS, Ask, Authorizer, denial
+from volcano.embedded.apiserver.access.authorization import MASTERS, AccessRequest, Authorizer, denial
 from volcano.embedded.apiserver.calls import Backend, Call
 from volcano.embedded.apiserver.exchange import Exchange, Step
-from volcano.embedded.apiserver.pages.paths import PUBLIC_PATHS, Pages
 from volcano.embedded.apiserver.pages.reviews import AccessReviews
+from volcano.embedded.apiserver.pages.router import PUBLIC_PATHS, Pages
 from volcano.embedded.apiserver.pages.telemetry import Telemetry
 from volcano.embedded.apiserver.registry.resources import Served
-from volcano.embedded.apiserver.subresources.table import serve_subresource
+from volcano.embedded.apiserver.subresources.dispatch import serve_subresource
 from volcano.embedded.apiserver.verbs.create import create
 from volcano.embedded.apiserver.verbs.delete import delete, delete_collection
 from volcano.embedded.apiserver.verbs.get import get
@@ -39,7 +39,7 @@ from volcano.embedded.apiserver.verbs.patch import patch
 from volcano.embedded.apiserver.verbs.update import update
 from volcano.embedded.apiserver.verbs.watch import watch
 from volcano.embedded.apiserver.wire.representation import error_reply
-from volcano.embedded.apiserver.wire.requests import Target, parse_target
+from volcano.embedded.apiserver.wire.requests import RequestTarget, parse_target
 from volcano.machinery.transport import Request, Response, User
 
 log = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class RequestChain:
             pages.answer,  # health, version, metrics, discovery, OpenAPI
             InFlightLimit(telemetry),
             AccessReviews(authenticator, authorizer).answer,
-            Resources(backend),  # the verb or the subresource
+            ResourceVerbs(backend),  # the verb or the subresource
         )
         self.connection_steps: Sequence[Step] = (
             parse_url,
@@ -154,7 +154,7 @@ class Impersonation:
             return
         for group, resource, namespace, name in asked.needs:
             resource, _, subresource = resource.partition("/")
-            ask = Ask("impersonate", group, resource, subresource, namespace, name)
+            ask = AccessRequest("impersonate", group, resource, subresource, namespace, name)
             if not self._authorizer.allows(caller, ask):
                 raise Forbidden(f"{resource} {name!r} is forbidden: {denial(caller, ask)}")
         exchange.user = asked.user
@@ -174,15 +174,15 @@ class Authorization:
         if user is None:
             raise Unauthorized("Unauthorized")
         if target is None:
-            ask = Ask(self._verb or request.method.lower(), path=request.path)
+            ask = AccessRequest(self._verb or request.method.lower(), path=request.path)
         else:
             verb = self._verb or target.verb
-            ask = Ask(verb, target.group, target.resource, target.subresource, target.namespace, target.name)
+            ask = AccessRequest(verb, target.group, target.resource, target.subresource, target.namespace, target.name)
         if not self._authorizer.allows(user, ask):
             raise _forbidden(user, ask, target)
 
 
-def _forbidden(user: User, ask: Ask, target: Target | None) -> Forbidden:
+def _forbidden(user: User, ask: AccessRequest, target: RequestTarget | None) -> Forbidden:
     if target is None:
         return Forbidden(f"forbidden: {denial(user, ask)}")
     what = f'{target.qualified} "{target.name}"' if target.name else target.qualified
@@ -237,7 +237,7 @@ class InFlightLimit:
         self._writes -= 1
 
 
-class Resources:
+class ResourceVerbs:
     """Runs the verb or the subresource on the resource that the URL names."""
 
     def __init__(self, backend: Backend) -> None:
@@ -261,7 +261,7 @@ class Resources:
             return await verb(call)
 
 
-def _fits_scope(served: Served, target: Target) -> bool:
+def _fits_scope(served: Served, target: RequestTarget) -> bool:
     """Namespaced objects have a namespace in their URL; cluster-scoped ones have none."""
     row = served.type
     if row.namespaced:

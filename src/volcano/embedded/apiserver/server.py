@@ -20,11 +20,11 @@ from volcano.embedded.apiserver.admitting.webhooks import Webhooks
 from volcano.embedded.apiserver.calls import Backend
 from volcano.embedded.apiserver.exchange import Exchange
 from volcano.embedded.apiserver.kinds.service_addresses import ServiceAddresses
-from volcano.embedded.apiserver.pages.paths import Pages
+from volcano.embedded.apiserver.pages.router import Pages
 from volcano.embedded.apiserver.pages.status import Health
 from volcano.embedded.apiserver.pages.telemetry import Telemetry
-from volcano.embedded.apiserver.registry.custom_resources import DefinitionFollower
-from volcano.embedded.apiserver.registry.resources import Registry
+from volcano.embedded.apiserver.registry.definition_follower import DefinitionFollower
+from volcano.embedded.apiserver.registry.resources import ResourceRegistry
 from volcano.embedded.apiserver.registry.watch_hub import WatchHub
 from volcano.embedded.apiserver.request_chain import RequestChain
 from volcano.embedded.apiserver.store.contract import Store
@@ -32,7 +32,7 @@ from volcano.embedded.apiserver.upkeep.bootstrap import ADMIN, bootstrap
 from volcano.embedded.apiserver.upkeep.definition_cleaner import DefinitionCleaner
 from volcano.embedded.apiserver.upkeep.quota_status import QuotaStatus
 from volcano.embedded.apiserver.wire.outbound import Outbound
-from volcano.embedded.apiserver.wire.requests import Target
+from volcano.embedded.apiserver.wire.requests import RequestTarget
 from volcano.machinery.clock import Clock
 from volcano.machinery.ids import Ids, RandomIds
 from volcano.machinery.transport import Request, Response, User
@@ -55,7 +55,7 @@ class ApiServer:
         ids: Ids | None = None,
         metrics: CollectorRegistry | None = None,
     ) -> None:
-        registry = Registry()
+        registry = ResourceRegistry()
         DefinitionFollower(store, registry)
         hub, outbound, ids = WatchHub(store), Outbound(), ids or RandomIds()
         authorizer = authorizer or RoleBasedAccess(store)
@@ -101,7 +101,7 @@ class ApiServer:
         """Answer a request that came over HTTP and names no user; its body is read when the caller may ask."""
         return await self._chain.handle(Exchange(request, certificate, read_body))
 
-    async def authorize_connection(self, request: Request, certificate: Subject | None) -> Target:
+    async def authorize_connection(self, request: Request, certificate: Subject | None) -> RequestTarget:
         """What a client may connect to (exec, attach, portforward); raises an ApiError when it may not."""
         exchange = Exchange(request, certificate)
         await self._chain.authorize_connection(exchange)

@@ -14,7 +14,7 @@ from volcano.embedded.apiserver.registry.watch_hub import WatchHub
 from volcano.embedded.apiserver.request_chain import MAX_BODY_BYTES, InFlightLimit
 from volcano.embedded.apiserver.server import ADMIN, ApiServer
 from volcano.embedded.apiserver.store.memory_store import MemoryStore
-from volcano.embedded.apiserver.wire.requests import Target
+from volcano.embedded.apiserver.wire.requests import RequestTarget
 from volcano.machinery.clock import VirtualClock
 from volcano.machinery.transport import Request, Response, User
 
@@ -59,7 +59,7 @@ def test_the_steps_are_in_this_order(server: ApiServer):
         "Pages.answer",
         "InFlightLimit",
         "AccessReviews.answer",
-        "Resources",
+        "ResourceVerbs",
     ]
 
 
@@ -114,7 +114,7 @@ async def test_requests_in_flight_are_bounded_except_for_masters_and_watches():
     telemetry = Telemetry(store, WatchHub(store))
     limit = InFlightLimit(telemetry, max_reads=1, max_writes=1)
     first, second, watch, master = (
-        Exchange(Request("GET", PODS), target=Target(verb, "", "v1", "pods"), user=user)
+        Exchange(Request("GET", PODS), target=RequestTarget(verb, "", "v1", "pods"), user=user)
         for verb, user in (("get", TINA), ("list", TINA), ("watch", TINA), ("get", ADMIN))
     )
 

@@ -25,8 +25,8 @@ from volcano.machinery.transport import Request, User
 ANONYMOUS: Final = User("system:anonymous", ("system:unauthenticated",))
 AUTHENTICATED: Final = "system:authenticated"
 ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
-TOKENS_REMEMBERED: Final = 1024
-LONGEST_TOKEN: Final = 16 * 1024
+MAX_CACHED_TOKENS: Final = 1024
+MAX_TOKEN_CHARACTERS: Final = 16 * 1024
 
 
 class Subject(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class Subject(msgspec.Struct, frozen=True):
     groups: tuple[str, ...] = ()
 
 
-class Claims(msgspec.Struct, frozen=True):
+class TokenClaims(msgspec.Struct, frozen=True):
     """What a service account token says."""
 
     namespace: str
@@ -58,7 +58,7 @@ class Authenticator:
         self._clock = clock
         self._tokens = {token: user for token, user in (tokens or {}).items() if token}
         self._signing_key = signing_key
-        self._verified: OrderedDict[str, Claims] = OrderedDict()
+        self._verified: OrderedDict[str, TokenClaims] = OrderedDict()
 
     def user(self, request: Request, certificate: Subject | None) -> User | None:
         """The user, or None without credentials; bad credentials are Unauthorized."""
@@ -76,14 +76,14 @@ class Authenticator:
         return user
 
     def user_of_token(self, token: str, audiences: Sequence[str] = ()) -> User | None:
-        if len(token) > LONGEST_TOKEN:
+        if len(token) > MAX_TOKEN_CHARACTERS:
             return None
         for known, user in self._tokens.items():
             if hmac.compare_digest(known.encode(), token.encode()):
                 return with_authenticated(user)
         return self._service_account(token, audiences)
 
-    def issue(self, claims: Claims) -> str:
+    def issue(self, claims: TokenClaims) -> str:
         """A signed token for a service account."""
         now = int(self._clock.now().timestamp())
         account: JSON = {"name": claims.name, "uid": claims.uid}
@@ -129,7 +129,7 @@ class Authenticator:
             }
         return service_account_user(claims.namespace, claims.name, claims.uid, extra)
 
-    def _claims(self, token: str) -> Claims | None:
+    def _claims(self, token: str) -> TokenClaims | None:
         known = self._verified.get(token)
         if known is not None:
             self._verified.move_to_end(token)
@@ -137,7 +137,7 @@ class Authenticator:
         claims = _verified_claims(token, self._key()) if token.count(".") == 2 else None
         if claims is not None:
             self._verified[token] = claims
-            while len(self._verified) > TOKENS_REMEMBERED:
+            while len(self._verified) > MAX_CACHED_TOKENS:
                 self._verified.popitem(last=False)
         return claims
 
@@ -159,14 +159,14 @@ def expiry(now: datetime, seconds: int) -> datetime:
     return now + timedelta(seconds=seconds)
 
 
-class Impersonation(msgspec.Struct, frozen=True):
+class ImpersonationRequest(msgspec.Struct, frozen=True):
     """Whom a request asks to be taken for, and what must be allowed for that: (group, resource, namespace, name)."""
 
     user: User
     needs: tuple[tuple[str, str, str, str], ...]
 
 
-def impersonation(request: Request) -> Impersonation | None:
+def impersonation(request: Request) -> ImpersonationRequest | None:
     """From the Impersonate-* headers; repeated groups arrive joined by a line feed."""
     headers = request.headers
     name = headers.get("impersonate-user", "")
@@ -197,7 +197,7 @@ def impersonation(request: Request) -> Impersonation | None:
     ]
     if name != ANONYMOUS.name and AUTHENTICATED not in groups:
         groups.append(AUTHENTICATED)
-    return Impersonation(User(name, tuple(groups), uid, extra), tuple(needs))
+    return ImpersonationRequest(User(name, tuple(groups), uid, extra), tuple(needs))
 
 
 # ── JSON web tokens, ES256 only ──
@@ -235,7 +235,7 @@ def _sign(pem: bytes, content: bytes) -> bytes:
     return r.to_bytes(32, "big") + s.to_bytes(32, "big")
 
 
-def _verified_claims(token: str, pem: bytes) -> Claims | None:
+def _verified_claims(token: str, pem: bytes) -> TokenClaims | None:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -255,10 +255,10 @@ def _verified_claims(token: str, pem: bytes) -> Claims | None:
         return None
 
 
-def _claims_from(payload: JSON) -> Claims:
+def _claims_from(payload: JSON) -> TokenClaims:
     kubernetes = payload["kubernetes.io"]
     account, pod = kubernetes["serviceaccount"], kubernetes.get("pod") or {}
-    return Claims(
+    return TokenClaims(
         kubernetes["namespace"],
         account["name"],
         account["uid"],

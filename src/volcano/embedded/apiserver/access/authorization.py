@@ -12,7 +12,7 @@ import msgspec
 
 from volcano.api.meta import JSON
 from volcano.api.selectors import selector_from
-from volcano.embedded.apiserver.store.contract import Change, ObjectKey, Store
+from volcano.embedded.apiserver.store.contract import LoggedChange, ObjectKey, Store
 from volcano.machinery.transport import User
 
 RBAC: Final = "rbac.authorization.k8s.io"
@@ -24,7 +24,7 @@ _OURS: Final = frozenset((ROLES, CLUSTER_ROLES, ROLE_BINDINGS, CLUSTER_ROLE_BIND
 MASTERS: Final = "system:masters"
 
 
-class Ask(msgspec.Struct, frozen=True):
+class AccessRequest(msgspec.Struct, frozen=True):
     """What someone wants to do: to a resource, or to a path that is none."""
 
     verb: str
@@ -49,7 +49,7 @@ class PolicyRule(msgspec.Struct, frozen=True, rename="camel"):
     resource_names: tuple[str, ...] = ()
     non_resource_urls: tuple[str, ...] = msgspec.field(default=(), name="nonResourceURLs")
 
-    def allows(self, ask: Ask) -> bool:
+    def allows(self, ask: AccessRequest) -> bool:
         if "*" not in self.verbs and ask.verb not in self.verbs:
             return False
         if ask.path:
@@ -60,7 +60,7 @@ class PolicyRule(msgspec.Struct, frozen=True, rename="camel"):
             return False
         return not self.resource_names or (bool(ask.name) and ask.name in self.resource_names)
 
-    def _names_resource(self, ask: Ask) -> bool:
+    def _names_resource(self, ask: AccessRequest) -> bool:
         wanted = ask.with_subresource
         for resource in self.resources:
             if resource in ("*", wanted):
@@ -93,7 +93,7 @@ def _path_matches(pattern: str, path: str) -> bool:
 
 
 class Authorizer(Protocol):
-    def allows(self, user: User, ask: Ask) -> bool: ...
+    def allows(self, user: User, ask: AccessRequest) -> bool: ...
 
     def rules_for(self, user: User, namespace: str) -> Sequence[PolicyRule]: ...
 
@@ -101,7 +101,7 @@ class Authorizer(Protocol):
 class AllowEverything:
     """No authorization: for in-process use where nobody else can ask."""
 
-    def allows(self, user: User, ask: Ask) -> bool:
+    def allows(self, user: User, ask: AccessRequest) -> bool:
         return True
 
     def rules_for(self, user: User, namespace: str) -> Sequence[PolicyRule]:
@@ -116,7 +116,7 @@ class RoleBasedAccess:
         self._known: dict[tuple[str, tuple[str, ...], str], tuple[PolicyRule, ...]] = {}
         store.subscribe(self._follow)
 
-    def allows(self, user: User, ask: Ask) -> bool:
+    def allows(self, user: User, ask: AccessRequest) -> bool:
         if MASTERS in user.groups:
             return True
         return any(rule.allows(ask) for rule in self.rules_for(user, ask.namespace))
@@ -141,7 +141,7 @@ class RoleBasedAccess:
         role = msgspec.json.decode(stored.raw)
         return tuple(self._with_aggregated(role))
 
-    def _follow(self, changes: Sequence[Change]) -> None:
+    def _follow(self, changes: Sequence[LoggedChange]) -> None:
         if any(change.stored.key.resource in _OURS for change in changes):
             self._known.clear()
 
@@ -201,7 +201,7 @@ def _is_subject(subject: Any, user: User, namespace: str) -> bool:
     return False
 
 
-def denial(user: User, ask: Ask) -> str:
+def denial(user: User, ask: AccessRequest) -> str:
     """Kubernetes' sentence for a refusal."""
     if ask.path:
         return f'User "{user.name}" cannot {ask.verb} path "{ask.path}"'

@@ -9,7 +9,7 @@ from volcano.api.meta import JSON
 from volcano.embedded.apiserver.access.authorization import (
     MASTERS,
     RBAC,
-    Ask,
+    AccessRequest,
     Authorizer,
     PolicyRule,
     RoleBasedAccess,
@@ -29,7 +29,8 @@ def check_escalation(authorizer: Authorizer, attributes: Attributes) -> None:
     if row.plural in _ROLES:
         if attributes.old is not None and attributes.old.get("rules") == attributes.object.get("rules"):
             return
-        if not authorizer.allows(user, Ask("escalate", RBAC, row.plural, "", attributes.namespace, attributes.name)):
+        escalation = AccessRequest("escalate", RBAC, row.plural, "", attributes.namespace, attributes.name)
+        if not authorizer.allows(user, escalation):
             _check_covered(authorizer, attributes, rules_from(attributes.object))
     elif row.plural in _BINDINGS and isinstance(authorizer, RoleBasedAccess):
         _check_binding(authorizer, attributes)
@@ -39,7 +40,7 @@ def _check_binding(authorizer: RoleBasedAccess, attributes: Attributes) -> None:
     reference: JSON = (attributes.object or {}).get("roleRef") or {}
     kind, name = str(reference.get("kind")), str(reference.get("name"))
     plural = "clusterroles" if kind == "ClusterRole" else "roles"
-    if authorizer.allows(attributes.user, Ask("bind", RBAC, plural, "", attributes.namespace, name)):
+    if authorizer.allows(attributes.user, AccessRequest("bind", RBAC, plural, "", attributes.namespace, name)):
         return
     rules = authorizer.rules_of_role(kind, attributes.namespace, name)
     if rules is None:
@@ -76,4 +77,4 @@ def _is_covered(part: PolicyRule, own: Sequence[PolicyRule]) -> bool:
 def _shown(rule: PolicyRule) -> str:
     if rule.non_resource_urls:
         return f"{{NonResourceURLs:{list(rule.non_resource_urls)}, Verbs:{list(rule.verbs)}}}"
-    return f"{{APIGroups:{list(rule.api_groups)}, Resources:{list(rule.resources)}, Verbs:{list(rule.verbs)}}}"
+    return f"{{APIGroups:{list(rule.api_groups)}, ResourceVerbs:{list(rule.resources)}, Verbs:{list(rule.verbs)}}}"

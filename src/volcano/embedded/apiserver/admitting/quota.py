@@ -17,7 +17,7 @@ from volcano.api.meta import JSON
 from volcano.api.pods.amounts import Amounts, amounts_of, to_wire
 from volcano.api.quantity import Quantity
 from volcano.api.quotas import Consumer, consumer_of, is_in_scope, unstated
-from volcano.embedded.apiserver.store.contract import DELETED, Change, ObjectKey, Store
+from volcano.embedded.apiserver.store.contract import DELETED, LoggedChange, ObjectKey, Store
 from volcano.machinery.admission import UPDATE, Attributes
 
 QUOTAS: Final = "resourcequotas"
@@ -132,7 +132,7 @@ class QuotaLedger:
                     account.put(stored.key, consumer_of(resource, msgspec.json.decode(stored.raw)))
         return account
 
-    def _follow(self, changes: Sequence[Change]) -> None:
+    def _follow(self, changes: Sequence[LoggedChange]) -> None:
         for change in changes:
             account = self._namespaces.get(change.stored.key.namespace)
             if account is None:

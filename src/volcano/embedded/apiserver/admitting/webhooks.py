@@ -29,8 +29,8 @@ from volcano.machinery.patch import PatchError, json_patch
 GROUP: Final = "admissionregistration.k8s.io"
 MUTATING: Final = f"mutatingwebhookconfigurations.{GROUP}"
 VALIDATING: Final = f"validatingwebhookconfigurations.{GROUP}"
-DEFAULT_SECONDS: Final = 10
-LONGEST_SECONDS: Final = 30
+DEFAULT_TIMEOUT_SECONDS: Final = 10
+MAX_TIMEOUT_SECONDS: Final = 30
 _EXEMPT: Final = frozenset((MUTATING, VALIDATING))
 
 
@@ -114,7 +114,7 @@ class Webhooks:
         if attributes.dry_run and webhook.get("sideEffects") not in ("None", "NoneOnDryRun"):
             raise BadRequest(f"admission webhook {_name(webhook)} does not support dry run")
         review = _review(attributes, self._ids.uid())
-        seconds = max(1, min(int(webhook.get("timeoutSeconds") or DEFAULT_SECONDS), LONGEST_SECONDS))
+        seconds = max(1, min(int(webhook.get("timeoutSeconds") or DEFAULT_TIMEOUT_SECONDS), MAX_TIMEOUT_SECONDS))
         try:
             async with asyncio.timeout(seconds):
                 answer = await self._post(webhook, review, seconds)

@@ -15,7 +15,7 @@ from volcano.api.names import (
     qualified_name_problems,
 )
 
-ANNOTATIONS_LIMIT: Final = 256 * 1024
+MAX_ANNOTATION_BYTES: Final = 256 * 1024
 
 NameRule = Callable[[str], list[str]]
 
@@ -87,7 +87,7 @@ def _value_problems(value: str) -> tuple[str, ...]:
 def annotation_errors(path: str, annotations: Mapping[str, str]) -> list[FieldError]:
     errors = [invalid(path, key, fault) for key in annotations for fault in _key_problems(key.lower())]
     if annotations_are_too_large(annotations):
-        errors.append(too_long(path, ANNOTATIONS_LIMIT))
+        errors.append(too_long(path, MAX_ANNOTATION_BYTES))
     return errors
 
 

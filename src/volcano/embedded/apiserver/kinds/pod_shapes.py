@@ -19,7 +19,7 @@ from volcano.api.scheme import ResourceType, find_resource_type
 from volcano.embedded.apiserver.schemas.builtin.core_defaults import apply_core_defaults
 from volcano.embedded.apiserver.schemas.builtin.strict_fields import check_types, prune_core
 
-SHAPES_KEPT: Final = 1024
+MAX_CACHED_SHAPES: Final = 1024
 _CONTAINERS: Final = ("containers", "initContainers")
 
 
@@ -98,7 +98,7 @@ def _pods() -> ResourceType:
     return row
 
 
-@lru_cache(maxsize=SHAPES_KEPT)
+@lru_cache(maxsize=MAX_CACHED_SHAPES)
 def _prepared(shape: bytes) -> tuple[bytes, tuple[str, ...]]:
     pod: JSON = {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": msgspec.json.decode(shape)}
     unknown = prune_core(_pods(), pod)
@@ -107,6 +107,6 @@ def _prepared(shape: bytes) -> tuple[bytes, tuple[str, ...]]:
     return msgspec.json.encode(pod["spec"]), tuple(unknown)
 
 
-@lru_cache(maxsize=SHAPES_KEPT)
+@lru_cache(maxsize=MAX_CACHED_SHAPES)
 def _errors(shape: bytes) -> tuple[FieldError, ...]:
     return tuple(validate_pod_spec(msgspec.json.decode(shape), "spec"))

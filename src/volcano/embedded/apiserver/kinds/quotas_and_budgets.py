@@ -10,7 +10,7 @@ from volcano.embedded.apiserver.kinds.field_checks import quantity_map_errors, s
 from volcano.embedded.apiserver.kinds.strategy import Strategy
 
 
-class ResourceQuotas(Strategy):
+class Quotas(Strategy):
     has_generation = False
     initial_status = {}
 

@@ -16,11 +16,11 @@ from volcano.api.errors import FieldError, Invalid
 from volcano.api.field_errors import invalid
 from volcano.api.meta import JSON
 from volcano.api.service_network import HEADLESS, SERVICE_RANGE
-from volcano.embedded.apiserver.store.contract import DELETED, Change, ObjectKey, Store
+from volcano.embedded.apiserver.store.contract import DELETED, LoggedChange, ObjectKey, Store
 
 NODE_PORTS: Final = range(30000, 32768)
 _SERVICES: Final = "services"
-_FIRST_DYNAMIC: Final = 16  # the lowest addresses are left to those who ask for them by number
+FIRST_ASSIGNED_ADDRESS: Final = 16  # the lowest addresses are left to those who ask for them by number
 TYPES_WITH_NODE_PORTS: Final = ("NodePort", "LoadBalancer")
 _ADDRESS_FIELDS: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
@@ -40,7 +40,7 @@ class ServiceAddresses:
         self._held: dict[ObjectKey, Held] | None = None
         self._addresses: dict[str, int] = {}  # how many hold it: an update and its service may do so at once
         self._ports: dict[int, int] = {}
-        self._next_address = _FIRST_DYNAMIC
+        self._next_address = FIRST_ASSIGNED_ADDRESS
         store.subscribe(self._follow)
 
     def claim(self) -> AddressClaim:
@@ -59,10 +59,10 @@ class ServiceAddresses:
         """The next one after the one handed out last, so that an address is not reused as soon as it is free."""
         self._load()
         last = SERVICE_RANGE.num_addresses - 1
-        for number in (*range(self._next_address, last), *range(_FIRST_DYNAMIC, self._next_address)):
+        for number in (*range(self._next_address, last), *range(FIRST_ASSIGNED_ADDRESS, self._next_address)):
             address = str(SERVICE_RANGE[number])
             if address not in self._addresses:
-                self._next_address = number + 1 if number + 1 < last else _FIRST_DYNAMIC
+                self._next_address = number + 1 if number + 1 < last else FIRST_ASSIGNED_ADDRESS
                 return address
         return None
 
@@ -82,7 +82,7 @@ class ServiceAddresses:
         for stored in self._store.scan(_SERVICES):
             self._set(stored.key, held_by(msgspec.json.decode(stored.raw)))
 
-    def _follow(self, changes: Sequence[Change]) -> None:
+    def _follow(self, changes: Sequence[LoggedChange]) -> None:
         if self._held is None:
             return
         for change in changes:

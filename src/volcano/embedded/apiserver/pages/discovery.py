@@ -10,7 +10,7 @@ import msgspec
 
 from volcano.api.meta import JSON
 from volcano.embedded.apiserver.pages.reviews import REVIEWS
-from volcano.embedded.apiserver.registry.resources import Registry, Served
+from volcano.embedded.apiserver.registry.resources import ResourceRegistry, Served
 from volcano.machinery.transport import Request, Response
 
 VERBS: Final = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
@@ -41,7 +41,7 @@ _SUBRESOURCE_KINDS: Final = {
 AGGREGATED: Final = {"v2", "v2beta1"}
 
 
-def discover(registry: Registry, request: Request) -> JSON | Response | None:
+def discover(registry: ResourceRegistry, request: Request) -> JSON | Response | None:
     """The document of a discovery path; None when the path is none."""
     parts = [part for part in request.path.split("/") if part]
     if parts in (["api"], ["apis"]) and (version := _aggregated_version(request)):
@@ -62,7 +62,7 @@ def discover(registry: Registry, request: Request) -> JSON | Response | None:
     return None
 
 
-def _groups(registry: Registry) -> dict[str, list[str]]:
+def _groups(registry: ResourceRegistry) -> dict[str, list[str]]:
     groups = dict(registry.groups())
     for review in REVIEWS:
         groups.setdefault(review.group, [review.version])
@@ -74,7 +74,7 @@ def _group(name: str, versions: Sequence[str]) -> JSON:
     return {"name": name, "versions": listed, "preferredVersion": listed[0]}
 
 
-def _resource_list(registry: Registry, group: str, version: str) -> JSON:
+def _resource_list(registry: ResourceRegistry, group: str, version: str) -> JSON:
     resources: list[JSON] = []
     for served in registry.all():
         if (served.type.group, served.type.version) == (group, version):
@@ -143,7 +143,7 @@ def _aggregated_version(request: Request) -> str:
     return ""
 
 
-def _aggregated(registry: Registry, request: Request, version: str, *, is_core: bool) -> Response:
+def _aggregated(registry: ResourceRegistry, request: Request, version: str, *, is_core: bool) -> Response:
     items: list[JSON] = [
         {
             "metadata": {"name": group, "creationTimestamp": None} if group else {"creationTimestamp": None},
@@ -167,7 +167,7 @@ def _aggregated(registry: Registry, request: Request, version: str, *, is_core: 
     return Response(200, headers, body)
 
 
-def _aggregated_group_version(registry: Registry, group: str, version: str) -> JSON:
+def _aggregated_group_version(registry: ResourceRegistry, group: str, version: str) -> JSON:
     resources = []
     for served in registry.all():
         if (served.type.group, served.type.version) != (group, version):

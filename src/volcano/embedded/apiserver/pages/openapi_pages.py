@@ -12,7 +12,7 @@ import msgspec
 
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType
-from volcano.embedded.apiserver.registry.resources import Registry
+from volcano.embedded.apiserver.registry.resources import ResourceRegistry
 from volcano.embedded.apiserver.schemas.openapi.documents import (
     openapi_v2,
     openapi_v2_protobuf,
@@ -26,7 +26,7 @@ PROTOBUF_V2: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf
 
 
 class OpenApiPages:
-    def __init__(self, registry: Registry, clock: Clock) -> None:
+    def __init__(self, registry: ResourceRegistry, clock: Clock) -> None:
         self._registry = registry
         self._clock = clock
         self._generation = -1

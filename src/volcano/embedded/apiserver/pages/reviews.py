@@ -9,7 +9,7 @@ from volcano.api.errors import BadRequest, FieldError, Invalid, MethodNotAllowed
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType
 from volcano.embedded.apiserver.access.authentication import Authenticator
-from volcano.embedded.apiserver.access.authorization import Ask, Authorizer
+from volcano.embedded.apiserver.access.authorization import AccessRequest, Authorizer
 from volcano.embedded.apiserver.exchange import Exchange
 from volcano.embedded.apiserver.wire.bodies import decode_request_kind
 from volcano.embedded.apiserver.wire.representation import reply
@@ -89,7 +89,7 @@ class AccessReviews:
             raise BadRequest(f"spec.resourceAttributes.namespace must match metadata.namespace: {namespace}")
         return self._verdict(other, ask)
 
-    def _verdict(self, user: User, ask: Ask) -> JSON:
+    def _verdict(self, user: User, ask: AccessRequest) -> JSON:
         allowed = self._authorizer.allows(user, ask)
         return {"allowed": allowed}
 
@@ -116,16 +116,16 @@ class AccessReviews:
         return {"resourceRules": resource, "nonResourceRules": other, "incomplete": False}
 
 
-def _ask(spec: JSON) -> Ask:
+def _ask(spec: JSON) -> AccessRequest:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if isinstance(resource, dict) == isinstance(path, dict):
         why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         error = FieldError("spec.resourceAttributes", f"Invalid value: null: {why}")
         raise Invalid.of("", "", [error], _AUTHZ)
     if isinstance(path, dict):
-        return Ask(_text(path, "verb"), path=_text(path, "path"))
+        return AccessRequest(_text(path, "verb"), path=_text(path, "path"))
     assert isinstance(resource, dict)
-    return Ask(
+    return AccessRequest(
         _text(resource, "verb"),
         _text(resource, "group"),
         _text(resource, "resource"),

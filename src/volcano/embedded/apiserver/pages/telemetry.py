@@ -11,9 +11,9 @@ from prometheus_client.registry import Collector
 
 from volcano.embedded.apiserver.registry.watch_hub import WatchHub
 from volcano.embedded.apiserver.store.contract import Store
-from volcano.embedded.apiserver.wire.requests import Target
+from volcano.embedded.apiserver.wire.requests import RequestTarget
 
-_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_DURATION_BUCKETS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
 class Telemetry:
@@ -28,14 +28,14 @@ class Telemetry:
         )
         self._seconds = Histogram(
             "apiserver_request_duration_seconds", "How long answering took; watches are not counted.",
-            ("verb", "group", "resource"), buckets=_SECONDS, registry=self.registry,
+            ("verb", "group", "resource"), buckets=_DURATION_BUCKETS_SECONDS, registry=self.registry,
         )  # fmt: skip
         self.in_flight = Gauge(
             "apiserver_current_inflight_requests", "Requests being answered.", ("request_kind",), registry=self.registry
         )
         self.registry.register(_StoreCollector(store, hub))
 
-    def observe(self, target: Target | None, code: int, seconds: float) -> None:
+    def observe(self, target: RequestTarget | None, code: int, seconds: float) -> None:
         if target is None:
             self._requests.labels("GET", "", "", "", "", str(code)).inc()
             return

@@ -14,7 +14,7 @@ import msgspec
 from volcano.api.meta import JSON
 from volcano.api.scheme import BUILT_IN, ResourceType
 from volcano.embedded.apiserver.kinds.strategy import Strategy
-from volcano.embedded.apiserver.kinds.table import strategy_for
+from volcano.embedded.apiserver.kinds.strategy_table import strategy_for
 from volcano.embedded.apiserver.store.contract import Index, Stored
 
 
@@ -49,7 +49,7 @@ class Served(msgspec.Struct, frozen=True):
         return Index((obj.get("metadata") or {}).get("labels") or {}, fields)
 
 
-class Registry:
+class ResourceRegistry:
     """The table of what is served now. CRDs come and go; built-in rows stay."""
 
     def __init__(self, built_in: Sequence[ResourceType] = BUILT_IN) -> None:

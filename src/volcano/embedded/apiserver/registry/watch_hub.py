@@ -15,11 +15,11 @@ import msgspec
 from volcano.api.errors import Gone
 from volcano.api.meta import JSON
 from volcano.embedded.apiserver.registry.selection import Selection
-from volcano.embedded.apiserver.store.contract import ADDED, DELETED, MODIFIED, Change, Compacted, Store, Stored
+from volcano.embedded.apiserver.store.contract import ADDED, DELETED, MODIFIED, Compacted, LoggedChange, Store, Stored
 
-LARGEST_LAG: Final = 20_000  # changes
-LARGEST_CHUNK: Final = 128 * 1024  # bytes handed on at once
-BOOKMARK_EVERY: Final = 10.0  # seconds
+MAX_LAG_CHANGES: Final = 20_000  # changes
+MAX_CHUNK_BYTES: Final = 128 * 1024  # bytes handed on at once
+BOOKMARK_INTERVAL_SECONDS: Final = 10.0  # seconds
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
@@ -46,9 +46,9 @@ class Watch(msgspec.Struct, frozen=True):
 
 
 class WatchHub:
-    def __init__(self, store: Store, *, largest_lag: int = LARGEST_LAG) -> None:
+    def __init__(self, store: Store, *, max_lag: int = MAX_LAG_CHANGES) -> None:
         self._store = store
-        self._largest_lag = largest_lag
+        self._max_lag = max_lag
         self._idle: dict[str, list[_Watcher]] = {}
         self._watchers: set[_Watcher] = set()
         self._is_closed = False
@@ -63,7 +63,7 @@ class WatchHub:
     ) -> AsyncIterator[bytes]:
         """Events from a revision on, after the initial objects if any. Raises Compacted or FutureRevision at once."""
         position = self._store.position(watch.selection.served.storage, since)
-        watcher = _Watcher(watch, self._store, position=position, largest_lag=self._largest_lag)
+        watcher = _Watcher(watch, self._store, position=position, max_lag=self._max_lag)
         return self._run(watcher, since, initial, announces_end=announces_end)
 
     def close(self) -> None:
@@ -98,7 +98,7 @@ class WatchHub:
             if watcher in idle:
                 idle.remove(watcher)
 
-    def _publish(self, changes: Sequence[Change]) -> None:
+    def _publish(self, changes: Sequence[LoggedChange]) -> None:
         touched: dict[str, set[str]] = {}
         for change in changes:
             key = change.stored.key
@@ -122,12 +122,12 @@ class WatchHub:
 class _Watcher:
     """One stream's place in the log."""
 
-    def __init__(self, watch: Watch, store: Store, *, position: int, largest_lag: int) -> None:
+    def __init__(self, watch: Watch, store: Store, *, position: int, max_lag: int) -> None:
         self.watch = watch
         self.position = position
         self.is_over = False
         self._store = store
-        self._largest_lag = largest_lag
+        self._max_lag = max_lag
         self._sleep: asyncio.Future[None] | None = None
         self._told = 0  # the newest revision the client knows of
         self._bookmark_due = False
@@ -144,7 +144,7 @@ class _Watcher:
         """Until a change comes, the end, or the time for a bookmark."""
         loop = asyncio.get_running_loop()
         self._sleep = loop.create_future()
-        timer = loop.call_later(BOOKMARK_EVERY, self._ring) if self.watch.bookmarks else None
+        timer = loop.call_later(BOOKMARK_INTERVAL_SECONDS, self._ring) if self.watch.bookmarks else None
         try:
             await self._sleep
         finally:
@@ -163,7 +163,7 @@ class _Watcher:
             event = _event(ADDED, form.of(stored.raw))
             chunk.append(event)
             size += len(event)
-            if size > LARGEST_CHUNK:
+            if size > MAX_CHUNK_BYTES:
                 yield b"".join(chunk)
                 chunk, size = [], 0
         if announces_end:
@@ -184,7 +184,7 @@ class _Watcher:
             changes = self._store.changes(storage, self.position)
         except Compacted as gone:
             return self._cut_off(gone.oldest)
-        if len(changes) > self._largest_lag:
+        if len(changes) > self._max_lag:
             return self._cut_off(changes[-1].revision)
         chunk, size = [], 0
         for change in changes:
@@ -194,7 +194,7 @@ class _Watcher:
                 chunk.append(event)
                 size += len(event)
                 self._told = change.revision
-                if size > LARGEST_CHUNK:
+                if size > MAX_CHUNK_BYTES:
                     return b"".join(chunk)
         if self._bookmark_due:
             self._bookmark_due = False
@@ -209,7 +209,7 @@ class _Watcher:
         return _event("ERROR", msgspec.json.encode(error.status()))
 
 
-def event_for(change: Change, selection: Selection, form: Form) -> bytes:
+def event_for(change: LoggedChange, selection: Selection, form: Form) -> bytes:
     """The event a watcher with this selection sees of a change; empty when it sees none."""
     is_in = change.kind != DELETED and selection.matches(change.stored)
     was_in = change.previous is not None and selection.matches(change.previous)
@@ -228,7 +228,7 @@ def event_for(change: Change, selection: Selection, form: Form) -> bytes:
     )
 
 
-def _shared(change: Change, key: object, encode: Callable[[], bytes]) -> bytes:
+def _shared(change: LoggedChange, key: object, encode: Callable[[], bytes]) -> bytes:
     found = change.encoded.get(key)
     if found is None:
         found = change.encoded[key] = encode()

@@ -20,7 +20,7 @@ from volcano.embedded.apiserver.serving.connect import Connector
 from volcano.embedded.apiserver.serving.kubelet_streams import SPDY, TUNNEL, VERSION_HEADER
 from volcano.embedded.apiserver.serving.websocket_watch import send_events
 from volcano.embedded.apiserver.wire.representation import error_reply
-from volcano.embedded.apiserver.wire.requests import LONGEST_QUERY, parse_target
+from volcano.embedded.apiserver.wire.requests import MAX_QUERY_BYTES, parse_target
 from volcano.machinery.https_server import Receive, Scope, Send, WebsocketRefused
 from volcano.machinery.transport import Request, Response
 
@@ -142,8 +142,8 @@ def request_from(scope: Scope) -> Request:
         headers[name] = value
     raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
     query: bytes = scope.get("query_string") or b""
-    if len(query) > LONGEST_QUERY:
-        raise BadRequest(f"the query is longer than {LONGEST_QUERY} bytes")
+    if len(query) > MAX_QUERY_BYTES:
+        raise BadRequest(f"the query is longer than {MAX_QUERY_BYTES} bytes")
     try:
         pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True, max_num_fields=MAX_QUERY_PARAMETERS)
     except ValueError:

@@ -24,7 +24,7 @@ from volcano.embedded.apiserver.store.contract import ObjectKey
 from volcano.machinery.transport import Request
 
 CONNECTABLE: Final = ("exec", "attach", "portforward")
-LARGEST_MESSAGE: Final = 4 * 2**20
+MAX_MESSAGE_BYTES: Final = 4 * 2**20
 
 Message = MutableMapping[str, Any]
 
@@ -82,7 +82,7 @@ class Connector:
                 url,
                 subprotocols=[*subprotocols] or None,  # type: ignore[list-item]
                 ssl=self._context if url.startswith("wss:") else None,
-                max_size=LARGEST_MESSAGE,
+                max_size=MAX_MESSAGE_BYTES,
                 compression=None,
                 proxy=None,
                 open_timeout=30,

@@ -18,10 +18,10 @@ SPDY: Final = "SPDY/3.1"
 VERSION_HEADER: Final = "x-stream-protocol-version"
 TUNNEL: Final = f"{SPDY}+"
 """How the subprotocol of a WebSocket begins that carries SPDY; its stream protocol follows."""
-CHUNK: Final = 64 * 1024
+READ_CHUNK_BYTES: Final = 64 * 1024
 DIAL_SECONDS: Final = 30.0
-LARGEST_HEAD: Final = 64 * 1024
-LARGEST_REFUSAL: Final = 4096
+MAX_HEAD_BYTES: Final = 64 * 1024
+MAX_REFUSAL_BYTES: Final = 4096
 
 Message = MutableMapping[str, Any]
 
@@ -53,7 +53,7 @@ class KubeletStream:
 
     async def _to_client(self, send: Callable[[Message], Awaitable[None]]) -> None:
         with contextlib.suppress(OSError):
-            while piece := await self._reader.read(CHUNK):
+            while piece := await self._reader.read(READ_CHUNK_BYTES):
                 await send({"type": "websocket.send", "bytes": piece})
         await send({"type": "websocket.close", "code": 1000})
 
@@ -70,13 +70,13 @@ class KubeletStream:
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     with contextlib.suppress(OSError):
-        while piece := await reader.read(CHUNK):
+        while piece := await reader.read(READ_CHUNK_BYTES):
             writer.write(piece)
             await writer.drain()
 
 
 async def open_stream(url: str, versions: Sequence[str], context: ssl.SSLContext | None) -> KubeletStream:
-    """Ask the kubelet at this address (http or https) to go on in SPDY."""
+    """Ask the kubelet at this address (http or https) to upgrade the connection to SPDY."""
     place = urlsplit(url)
     lines = [
         f"POST {place.path}?{place.query} HTTP/1.1",
@@ -89,7 +89,7 @@ async def open_stream(url: str, versions: Sequence[str], context: ssl.SSLContext
     try:
         async with asyncio.timeout(DIAL_SECONDS):
             reader, writer = await asyncio.open_connection(
-                place.hostname, place.port, ssl=context if place.scheme == "https" else None, limit=LARGEST_HEAD
+                place.hostname, place.port, ssl=context if place.scheme == "https" else None, limit=MAX_HEAD_BYTES
             )
             try:
                 writer.write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
@@ -110,5 +110,5 @@ async def _answer(reader: asyncio.StreamReader) -> str:
     if status == "101":
         return headers.get(VERSION_HEADER, "")
     length = headers.get("content-length", "")
-    said = await reader.readexactly(min(int(length), LARGEST_REFUSAL)) if length.isdecimal() else b""
+    said = await reader.readexactly(min(int(length), MAX_REFUSAL_BYTES)) if length.isdecimal() else b""
     raise error_from(int(status) if status.isdecimal() else 502, None, said.decode(errors="replace").strip())

@@ -44,7 +44,7 @@ class Stored:
         self.index = index
 
 
-class Change:
+class LoggedChange:
     """One entry of the log: the object as it became (or as it last was), and what it was before."""
 
     __slots__ = ("encoded", "kind", "previous", "stored")
@@ -128,11 +128,11 @@ class Store(Protocol):
         """Where in the resource's log the changes after a revision begin; Compacted if they are no longer all there."""
         ...
 
-    def changes(self, resource: str, position: int) -> Sequence[Change]:
+    def changes(self, resource: str, position: int) -> Sequence[LoggedChange]:
         """The resource's changes from a position on; Compacted if some of them are forgotten."""
         ...
 
-    def subscribe(self, listener: Callable[[Sequence[Change]], None]) -> None:
+    def subscribe(self, listener: Callable[[Sequence[LoggedChange]], None]) -> None:
         """Call with every committed batch, in order, on the event loop."""
         ...
 

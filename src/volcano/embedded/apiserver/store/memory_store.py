@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from volcano.embedded.apiserver.store.contract import ADDED, DELETED, MODIFIED, Change, Stale, Stored, Write
-from volcano.embedded.apiserver.store.revision_log import BYTES_KEPT, CHANGES_KEPT, RevisionLog
+from volcano.embedded.apiserver.store.contract import ADDED, DELETED, MODIFIED, LoggedChange, Stale, Stored, Write
+from volcano.embedded.apiserver.store.revision_log import MAX_LOG_BYTES, MAX_LOG_CHANGES, RevisionLog
 
 
 class MemoryStore:
     """Commits at once."""
 
-    def __init__(self, *, changes_kept: int = CHANGES_KEPT, bytes_kept: int = BYTES_KEPT) -> None:
-        self._log = RevisionLog(changes_kept=changes_kept, bytes_kept=bytes_kept)
-        self._listeners: list[Callable[[Sequence[Change]], None]] = []
+    def __init__(self, *, max_changes: int = MAX_LOG_CHANGES, max_bytes: int = MAX_LOG_BYTES) -> None:
+        self._log = RevisionLog(max_changes=max_changes, max_bytes=max_bytes)
+        self._listeners: list[Callable[[Sequence[LoggedChange]], None]] = []
         self.find = self._log.find
         self.scan = self._log.scan
         self.page = self._log.page
@@ -30,7 +30,7 @@ class MemoryStore:
     def compacted(self) -> int:
         return self._log.compacted
 
-    def subscribe(self, listener: Callable[[Sequence[Change]], None]) -> None:
+    def subscribe(self, listener: Callable[[Sequence[LoggedChange]], None]) -> None:
         self._listeners.append(listener)
 
     async def write(self, write: Write) -> Stored:
@@ -46,10 +46,10 @@ class MemoryStore:
         return None
 
 
-def change_for(write: Write, current: Stored | None, revision: int) -> Change:
+def change_for(write: Write, current: Stored | None, revision: int) -> LoggedChange:
     """The change a write makes; Stale when the object is not where the writer thought."""
     if (current.revision if current else 0) != write.expected:
         raise Stale
     stored = Stored(write.key, revision, write.encode(revision), write.index)
     kind = DELETED if write.deletes else (MODIFIED if current else ADDED)
-    return Change(kind, stored, current)
+    return LoggedChange(kind, stored, current)

@@ -11,11 +11,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, TypeAlias
 
-from volcano.embedded.apiserver.store.contract import DELETED, Change, Compacted, FutureRevision, ObjectKey, Stored
+from volcano.embedded.apiserver.store.contract import (
+    DELETED,
+    Compacted,
+    FutureRevision,
+    LoggedChange,
+    ObjectKey,
+    Stored,
+)
 
-CHANGES_KEPT: Final = 50_000
-BYTES_KEPT: Final = 64 * 2**20
-ENCODED_KEPT: Final = 256
+MAX_LOG_CHANGES: Final = 50_000
+MAX_LOG_BYTES: Final = 64 * 2**20
+MAX_ENCODED_CHANGES: Final = 256
 """Changes whose events stay encoded for the next watcher; most have taken them by then, and they double the window."""
 _AFTER_ANY_NAME: Final = "\U0010ffff"
 
@@ -32,10 +39,10 @@ class _ResourceLog:
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], Stored] = {}
         self.keys: list[tuple[str, str]] = []
-        self.changes: list[Change] = []
+        self.changes: list[LoggedChange] = []
         self.dropped = 0
 
-    def apply(self, change: Change) -> None:
+    def apply(self, change: LoggedChange) -> None:
         _, namespace, name = change.stored.key
         place = (namespace, name)
         if change.kind == DELETED:
@@ -60,21 +67,21 @@ class _ResourceLog:
         self.dropped += number
 
 
-def _revision(change: Change) -> int:
+def _revision(change: LoggedChange) -> int:
     return change.stored.revision
 
 
 class RevisionLog:
     """Current state and window. `apply` and `forget` are the only ways it changes."""
 
-    def __init__(self, *, changes_kept: int = CHANGES_KEPT, bytes_kept: int = BYTES_KEPT) -> None:
+    def __init__(self, *, max_changes: int = MAX_LOG_CHANGES, max_bytes: int = MAX_LOG_BYTES) -> None:
         self.revision = 0
         self.compacted = 0
         self._resources: dict[str, _ResourceLog] = {}
-        self._window: deque[Change] = deque()
+        self._window: deque[LoggedChange] = deque()
         self._bytes = 0
-        self._changes_kept = changes_kept
-        self._bytes_kept = bytes_kept
+        self._max_changes = max_changes
+        self._max_bytes = max_bytes
 
     def restore(self, stored: Stored) -> None:
         """Put an object in place without a change: it is older than the window."""
@@ -84,21 +91,21 @@ class RevisionLog:
             insort(log.keys, place)
         log.objects[place] = stored
 
-    def apply(self, change: Change) -> None:
+    def apply(self, change: LoggedChange) -> None:
         self._resource(change.stored.key.resource).apply(change)
         self._window.append(change)
-        if len(self._window) > ENCODED_KEPT:
-            self._window[-ENCODED_KEPT].encoded.clear()
+        if len(self._window) > MAX_ENCODED_CHANGES:
+            self._window[-MAX_ENCODED_CHANGES].encoded.clear()
         self._bytes += _weight(change)
         self.revision = max(self.revision, change.revision)
 
     def excess(self) -> int:
         """The revision up to which the window should be forgotten to keep its bounds; 0 when it is within them."""
-        if len(self._window) <= self._changes_kept and self._bytes <= self._bytes_kept:
+        if len(self._window) <= self._max_changes and self._bytes <= self._max_bytes:
             return 0
-        surplus, size, last = len(self._window) - self._changes_kept * 3 // 4, self._bytes, 0
+        surplus, size, last = len(self._window) - self._max_changes * 3 // 4, self._bytes, 0
         for number, change in enumerate(self._window):
-            if number >= surplus and size <= self._bytes_kept * 3 // 4:
+            if number >= surplus and size <= self._max_bytes * 3 // 4:
                 break
             size -= _weight(change)
             last = change.revision
@@ -182,7 +189,7 @@ class RevisionLog:
         log = self._resource(resource)
         return log.dropped + bisect_right(log.changes, revision, key=_revision)
 
-    def changes(self, resource: str, position: int) -> Sequence[Change]:
+    def changes(self, resource: str, position: int) -> Sequence[LoggedChange]:
         log = self._resources.get(resource)
         if log is None:
             return []
@@ -214,7 +221,7 @@ def _then(log: _ResourceLog, places: Iterable[Place], undone: Undone) -> Iterato
             yield stored
 
 
-def _weight(change: Change) -> int:
+def _weight(change: LoggedChange) -> int:
     """What the window itself keeps alive: objects that are no longer current."""
     size = 200
     if change.previous is not None:

@@ -21,19 +21,19 @@ from volcano.embedded.apiserver.store.contract import (
     ADDED,
     DELETED,
     MODIFIED,
-    Change,
+    LoggedChange,
     ObjectKey,
     Stored,
     StoreFailed,
     Write,
 )
 from volcano.embedded.apiserver.store.memory_store import change_for
-from volcano.embedded.apiserver.store.revision_log import BYTES_KEPT, CHANGES_KEPT, RevisionLog
+from volcano.embedded.apiserver.store.revision_log import MAX_LOG_BYTES, MAX_LOG_CHANGES, RevisionLog
 
 log = logging.getLogger(__name__)
 
 APPLICATION_ID: Final = 0x766F6C63
-FORMAT: Final = 1
+FILE_FORMAT: Final = 1
 MAX_BATCH_WRITES: Final = 512
 _SCHEMA: Final = """
 CREATE TABLE log (
@@ -50,7 +50,7 @@ class UnusableFile(Exception):
 
 
 class _Entry(msgspec.Struct):
-    change: Change
+    change: LoggedChange
     done: asyncio.Future[Stored]
 
 
@@ -62,10 +62,10 @@ class _Compaction(msgspec.Struct):
 class SqliteStore:
     """Open with `SqliteStore(path)`; the file is made if it does not exist."""
 
-    def __init__(self, path: Path, *, changes_kept: int = CHANGES_KEPT, bytes_kept: int = BYTES_KEPT) -> None:
+    def __init__(self, path: Path, *, max_changes: int = MAX_LOG_CHANGES, max_bytes: int = MAX_LOG_BYTES) -> None:
         self.path = path
-        self._log = RevisionLog(changes_kept=changes_kept, bytes_kept=bytes_kept)
-        self._listeners: list[Callable[[Sequence[Change]], None]] = []
+        self._log = RevisionLog(max_changes=max_changes, max_bytes=max_bytes)
+        self._listeners: list[Callable[[Sequence[LoggedChange]], None]] = []
         self._pending: dict[ObjectKey, asyncio.Future[Stored]] = {}
         self._work: queue.SimpleQueue[_Entry | _Compaction | None] = queue.SimpleQueue()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -90,7 +90,7 @@ class SqliteStore:
     def compacted(self) -> int:
         return self._log.compacted
 
-    def subscribe(self, listener: Callable[[Sequence[Change]], None]) -> None:
+    def subscribe(self, listener: Callable[[Sequence[LoggedChange]], None]) -> None:
         self._listeners.append(listener)
 
     async def write(self, write: Write) -> Stored:
@@ -135,7 +135,7 @@ class SqliteStore:
                 continue
             current = self._log.find(stored.key)
             kind = DELETED if deleted else (MODIFIED if current else ADDED)
-            self._log.apply(Change(kind, stored, current))
+            self._log.apply(LoggedChange(kind, stored, current))
         if excess := self._log.excess():
             self._forget_on_disk(_Compaction(excess, self._log.forget(excess)))
             self._connection.commit()
@@ -249,7 +249,7 @@ def _make(path: Path) -> None:
     aside.unlink(missing_ok=True)
     connection = sqlite3.connect(aside, isolation_level=None)
     connection.executescript(
-        f"BEGIN; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT}; {_SCHEMA} COMMIT;"
+        f"BEGIN; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FILE_FORMAT}; {_SCHEMA} COMMIT;"
     )
     connection.close()
     aside.rename(path)
@@ -263,9 +263,9 @@ def _check(path: Path) -> None:
         (version,) = probe.execute("PRAGMA user_version").fetchone()
         if application != APPLICATION_ID:
             raise UnusableFile(f"{path}: not a file of this API server; it was left as it is")
-        if version > FORMAT:
+        if version > FILE_FORMAT:
             raise UnusableFile(
-                f"{path}: written by a newer release (format {version}, this one reads up to {FORMAT}); "
+                f"{path}: written by a newer release (format {version}, this one reads up to {FILE_FORMAT}); "
                 "it was left as it is"
             )
         (verdict,) = probe.execute("PRAGMA quick_check(1)").fetchone()

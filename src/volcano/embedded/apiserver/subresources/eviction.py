@@ -16,11 +16,11 @@ from volcano.embedded.apiserver.verbs.delete import delete_object, delete_option
 from volcano.embedded.apiserver.verbs.writing import update_object
 from volcano.embedded.apiserver.wire.bodies import decode_request_kind
 from volcano.embedded.apiserver.wire.representation import reply, success
-from volcano.embedded.apiserver.wire.requests import Target, dry_run
+from volcano.embedded.apiserver.wire.requests import RequestTarget, dry_run
 from volcano.machinery.transport import Response
 
 BUDGETS: Final = "poddisruptionbudgets"
-_MOST_DISRUPTED: Final = 2000
+MAX_DISRUPTED_PODS: Final = 2000
 
 
 async def evict(call: Call) -> Response:
@@ -60,7 +60,7 @@ async def _claim_disruption(call: Call, pod: JSON, *, is_dry: bool) -> None:
     budget = budgets[0]
     served = call.backend.registry.find("policy", "v1", BUDGETS)
     assert served is not None
-    target = Target("update", "policy", "v1", BUDGETS, budget.key.namespace, budget.key.name, "status")
+    target = RequestTarget("update", "policy", "v1", BUDGETS, budget.key.namespace, budget.key.name, "status")
     one = Call(call.backend, call.request, target, served, call.user)
     name = pod["metadata"]["name"]
 
@@ -104,7 +104,7 @@ def _check_allowed(budget: JSON) -> None:
     name = budget["metadata"]["name"]
     if (status.get("observedGeneration") or 0) < (budget["metadata"].get("generation") or 0):
         raise _refused(f"The disruption budget {name} is still being processed by the server.", retry=10)
-    if len(status.get("disruptedPods") or {}) > _MOST_DISRUPTED:
+    if len(status.get("disruptedPods") or {}) > MAX_DISRUPTED_PODS:
         raise _refused("DisruptedPods map too big - too many evictions not confirmed by PDB controller")
     if (status.get("disruptionsAllowed") or 0) <= 0:
         healthy, desired = status.get("currentHealthy") or 0, status.get("desiredHealthy") or 0

@@ -12,14 +12,14 @@ import msgspec
 
 from volcano.api.meta import JSON
 from volcano.embedded.apiserver.kinds.definitions import CLEANUP_FINALIZER, DEFINITIONS
-from volcano.embedded.apiserver.store.contract import DELETED, Change, Store
+from volcano.embedded.apiserver.store.contract import DELETED, LoggedChange, Store
 from volcano.embedded.apiserver.upkeep.bootstrap import ADMIN
 from volcano.machinery.clock import Clock
 from volcano.machinery.transport import Handler, Request
 
 log = logging.getLogger(__name__)
 
-PAUSE: Final = timedelta(seconds=1)
+RETRY_PAUSE: Final = timedelta(seconds=1)
 _PATH: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -44,7 +44,7 @@ class DefinitionCleaner:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _follow(self, changes: Sequence[Change]) -> None:
+    def _follow(self, changes: Sequence[LoggedChange]) -> None:
         for change in changes:
             if change.stored.key.resource == DEFINITIONS and change.kind != DELETED:
                 self._consider(change.stored.key.name, change.stored.raw)
@@ -68,7 +68,7 @@ class DefinitionCleaner:
                 path = f"{root}{where}/{spec['names']['plural']}/{stored.key.name}"
                 await self._handle(Request("DELETE", path, user=ADMIN))
             if self._store.count(name):
-                await self._clock.sleep(PAUSE)  # finalizers of others hold some
+                await self._clock.sleep(RETRY_PAUSE)  # finalizers of others hold some
         await self._release(name)
 
     async def _release(self, name: str) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from volcano.embedded.apiserver.admitting.quota import QUOTAS, QuotaLedger
-from volcano.embedded.apiserver.store.contract import Change, ObjectKey, Store
+from volcano.embedded.apiserver.store.contract import LoggedChange, ObjectKey, Store
 from volcano.embedded.apiserver.upkeep.bootstrap import ADMIN
 from volcano.machinery.clock import Clock
 from volcano.machinery.transport import Handler, Request
@@ -39,7 +39,7 @@ class QuotaStatus:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    def _follow(self, changes: Sequence[Change]) -> None:
+    def _follow(self, changes: Sequence[LoggedChange]) -> None:
         if not self._store.count(QUOTAS):
             return
         self._due |= {change.stored.key.namespace for change in changes if change.stored.key.namespace}

@@ -36,5 +36,5 @@ async def create(call: Call) -> Response:
                 continue
             row = call.served.type
             raise AlreadyExists.of(row.plural, str(obj["metadata"].get("name")), row.group) from None
-        return reply(call.shown().of(stored.raw), 201, call.warnings)
+        return reply(call.renderer().of(stored.raw), 201, call.warnings)
     raise AssertionError("the last attempt returns or raises")

@@ -85,7 +85,7 @@ async def delete(call: Call) -> Response:
         row = call.served.type
         details = {"name": stored.key.name, "kind": row.plural, "uid": obj["metadata"].get("uid", "")}
         return reply(success(details | ({"group": row.group} if row.group else {})), 200, call.warnings)
-    return reply(call.shown().of(stored.raw), 200, call.warnings)
+    return reply(call.renderer().of(stored.raw), 200, call.warnings)
 
 
 async def delete_object(call: Call, options: DeleteOptions) -> tuple[Stored, JSON, bool]:
@@ -192,4 +192,4 @@ async def delete_collection(call: Call) -> Response:
         if store.find(stored.key) is not None:
             await delete_object(one, options)
     metadata = {"resourceVersion": str(store.revision)}
-    return reply(call.shown().list_of(matching[:limit], metadata), 200, call.warnings)
+    return reply(call.renderer().list_of(matching[:limit], metadata), 200, call.warnings)

@@ -11,4 +11,4 @@ from volcano.machinery.transport import Response
 async def get(call: Call) -> Response:
     require_revision(call)
     stored = call.found()
-    return reply(call.shown().of(stored.raw))
+    return reply(call.renderer().of(stored.raw))

@@ -104,7 +104,7 @@ def _page(call: Call, selection: Selection, *, limit: int, start: Continue) -> R
         metadata["continue"] = Continue(revision, last.namespace, last.name).token()
         if not selection.has_selectors:
             metadata["remainingItemCount"] = more
-    return reply(call.shown().list_of(objects, metadata))
+    return reply(call.renderer().list_of(objects, metadata))
 
 
 def _place(stored: Stored) -> tuple[str, str]:

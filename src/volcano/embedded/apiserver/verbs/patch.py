@@ -44,7 +44,7 @@ async def patch(call: Call) -> Response:
         return await _apply(call, options)
     transform = _transform(call, media, options)
     stored, _ = await update_object(call, transform, options, subresource=call.target.subresource)
-    return reply(call.shown().of(stored.raw), 200, call.warnings)
+    return reply(call.renderer().of(stored.raw), 200, call.warnings)
 
 
 async def _apply(call: Call, options: WriteOptions) -> Response:
@@ -84,7 +84,7 @@ async def _apply(call: Call, options: WriteOptions) -> Response:
                 stored, _obj = await create_object(call, transform(None), options, is_applied=True)
             except Stale:
                 continue
-            return reply(call.shown().of(stored.raw), 201, call.warnings)
+            return reply(call.renderer().of(stored.raw), 201, call.warnings)
         stored, _obj = await update_object(
             call,
             transform,
@@ -93,7 +93,7 @@ async def _apply(call: Call, options: WriteOptions) -> Response:
             is_conditional="resourceVersion" in metadata,
             is_applied=True,
         )
-        return reply(call.shown().of(stored.raw), 200, call.warnings)
+        return reply(call.renderer().of(stored.raw), 200, call.warnings)
     raise Conflict.of(row.plural, name, MODIFIED_MESSAGE, row.group)
 
 

@@ -42,7 +42,7 @@ async def update(call: Call) -> Response:
         is_conditional=is_conditional,
         duplicates=duplicates_in(call.request.body, given, mode=options.field_validation),
     )
-    return reply(call.shown().of(stored.raw), 200, call.warnings)
+    return reply(call.renderer().of(stored.raw), 200, call.warnings)
 
 
 def given_object(call: Call) -> JSON:

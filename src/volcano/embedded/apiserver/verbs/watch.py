@@ -13,8 +13,8 @@ from volcano.embedded.apiserver.verbs.listing import parse_revision, require_rev
 from volcano.embedded.apiserver.wire.requests import flag, number
 from volcano.machinery.transport import Response
 
-DEFAULT_SECONDS: Final = 1800
-LONGEST_SECONDS: Final = 24 * 3600
+DEFAULT_WATCH_SECONDS: Final = 1800
+MAX_WATCH_SECONDS: Final = 24 * 3600
 
 
 async def watch(call: Call) -> Response:
@@ -27,7 +27,7 @@ async def watch(call: Call) -> Response:
     store, since = call.backend.store, parse_revision(call)
     bookmarks = flag(call.request, "allowWatchBookmarks")
     sends_initial = _sends_initial(call)
-    seconds = number(call.request, "timeoutSeconds") or DEFAULT_SECONDS
+    seconds = number(call.request, "timeoutSeconds") or DEFAULT_WATCH_SECONDS
     initial: list[Stored] = []
     if sends_initial or (sends_initial is None and not since):
         require_revision(call)
@@ -35,7 +35,7 @@ async def watch(call: Call) -> Response:
         initial = [s for s in store.scan(call.served.storage, selection.namespace) if selection.matches(s)]
     elif not since:
         since = store.revision
-    asked = Watch(selection, call.shown(), max(1, min(seconds, LONGEST_SECONDS)), bookmarks)
+    asked = Watch(selection, call.renderer(), max(1, min(seconds, MAX_WATCH_SECONDS)), bookmarks)
     try:
         stream = call.backend.hub.stream(
             asked, since=since, initial=initial, announces_end=bool(sends_initial) and bookmarks

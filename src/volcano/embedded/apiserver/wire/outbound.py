@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import aiohttp
 
 CONNECT_SECONDS: Final = 10.0
-LARGEST_REPLY: Final = 64 * 2**20
+MAX_REPLY_BYTES: Final = 64 * 2**20
 _HOP_BY_HOP: Final = frozenset(
     {
         "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding",
@@ -42,7 +42,7 @@ class Outbound:
         seconds: float | None = 60.0,
         streams: bool = False,
     ) -> Response:
-        """Ask and pass the answer on, as a stream if wanted. What cannot be reached is ServiceUnavailable."""
+        """The response, as a stream if wanted. A server that cannot be reached is ServiceUnavailable."""
         import aiohttp  # only who asks others pays for it
 
         passed = {name: value for name, value in (headers or {}).items() if name.lower() not in _HOP_BY_HOP}
@@ -89,8 +89,8 @@ async def _bounded(answer: aiohttp.ClientResponse) -> bytes:
     size = 0
     async for chunk in answer.content.iter_any():
         size += len(chunk)
-        if size > LARGEST_REPLY:
-            raise ServiceUnavailable(f"the reply is larger than {LARGEST_REPLY} bytes")
+        if size > MAX_REPLY_BYTES:
+            raise ServiceUnavailable(f"the reply is larger than {MAX_REPLY_BYTES} bytes")
         chunks.append(chunk)
     return b"".join(chunks)
 

@@ -23,12 +23,12 @@ from volcano.api.times import micro_timestamp, timestamp
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 MAGIC: Final = b"k8s\x00"
-DEEPEST: Final = 100
+MAX_MESSAGE_DEPTH: Final = 100
 _META: Final = "k8s.io.apimachinery.pkg.apis.meta.v1"
 _EXTENSIONS: Final = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1"
 
 
-class _Field(msgspec.Struct, frozen=True):
+class _WireField(msgspec.Struct, frozen=True):
     name: str
     kind: str
     is_list: bool
@@ -38,7 +38,7 @@ class _Field(msgspec.Struct, frozen=True):
 
 
 @cache
-def _messages() -> Mapping[str, Mapping[int, _Field]]:
+def _messages() -> Mapping[str, Mapping[int, _WireField]]:
     packed = resources.files("volcano.embedded.apiserver.wire").joinpath("data/protobuf.json.z").read_bytes()
     table = msgspec.json.decode(zlib.decompress(packed))["messages"]
     return {
@@ -46,9 +46,9 @@ def _messages() -> Mapping[str, Mapping[int, _Field]]:
     }
 
 
-def _field(text: str) -> _Field:
+def _field(text: str) -> _WireField:
     flags, name, kind = text.split(":")
-    return _Field(name, kind, "*" in flags, "%" in flags, "?" in flags, "~" in flags)
+    return _WireField(name, kind, "*" in flags, "%" in flags, "?" in flags, "~" in flags)
 
 
 def decode_protobuf(body: bytes) -> JSON:
@@ -60,7 +60,7 @@ def decode_protobuf(body: bytes) -> JSON:
         type_meta = dict(_wire(envelope.get(1, b"")))
         api_version, kind = type_meta.get(1, b"").decode(), type_meta.get(2, b"").decode()
         message = _message_of(api_version, kind)
-        obj = _decode(envelope.get(2, b""), message, DEEPEST)
+        obj = _decode(envelope.get(2, b""), message, MAX_MESSAGE_DEPTH)
     except (ValueError, IndexError, KeyError, AttributeError, TypeError, struct.error, OverflowError) as error:
         raise BadRequest(f"the protobuf body cannot be read: {error}") from None
     return {"apiVersion": api_version, "kind": kind, **obj}
@@ -118,7 +118,7 @@ def _varint(content: bytes, at: int) -> tuple[int, int]:
 
 def _decode(content: bytes, message: str, depth: int) -> Any:
     if depth == 0:
-        raise ValueError(f"nested deeper than {DEEPEST} levels")
+        raise ValueError(f"nested deeper than {MAX_MESSAGE_DEPTH} levels")
     special = _SPECIAL.get(message)
     if special is not None:
         return special(content, depth)

@@ -56,7 +56,7 @@ def view_from(request: Request) -> View:
     )
 
 
-class Shown:
+class Renderer:
     """How one request wants objects of one resource; also the Form of its watch."""
 
     def __init__(self, served: Served, view: View, *, include_object: str = "Metadata", now: datetime) -> None:

@@ -17,11 +17,11 @@ from volcano.machinery.transport import Request
 
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
-LONGEST_PATH: Final = 4096
-LONGEST_QUERY: Final = 64 * 1024
+MAX_PATH_CHARACTERS: Final = 4096
+MAX_QUERY_BYTES: Final = 64 * 1024
 
 
-class Target(msgspec.Struct, frozen=True):
+class RequestTarget(msgspec.Struct, frozen=True):
     """What a resource URL points at; `rest` is what follows a subresource (a proxied path)."""
 
     verb: str
@@ -38,10 +38,10 @@ class Target(msgspec.Struct, frozen=True):
         return f"{self.resource}.{self.group}" if self.group else self.resource
 
 
-def parse_target(request: Request) -> Target | None:
+def parse_target(request: Request) -> RequestTarget | None:
     """The resource a request is about, or None for paths that are not about resources (/version, /apis, …)."""
-    if len(request.path) > LONGEST_PATH:
-        raise BadRequest(f"the path is longer than {LONGEST_PATH} characters")
+    if len(request.path) > MAX_PATH_CHARACTERS:
+        raise BadRequest(f"the path is longer than {MAX_PATH_CHARACTERS} characters")
     parts = [unquote(part) for part in request.path.strip("/").split("/")]
     if parts[0] == "api" and len(parts) >= 3:
         group, version, parts = "", parts[1], parts[2:]
@@ -57,7 +57,7 @@ def parse_target(request: Request) -> Target | None:
         return None
     resource, name, subresource, rest = _padded(parts)
     verb = _verb(request.method, name, watches=watches and not subresource)
-    return Target(verb, group, version, resource, namespace, name, subresource, rest)
+    return RequestTarget(verb, group, version, resource, namespace, name, subresource, rest)
 
 
 def _namespace(parts: list[str]) -> tuple[str, list[str]]:

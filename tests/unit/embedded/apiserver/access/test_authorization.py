@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from volcano.embedded.apiserver.access.authorization import Ask, PolicyRule, RoleBasedAccess, denial
+from volcano.embedded.apiserver.access.authorization import AccessRequest, PolicyRule, RoleBasedAccess, denial
 from volcano.embedded.apiserver.store.contract import ObjectKey, Write
 from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.machinery.transport import User
@@ -42,22 +42,22 @@ async def test_a_cluster_binding_holds_everywhere_and_a_binding_in_its_namespace
         store, "rolebindings", "b", binding("secrets", "Role") | {"subjects": [{"kind": "User", "name": "ann"}]}, "here"
     )
 
-    assert access.allows(ANN, Ask("get", "", "pods", namespace="anywhere"))
-    assert access.allows(ANN, Ask("get", "", "secrets", namespace="here"))
-    assert not access.allows(ANN, Ask("get", "", "secrets", namespace="there"))
-    assert not access.allows(ANN, Ask("list", "", "pods"))
-    assert not access.allows(User("bob"), Ask("get", "", "pods"))
+    assert access.allows(ANN, AccessRequest("get", "", "pods", namespace="anywhere"))
+    assert access.allows(ANN, AccessRequest("get", "", "secrets", namespace="here"))
+    assert not access.allows(ANN, AccessRequest("get", "", "secrets", namespace="there"))
+    assert not access.allows(ANN, AccessRequest("list", "", "pods"))
+    assert not access.allows(User("bob"), AccessRequest("get", "", "pods"))
 
 
 async def test_what_was_worked_out_is_forgotten_when_a_role_changes():
     store = MemoryStore()
     access = RoleBasedAccess(store)
     await put(store, "clusterrolebindings", "a", binding("late") | {"subjects": [{"kind": "User", "name": "ann"}]})
-    assert not access.allows(ANN, Ask("get", "", "pods"))
+    assert not access.allows(ANN, AccessRequest("get", "", "pods"))
 
     await put(store, "clusterroles", "late", {"rules": [rule("pods")]})
 
-    assert access.allows(ANN, Ask("get", "", "pods"))
+    assert access.allows(ANN, AccessRequest("get", "", "pods"))
 
 
 async def test_a_service_account_is_named_by_its_namespace():
@@ -67,8 +67,8 @@ async def test_a_service_account_is_named_by_its_namespace():
     subjects = [{"kind": "ServiceAccount", "namespace": "ns", "name": "robot"}]
     await put(store, "clusterrolebindings", "b", binding("r") | {"subjects": subjects})
 
-    assert access.allows(User("system:serviceaccount:ns:robot"), Ask("get", "", "pods"))
-    assert not access.allows(User("system:serviceaccount:other:robot"), Ask("get", "", "pods"))
+    assert access.allows(User("system:serviceaccount:ns:robot"), AccessRequest("get", "", "pods"))
+    assert not access.allows(User("system:serviceaccount:other:robot"), AccessRequest("get", "", "pods"))
 
 
 async def test_aggregated_roles_add_up_even_in_circles():
@@ -84,36 +84,36 @@ async def test_aggregated_roles_add_up_even_in_circles():
         )
     await put(store, "clusterrolebindings", "b", binding("one") | {"subjects": [{"kind": "User", "name": "ann"}]})
 
-    assert access.allows(ANN, Ask("get", "", "pods"))
-    assert access.allows(ANN, Ask("get", "", "nodes"))
+    assert access.allows(ANN, AccessRequest("get", "", "pods"))
+    assert access.allows(ANN, AccessRequest("get", "", "nodes"))
 
 
 def test_masters_may_do_everything():
-    assert RoleBasedAccess(MemoryStore()).allows(User("x", ("system:masters",)), Ask("burn", "any", "thing"))
+    assert RoleBasedAccess(MemoryStore()).allows(User("x", ("system:masters",)), AccessRequest("burn", "any", "thing"))
 
 
 @pytest.mark.parametrize(
     ("resources", "ask", "allowed"),
     [
-        (("pods",), Ask("get", "", "pods"), True),
-        (("pods",), Ask("get", "", "pods", "log"), False),
-        (("pods/log",), Ask("get", "", "pods", "log"), True),
-        (("*/log",), Ask("get", "", "pods", "log"), True),
-        (("*",), Ask("get", "", "pods", "log"), True),
-        (("pods",), Ask("get", "apps", "pods"), False),
-        (("pods",), Ask("get", path="/metrics"), False),
+        (("pods",), AccessRequest("get", "", "pods"), True),
+        (("pods",), AccessRequest("get", "", "pods", "log"), False),
+        (("pods/log",), AccessRequest("get", "", "pods", "log"), True),
+        (("*/log",), AccessRequest("get", "", "pods", "log"), True),
+        (("*",), AccessRequest("get", "", "pods", "log"), True),
+        (("pods",), AccessRequest("get", "apps", "pods"), False),
+        (("pods",), AccessRequest("get", path="/metrics"), False),
     ],
 )
-def test_what_a_rule_names(resources: tuple[str, ...], ask: Ask, allowed: bool):
+def test_what_a_rule_names(resources: tuple[str, ...], ask: AccessRequest, allowed: bool):
     assert PolicyRule(("get",), ("",), resources).allows(ask) is allowed
 
 
 def test_names_in_a_rule_mean_single_objects():
     only = PolicyRule(("get", "list"), ("",), ("pods",), ("mine",))
 
-    assert only.allows(Ask("get", "", "pods", name="mine"))
-    assert not only.allows(Ask("get", "", "pods", name="yours"))
-    assert not only.allows(Ask("list", "", "pods"))
+    assert only.allows(AccessRequest("get", "", "pods", name="mine"))
+    assert not only.allows(AccessRequest("get", "", "pods", name="yours"))
+    assert not only.allows(AccessRequest("list", "", "pods"))
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_names_in_a_rule_mean_single_objects():
     ],
 )
 def test_paths(pattern: str, path: str, allowed: bool):
-    assert PolicyRule(("get",), non_resource_urls=(pattern,)).allows(Ask("get", path=path)) is allowed
+    assert PolicyRule(("get",), non_resource_urls=(pattern,)).allows(AccessRequest("get", path=path)) is allowed
 
 
 def test_coverage():
@@ -140,14 +140,14 @@ def test_coverage():
 
 
 def test_a_refusal_in_kubernetes_words():
-    ask = Ask("list", "apps", "deployments", "scale", "ns")
+    ask = AccessRequest("list", "apps", "deployments", "scale", "ns")
 
     assert (
         denial(ANN, ask)
         == 'User "ann" cannot list resource "deployments/scale" in API group "apps" in the namespace "ns"'
     )
     assert (
-        denial(ANN, Ask("get", "", "nodes"))
+        denial(ANN, AccessRequest("get", "", "nodes"))
         == 'User "ann" cannot get resource "nodes" in API group "" at the cluster scope'
     )
-    assert denial(ANN, Ask("get", path="/x")) == 'User "ann" cannot get path "/x"'
+    assert denial(ANN, AccessRequest("get", path="/x")) == 'User "ann" cannot get path "/x"'

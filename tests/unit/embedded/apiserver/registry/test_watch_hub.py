@@ -8,14 +8,14 @@ import msgspec
 import pytest
 
 from volcano.api.selectors import parse_label_selector
-from volcano.embedded.apiserver.registry.resources import Registry
+from volcano.embedded.apiserver.registry.resources import ResourceRegistry
 from volcano.embedded.apiserver.registry.selection import Selection
 from volcano.embedded.apiserver.registry.watch_hub import Watch, WatchHub
 from volcano.embedded.apiserver.store.contract import Compacted, FutureRevision, ObjectKey, Write
 from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.machinery.clock import run_virtually
 
-PODS = Registry().find("", "v1", "pods")
+PODS = ResourceRegistry().find("", "v1", "pods")
 
 
 class Plain:
@@ -114,7 +114,7 @@ async def test_coming_into_and_going_out_of_a_selection():
 
 async def test_a_watcher_that_is_too_slow_is_cut_off_and_delays_nobody():
     store = MemoryStore()
-    hub = WatchHub(store, largest_lag=50)
+    hub = WatchHub(store, max_lag=50)
     slow, quick = hub.stream(watch(), since=0), hub.stream(watch(), since=0)
     await put(store, "first")
     assert await told(slow, 1) == [("ADDED", "first")]  # and then reads no more for a while
@@ -131,7 +131,7 @@ async def test_a_watcher_that_is_too_slow_is_cut_off_and_delays_nobody():
 
 
 async def test_a_watcher_whose_place_was_compacted_is_told_so():
-    store = MemoryStore(changes_kept=10)
+    store = MemoryStore(max_changes=10)
     hub = WatchHub(store)
     stream = hub.stream(watch(), since=0)
     for number in range(50):
@@ -144,7 +144,7 @@ async def test_a_watcher_whose_place_was_compacted_is_told_so():
 
 
 async def test_a_revision_that_is_gone_or_has_not_come_is_refused_at_once():
-    store = MemoryStore(changes_kept=2)
+    store = MemoryStore(max_changes=2)
     hub = WatchHub(store)
     for _ in range(3):
         await put(store, "p")

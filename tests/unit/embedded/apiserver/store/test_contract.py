@@ -14,9 +14,9 @@ from volcano.embedded.apiserver.store.contract import (
     ADDED,
     DELETED,
     MODIFIED,
-    Change,
     Compacted,
     FutureRevision,
+    LoggedChange,
     ObjectKey,
     Stale,
     Store,
@@ -24,7 +24,7 @@ from volcano.embedded.apiserver.store.contract import (
     Write,
 )
 from volcano.embedded.apiserver.store.memory_store import MemoryStore
-from volcano.embedded.apiserver.store.sqlite_store import FORMAT, SqliteStore, UnusableFile
+from volcano.embedded.apiserver.store.sqlite_store import FILE_FORMAT, SqliteStore, UnusableFile
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -123,9 +123,7 @@ async def test_the_log_tells_what_happened_since_a_revision(store: Store):
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 async def test_what_was_compacted_is_gone_and_says_so(kind: str, tmp_path: Path):
-    store: Store = (
-        MemoryStore(changes_kept=1) if kind == "memory" else SqliteStore(tmp_path / "state.db", changes_kept=1)
-    )
+    store: Store = MemoryStore(max_changes=1) if kind == "memory" else SqliteStore(tmp_path / "state.db", max_changes=1)
     a = await store.write(put("a"))
     position = store.position("pods", 0)
     await store.write(put("a", a.revision))
@@ -142,7 +140,7 @@ async def test_what_was_compacted_is_gone_and_says_so(kind: str, tmp_path: Path)
 
 
 async def test_listeners_hear_of_every_change_in_order(store: Store):
-    heard: list[Change] = []
+    heard: list[LoggedChange] = []
     store.subscribe(heard.extend)
 
     await asyncio.gather(*(store.write(put(f"p{n}")) for n in range(50)))
@@ -151,8 +149,8 @@ async def test_listeners_hear_of_every_change_in_order(store: Store):
 
 
 async def test_the_window_of_changes_is_bounded_by_count_and_by_size():
-    few = MemoryStore(changes_kept=10)
-    small = MemoryStore(bytes_kept=10_000)
+    few = MemoryStore(max_changes=10)
+    small = MemoryStore(max_bytes=10_000)
     for store in (few, small):
         made = await store.write(put("a"))
         for _ in range(50):
@@ -186,7 +184,7 @@ async def test_everything_is_there_after_reopening(tmp_path: Path):
 
 
 async def test_compaction_survives_reopening_and_keeps_current_objects(tmp_path: Path):
-    store = SqliteStore(tmp_path / "state.db", changes_kept=10)
+    store = SqliteStore(tmp_path / "state.db", max_changes=10)
     for number in range(30):
         made = await store.write(put(f"p{number}"))
         await store.write(put(f"p{number}", made.revision, "again"))
@@ -195,7 +193,7 @@ async def test_compaction_survives_reopening_and_keeps_current_objects(tmp_path:
     compacted, revision = store.compacted, store.revision
     await store.close()
 
-    again = SqliteStore(tmp_path / "state.db", changes_kept=10)
+    again = SqliteStore(tmp_path / "state.db", max_changes=10)
 
     assert (again.compacted, again.revision) == (compacted, revision)
     assert [s.key.name for s in again.scan("pods")] == sorted(f"p{number}" for number in range(10, 30))
@@ -304,7 +302,7 @@ async def test_a_file_of_a_newer_format_is_named_and_left_alone(tmp_path: Path):
     await store.write(put("a"))
     await store.close()
     with sqlite3.connect(path) as connection:
-        connection.execute(f"PRAGMA user_version = {FORMAT + 1}")
+        connection.execute(f"PRAGMA user_version = {FILE_FORMAT + 1}")
     connection.close()
     before = path.read_bytes()
 

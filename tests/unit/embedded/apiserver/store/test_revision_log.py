@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from volcano.embedded.apiserver.store.contract import ADDED, DELETED, MODIFIED, Change, ObjectKey, Stored
+from volcano.embedded.apiserver.store.contract import ADDED, DELETED, MODIFIED, LoggedChange, ObjectKey, Stored
 from volcano.embedded.apiserver.store.revision_log import RevisionLog
 
 PLACES = [ObjectKey("pods", namespace, name) for namespace in ("one", "two") for name in "abcd"]
@@ -15,7 +15,7 @@ def toggle(log: RevisionLog, key: ObjectKey, *, remove: bool) -> None:
     previous = log.find(key)
     stored = Stored(key, log.revision + 1, b"{}")
     kind = ADDED if previous is None else DELETED if remove else MODIFIED
-    log.apply(Change(kind, stored, previous))
+    log.apply(LoggedChange(kind, stored, previous))
 
 
 def seen(objects) -> list[tuple[str, str, int]]:

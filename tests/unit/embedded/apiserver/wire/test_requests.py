@@ -6,7 +6,7 @@ import pytest
 
 from volcano.api.errors import BadRequest, Invalid
 from volcano.embedded.apiserver.wire.requests import (
-    Target,
+    RequestTarget,
     default_manager,
     dry_run,
     flag,
@@ -20,25 +20,25 @@ from volcano.machinery.transport import Request
 @pytest.mark.parametrize(
     ("method", "path", "expected"),
     [
-        ("GET", "/api/v1/pods", Target("list", "", "v1", "pods")),
-        ("GET", "/api/v1/namespaces/a/pods", Target("list", "", "v1", "pods", "a")),
-        ("GET", "/api/v1/namespaces/a/pods/p", Target("get", "", "v1", "pods", "a", "p")),
-        ("HEAD", "/api/v1/namespaces/a/pods/p", Target("get", "", "v1", "pods", "a", "p")),
-        ("PUT", "/api/v1/namespaces/a/pods/p/status", Target("update", "", "v1", "pods", "a", "p", "status")),
-        ("POST", "/api/v1/namespaces/a/pods/p/binding", Target("create", "", "v1", "pods", "a", "p", "binding")),
-        ("GET", "/api/v1/namespaces", Target("list", "", "v1", "namespaces")),
-        ("GET", "/api/v1/namespaces/a", Target("get", "", "v1", "namespaces", "a", "a")),
-        ("PUT", "/api/v1/namespaces/a/finalize", Target("update", "", "v1", "namespaces", "a", "a", "finalize")),
-        ("GET", "/api/v1/namespaces/a/status", Target("get", "", "v1", "namespaces", "a", "a", "status")),
-        ("DELETE", "/apis/batch/v1/namespaces/a/jobs", Target("deletecollection", "batch", "v1", "jobs", "a")),
-        ("DELETE", "/apis/batch/v1/namespaces/a/jobs/j", Target("delete", "batch", "v1", "jobs", "a", "j")),
-        ("PATCH", "/apis/x.io/v1beta1/things/t", Target("patch", "x.io", "v1beta1", "things", "", "t")),
-        ("GET", "/api/v1/watch/namespaces/a/pods", Target("watch", "", "v1", "pods", "a")),
-        ("GET", "/api/v1/namespaces/a/services/s:80/proxy/x/y", Target("get", "", "v1", "services", "a", "s:80", "proxy", "x/y")),
-        ("GET", "/api/v1/namespaces/a/configmaps/a%2Fb", Target("get", "", "v1", "configmaps", "a", "a/b")),
+        ("GET", "/api/v1/pods", RequestTarget("list", "", "v1", "pods")),
+        ("GET", "/api/v1/namespaces/a/pods", RequestTarget("list", "", "v1", "pods", "a")),
+        ("GET", "/api/v1/namespaces/a/pods/p", RequestTarget("get", "", "v1", "pods", "a", "p")),
+        ("HEAD", "/api/v1/namespaces/a/pods/p", RequestTarget("get", "", "v1", "pods", "a", "p")),
+        ("PUT", "/api/v1/namespaces/a/pods/p/status", RequestTarget("update", "", "v1", "pods", "a", "p", "status")),
+        ("POST", "/api/v1/namespaces/a/pods/p/binding", RequestTarget("create", "", "v1", "pods", "a", "p", "binding")),
+        ("GET", "/api/v1/namespaces", RequestTarget("list", "", "v1", "namespaces")),
+        ("GET", "/api/v1/namespaces/a", RequestTarget("get", "", "v1", "namespaces", "a", "a")),
+        ("PUT", "/api/v1/namespaces/a/finalize", RequestTarget("update", "", "v1", "namespaces", "a", "a", "finalize")),
+        ("GET", "/api/v1/namespaces/a/status", RequestTarget("get", "", "v1", "namespaces", "a", "a", "status")),
+        ("DELETE", "/apis/batch/v1/namespaces/a/jobs", RequestTarget("deletecollection", "batch", "v1", "jobs", "a")),
+        ("DELETE", "/apis/batch/v1/namespaces/a/jobs/j", RequestTarget("delete", "batch", "v1", "jobs", "a", "j")),
+        ("PATCH", "/apis/x.io/v1beta1/things/t", RequestTarget("patch", "x.io", "v1beta1", "things", "", "t")),
+        ("GET", "/api/v1/watch/namespaces/a/pods", RequestTarget("watch", "", "v1", "pods", "a")),
+        ("GET", "/api/v1/namespaces/a/services/s:80/proxy/x/y", RequestTarget("get", "", "v1", "services", "a", "s:80", "proxy", "x/y")),
+        ("GET", "/api/v1/namespaces/a/configmaps/a%2Fb", RequestTarget("get", "", "v1", "configmaps", "a", "a/b")),
     ],
 )  # fmt: skip
-def test_resource_paths(method: str, path: str, expected: Target):
+def test_resource_paths(method: str, path: str, expected: RequestTarget):
     assert parse_target(Request(method, path)) == expected
 
 

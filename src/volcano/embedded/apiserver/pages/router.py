@@ -10,7 +10,7 @@ from volcano.embedded.apiserver.pages.discovery import discover
 from volcano.embedded.apiserver.pages.openapi_pages import OpenApiPages
 from volcano.embedded.apiserver.pages.status import VERSION, Health
 from volcano.embedded.apiserver.pages.telemetry import Telemetry
-from volcano.embedded.apiserver.registry.resources import Registry
+from volcano.embedded.apiserver.registry.resources import ResourceRegistry
 from volcano.embedded.apiserver.wire.representation import reply
 from volcano.machinery.clock import Clock
 from volcano.machinery.transport import Request, Response
@@ -25,7 +25,7 @@ _FIXED_PATHS: Final = (
 class Pages:
     """Answers requests that name no resource."""
 
-    def __init__(self, registry: Registry, health: Health, telemetry: Telemetry, clock: Clock) -> None:
+    def __init__(self, registry: ResourceRegistry, health: Health, telemetry: Telemetry, clock: Clock) -> None:
         self._registry = registry
         self._health = health
         self._telemetry = telemetry

@@ -14,9 +14,9 @@ from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType
 from volcano.embedded.apiserver.kinds.custom_resources import CustomResource
 from volcano.embedded.apiserver.kinds.definitions import DEFINITIONS, is_established
-from volcano.embedded.apiserver.registry.resources import Registry, Served
+from volcano.embedded.apiserver.registry.resources import ResourceRegistry, Served
 from volcano.embedded.apiserver.schemas.crd.structural import compile_schema
-from volcano.embedded.apiserver.store.contract import DELETED, Change, Store
+from volcano.embedded.apiserver.store.contract import DELETED, LoggedChange, Store
 
 _PRESERVING: Final[JSON] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
@@ -72,13 +72,13 @@ def _row(spec: JSON, version: JSON, storage: str, *, ends: bool) -> Served:
 class DefinitionFollower:
     """Keeps the registry true to the stored CRDs."""
 
-    def __init__(self, store: Store, registry: Registry) -> None:
+    def __init__(self, store: Store, registry: ResourceRegistry) -> None:
         self._registry = registry
         for stored in store.scan(DEFINITIONS):
             self._take(msgspec.json.decode(stored.raw))
         store.subscribe(self._follow)
 
-    def _follow(self, changes: Sequence[Change]) -> None:
+    def _follow(self, changes: Sequence[LoggedChange]) -> None:
         for change in changes:
             if change.stored.key.resource != DEFINITIONS:
                 continue
@@ -92,7 +92,7 @@ class DefinitionFollower:
             self._registry.establish(crd["metadata"]["name"], served_rows(crd))
 
 
-def _makes_a_difference(change: Change) -> bool:
+def _makes_a_difference(change: LoggedChange) -> bool:
     assert change.previous is not None
     new, old = msgspec.json.decode(change.stored.raw), msgspec.json.decode(change.previous.raw)
     if new["metadata"].get("deletionTimestamp") != old["metadata"].get("deletionTimestamp"):

@@ -13,7 +13,7 @@ from volcano.embedded.apiserver.kinds.namespaces import Namespaces
 from volcano.embedded.apiserver.kinds.nodes import Nodes
 from volcano.embedded.apiserver.kinds.pods import Pods
 from volcano.embedded.apiserver.kinds.priority_classes import PriorityClasses
-from volcano.embedded.apiserver.kinds.quotas_and_budgets import PodDisruptionBudgets, ResourceQuotas
+from volcano.embedded.apiserver.kinds.quotas_and_budgets import PodDisruptionBudgets, Quotas
 from volcano.embedded.apiserver.kinds.rbac import RoleBindings, Roles
 from volcano.embedded.apiserver.kinds.services import Services
 from volcano.embedded.apiserver.kinds.strategy import Strategy
@@ -58,7 +58,7 @@ STRATEGIES: Final[Mapping[str, type[Strategy]]] = {
     "serviceaccounts": WithoutGeneration,
     "events": CoreEvents,
     "events.events.k8s.io": GroupEvents,
-    "resourcequotas": ResourceQuotas,
+    "resourcequotas": Quotas,
     "limitranges": WithoutGeneration,
     "poddisruptionbudgets.policy": PodDisruptionBudgets,
     "priorityclasses.scheduling.k8s.io": PriorityClasses,
