@@ -14,7 +14,7 @@ from datetime import timedelta
 from tests.stories.builders import DURATION, a_job, a_queue, a_task
 from volcano.api.batch import Job
 from volcano.api.core import Pod
-from volcano.embedded.apiserver.store.contract import Change
+from volcano.embedded.apiserver.store.contract import LoggedChange
 from volcano.testing.system import VirtualSystem, on_virtual_time
 
 HEARTBEATS = frozenset({"leases.coordination.k8s.io"})
@@ -35,7 +35,7 @@ class WriteCounter:
         self.heartbeats = 0
         system.system.server.backend.store.subscribe(self._count)
 
-    def _count(self, changes: Sequence[Change]) -> None:
+    def _count(self, changes: Sequence[LoggedChange]) -> None:
         for change in changes:
             key = change.stored.key
             if key.resource in HEARTBEATS:
