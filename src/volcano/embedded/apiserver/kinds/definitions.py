@@ -1,6 +1,6 @@
 """CustomResourceDefinitions: validation, accepted names, and the finalizer that waits for their objects to go.
 
-What they define is served by registry.custom_resources, and cleaned up by upkeep.definition_cleaner.
+What they define is served by registry.definition_follower, and cleaned up by upkeep.definition_cleaner.
 """
 
 from __future__ import annotations
