@@ -10,6 +10,7 @@ from volcano.scheduler.model import Job, Node, Queue, Status, Task
 from volcano.scheduler.solve.backlog import TaskBacklog
 from volcano.scheduler.solve.candidates import Candidates, could_hold
 from volcano.scheduler.solve.choose import shard_groups
+from volcano.scheduler.solve.guarantees import within_guarantees
 from volcano.scheduler.solve.make_room import frees_enough
 from volcano.scheduler.solve.victims import victims_first
 
@@ -75,7 +76,7 @@ class Reclaiming:
         exposed = [other for other in node.tasks_in_order if self._is_exposed(other)]
         if not exposed:
             return False
-        victims = session.ask.reclaimable(task, exposed)
+        victims = within_guarantees(session, self._job.queue, session.ask.reclaimable(task, exposed))
         if not frees_enough(session, node, task, victims):
             return False
         attempt = Statement(session)

@@ -12,10 +12,12 @@ from volcano.scheduler.framework.arguments import Arguments
 from volcano.scheduler.framework.config import PluginOption
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.session import Session
-from volcano.scheduler.model import CPU, MEMORY, Node, Task
+from volcano.scheduler.model import CPU, MEMORY, Node, Status, Task
 
 LOW_NODE_UTILIZATION: Final = "lowNodeUtilization"
 MEASURED: Final = (CPU, MEMORY)
+PLACED_THIS_CYCLE: Final = (Status.ALLOCATED, Status.PIPELINED, Status.BINDING)
+"""Tasks that do not run yet: moving them would free nothing of what was measured."""
 LAST_RUN: Final = "last run"
 
 
@@ -63,7 +65,8 @@ class Rescheduling(Plugin):
         victims: list[Task] = []
         for node in sorted(busy, key=lambda node: (-sum(_usage(node).values()), node.name)) if idle else ():
             usage = _usage(node)
-            for task in sorted(node.tasks.values(), key=_importance):
+            present = (task for task in node.tasks.values() if task.status not in PLACED_THIS_CYCLE)
+            for task in sorted(present, key=_importance):
                 if not any(usage[name] >= thresholds.target[name] for name in MEASURED) or min(room.values()) <= 0:
                     break
                 for name in MEASURED:

@@ -111,8 +111,7 @@ class BundleOrder:
     def _less_deserving(self, one: Job, other: Job) -> int:
         ask, queues = self._session.ask, self._session.queues
         if not self._between_queues:
-            difference = ask.compare_jobs(one, other)
-            return 0 if not difference else -1 if difference > 0 else 1
+            return 0 if one is other else 1 if ask.job_before(one, other) else -1
         if one.queue == other.queue:
             return 0
         return -1 if ask.victim_queue_before(queues[one.queue], queues[other.queue], self._queue) else 1

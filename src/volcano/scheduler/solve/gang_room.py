@@ -23,6 +23,7 @@ from volcano.scheduler.model.resources import total
 from volcano.scheduler.solve.backlog import JobBacklog
 from volcano.scheduler.solve.bundles import Bundle, BundleOrder, bundles_of
 from volcano.scheduler.solve.gang_promise import EVICT, Promise
+from volcano.scheduler.solve.guarantees import within_guarantees
 
 DEFAULT_MAX_DOMAINS: Final = 8
 
@@ -144,7 +145,10 @@ class GangRoom:
         of_jobs = (self._exposed.bundles(domain, session.jobs[id], members) for id, members in by_job.items())
         bundles = order.sorted(bundle for bundles in of_jobs for bundle in bundles)
         offered = [task for bundle in bundles for task in bundle.tasks]
-        agreed = {task.uid for task in session.ask.evictable(self._purpose.kind, self._job, offered)}
+        victims = session.ask.evictable(self._purpose.kind, self._job, offered)
+        if self._purpose.between_queues:
+            victims = within_guarantees(session, self._job.queue, victims)
+        agreed = {task.uid for task in victims}
         if len(agreed) < len(offered):
             refused = {task.uid for task in offered if task.uid not in agreed}
             bundles = order.sorted(left for bundle in bundles if (left := bundle.without(refused)) is not None)

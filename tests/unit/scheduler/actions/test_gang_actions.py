@@ -53,6 +53,16 @@ def test_when_nobody_can_spare_anything_one_gang_goes_whole_and_the_other_stays_
     assert outcome.evicts in (["a-0", "a-1"], ["b-0", "b-1"])
 
 
+def test_of_equal_jobs_the_youngest_is_evicted_first() -> None:
+    given = four_slots(
+        older=running(["n1", "n2"], priority=1, created="2026-01-01T00:00:00Z"),
+        younger=running(["n3", "n4"], priority=1, created="2026-01-01T00:01:00Z"),
+        high=gang(1, priority=9),
+    )
+
+    assert given.schedule(ACTIONS, PLUGINS).evicts == ["younger-0"]
+
+
 def test_no_gang_is_broken_when_that_is_not_allowed() -> None:
     given = four_slots(a=running(["n1", "n2", "n3", "n4"], min=4, priority=1), high=gang(2, priority=9))
     configured = {"gangpreempt": {"allowWholeBundle": False}}

@@ -232,3 +232,13 @@ def test_odd_arguments_count_as_absent() -> None:
     odd, plain = asking(given(jobs), **arguments), asking(given(jobs))
 
     assert scores(odd, task_of(odd, "new-0")) == scores(plain, task_of(plain, "new-0"))
+
+
+def test_nodes_outside_the_lowest_tier_get_neither_a_score_nor_a_bonus() -> None:
+    session = asking(given({"j": gang(2, topology={"mode": "soft"})}, more=("outside",)))
+    task = task_of(session, "j-0")
+    task.allocated_domain = "s3"
+
+    found = scores(session, task, among=["a1", "outside"])
+
+    assert found["outside"] == 0.0 < found["a1"]

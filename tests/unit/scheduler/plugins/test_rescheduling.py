@@ -12,7 +12,7 @@ from volcano.scheduler.core.assemble import put_usage
 from volcano.scheduler.framework.decisions import Decisions
 from volcano.scheduler.loop import cycle
 from volcano.scheduler.model import SeededChance
-from volcano.testing.clusters import Cluster, cluster, configuration, machine, running
+from volcano.testing.clusters import Cluster, cluster, configuration, gang, machine, running
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 THRESHOLDS = {"thresholds": {"cpu": 20, "memory": 20}, "targetThresholds": {"cpu": 60, "memory": 80}}
@@ -28,12 +28,20 @@ def given(**jobs: Any) -> Cluster:
     return cluster(nodes=nodes, jobs=jobs, now=START)
 
 
-def evicted(of: Cluster, usage: dict[str, tuple[float, float]], *, after: int = 6, **arguments: Any) -> list[str]:
+def evicted(
+    of: Cluster,
+    usage: dict[str, tuple[float, float]],
+    *,
+    after: int = 6,
+    actions: str = "shuffle",
+    plugins: str = "rescheduling",
+    **arguments: Any,
+) -> list[str]:
     """Who is evicted so many minutes after the first cycle."""
     snapshot = of.snapshot()
     measured = START.isoformat()
     put_usage(snapshot, {node: {"cpu": c, "memory": m, "measured": measured} for node, (c, m) in usage.items()})
-    config = configuration("shuffle", "rescheduling", arguments={"rescheduling": ARGUMENTS | arguments})
+    config = configuration(actions, plugins, arguments={"rescheduling": ARGUMENTS | arguments})
     decisions: Decisions | None = None
     for minutes in (0, after):
         snapshot.now = START + timedelta(minutes=minutes)
@@ -115,3 +123,12 @@ def test_the_quality_of_service_tells_equals_apart() -> None:
             container["requests"] = container["limits"] = {"cpu": "3", "memory": "1Gi"}
 
     assert evicted(of, {"busy": (80.0, 10.0), "idle": (5.0, 5.0)}) == ["b-0"]
+
+
+def test_pods_placed_in_the_same_cycle_do_not_count_as_moved() -> None:
+    of = given(
+        old=running(["busy"], each="cpu=1, memory=1Gi", task_priorities=[10]),
+        new=gang(1, "cpu=4, memory=1Gi", spec={"nodeSelector": {"kubernetes.io/hostname": "busy"}}),
+    )
+
+    assert evicted(of, USAGE, actions="allocate, shuffle", plugins="gang; rescheduling, predicates") == ["old-0"]

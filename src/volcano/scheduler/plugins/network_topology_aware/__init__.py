@@ -109,10 +109,15 @@ class NetworkTopologyAware(Plugin):
         if sub_job.topology is None:
             return self._busyness(task)
         close = self._close_to(task.allocated_domain)[self._columns.lowest]
-        rows = np.flatnonzero(candidates)
+        rows = np.flatnonzero(candidates & self._in_lowest_tier())
         score = np.zeros(len(candidates))
         score[rows] = _told_apart(close[rows], lambda: self._held(sub_job)[self._columns.lowest[rows]]) * self._scale
         return score
+
+    def _in_lowest_tier(self) -> Mask:
+        """Nodes that lie in a domain of the lowest tier; the others get neither a score nor a bonus."""
+        tiers: Mask = self._columns.tiers[self._columns.lowest] == self.session.domains.tiers[0]
+        return tiers
 
     def _close_to(self, place: str) -> Column:
         """1 for the domain itself; less, the higher the tier where the way to another one meets the way to it."""
