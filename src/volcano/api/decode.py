@@ -6,6 +6,7 @@ a string. What cannot be read even so is `Unreadable`, and the caller sets that 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, TypeVar
 
@@ -23,6 +24,15 @@ class Unreadable(ValueError):
 @cache
 def _decoder(reader: type[Any]) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(reader)
+
+
+def prepare_decoders(readers: Iterable[type[Resource]]) -> None:
+    """Build the decoders of these kinds now, before other threads decode objects.
+
+    msgspec builds its description of a struct at the first use; when two threads do that at once, the process crashes.
+    """
+    for reader in readers:
+        _decoder(reader)
 
 
 def decode(reader: type[R], raw: bytes | bytearray | memoryview) -> R:

@@ -11,8 +11,10 @@ import logging
 from datetime import datetime, timedelta
 from typing import Final
 
+from volcano.api.decode import prepare_decoders
 from volcano.api.jobs.simulation import Simulation
 from volcano.api.meta import JSON, Key
+from volcano.api.scheme import READERS
 from volcano.api.topology import NodeShard
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
@@ -50,6 +52,7 @@ class SchedulerService:
         expand_job: ExpandJob,
         registry: Registry | None = None,
     ) -> None:
+        prepare_decoders(READERS)  # cycles and simulations run in threads, beside the informers of this loop
         self.settings = settings = settings or SchedulerSettings()
         self.client, self.clock = client, clock
         self._expand_job = expand_job
