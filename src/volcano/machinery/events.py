@@ -47,7 +47,7 @@ class _Series(msgspec.Struct):
 
 
 class EventRecorder:
-    """Queues Records without waiting and writes them one by one; past the limit the oldest are dropped."""
+    """Buffers Records without waiting and writes them one by one; past the limit the oldest are dropped."""
 
     def __init__(self, client: Client, clock: Clock, component: str) -> None:
         self._client, self._clock, self._component = client, clock, component

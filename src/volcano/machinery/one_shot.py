@@ -119,8 +119,8 @@ async def _chunks(answer: http.client.HTTPResponse) -> AsyncIterator[bytes]:
     try:
         while chunk := answer.read1(READ_BYTES):
             yield chunk
-        if answer.length:
-            raise ConnectionError(f"the stream broke: {answer.length} bytes are missing")
+        if answer.length:  # the server promised more than it sent
+            raise http.client.IncompleteRead(b"", answer.length)
     except (OSError, http.client.HTTPException) as error:
         raise ConnectionError(f"the stream broke: {error}") from error
     finally:
