@@ -64,8 +64,8 @@ class Reclaiming:
     def make_room(self, task: Task, statement: Statement) -> bool:
         """The first node, in the order of the table, where others leave enough."""
         session = self._session
-        hopeful = Candidates(session, RECLAIM).of(task) & could_hold(session, task)
-        for group in shard_groups(session, hopeful):
+        candidates = Candidates(session, RECLAIM).of(task) & could_hold(session, task)
+        for group in shard_groups(session, candidates):
             for row in group.nonzero()[0]:
                 if self._free(session.table.nodes[row], task, statement):
                     return True

@@ -70,8 +70,8 @@ def matters(change: Change[Any]) -> bool:
 
 def _of_pod(pod: core.Pod) -> Any:
     status = pod.status
-    told = (status.phase, status.nominated_node_name, status.start_time, status.resource_claim_statuses)
-    return pod.spec, pod.labels, pod.annotations, pod.is_deleting, told, _scheduled_at(pod)
+    relevant = (status.phase, status.nominated_node_name, status.start_time, status.resource_claim_statuses)
+    return pod.spec, pod.labels, pod.annotations, pod.is_deleting, relevant, _scheduled_at(pod)
 
 
 def _scheduled_at(pod: core.Pod) -> Any:

@@ -136,8 +136,8 @@ class Committer:
             if task is None or bind.task in decisions.dropped:
                 continue
             volumes = decisions.volumes.get(bind.uid, ())
-            said = Record(ref(task.pod), "Scheduled", f"Successfully assigned {bind.task} to {bind.node}")
-            steps = (Bind(ref(task.pod), bind.node, bind.annotations), said)
+            event = Record(ref(task.pod), "Scheduled", f"Successfully assigned {bind.task} to {bind.node}")
+            steps = (Bind(ref(task.pod), bind.node, bind.annotations), event)
             yield BindPlan(task.pod, bind.uid, bind.node, volumes, tuple(volume_steps(volumes, snapshot)), steps)
 
     def _evictions(self, decisions: Decisions, snapshot: Snapshot, now: datetime) -> Iterator[EvictionPlan]:
@@ -225,11 +225,11 @@ class Committer:
                 continue
             if not self._has_changed(notice, task.pod, now):
                 continue
-            saying = condition("PodScheduled", "False", notice.reason, notice.message[:MAX_MESSAGE_CHARACTERS], now)
-            said = current(task.pod, "PodScheduled")
-            if said is not None and said.status == "False" and said.last_transition_time is not None:
-                saying["lastTransitionTime"] = timestamp(said.last_transition_time)
-            status: JSON = {"conditions": [saying]}
+            wanted = condition("PodScheduled", "False", notice.reason, notice.message[:MAX_MESSAGE_CHARACTERS], now)
+            written = current(task.pod, "PodScheduled")
+            if written is not None and written.status == "False" and written.last_transition_time is not None:
+                wanted["lastTransitionTime"] = timestamp(written.last_transition_time)
+            status: JSON = {"conditions": [wanted]}
             if notice.nominated_node:
                 status["nominatedNodeName"] = notice.nominated_node
             patch = Patch(ref(task.pod), {"status": status}, kind="strategic", subresource="status")
@@ -237,17 +237,21 @@ class Committer:
 
     def _has_changed(self, notice: PodNotice, pod: core.Pod, now: datetime) -> bool:
         """Whether the notice differs from the last write; changes of the message alone are rate-limited."""
-        said = current(pod, "PodScheduled")
-        saying = (notice.reason, notice.message[:MAX_MESSAGE_CHARACTERS], notice.nominated_node)
+        written = current(pod, "PodScheduled")
+        wanted = (notice.reason, notice.message[:MAX_MESSAGE_CHARACTERS], notice.nominated_node)
         nominated = notice.nominated_node and notice.nominated_node != pod.status.nominated_node_name
-        if said is not None and not nominated and (said.status, said.reason, said.message) == ("False", *saying[:2]):
+        if (
+            written is not None
+            and not nominated
+            and (written.status, written.reason, written.message) == ("False", *wanted[:2])
+        ):
             return False
         last = self._pods.get(notice.uid)
         if last is not None:
             same_cause = last.content[0] == notice.reason and last.content[2] == notice.nominated_node
-            if last.content == saying or (same_cause and now - last.at < MESSAGE_INTERVAL):
+            if last.content == wanted or (same_cause and now - last.at < MESSAGE_INTERVAL):
                 return False
-        self._pods[notice.uid] = LastWrite(saying, now)
+        self._pods[notice.uid] = LastWrite(wanted, now)
         return True
 
     # -- events --------------------------------------------------------------------------------------------------
@@ -267,7 +271,7 @@ class Committer:
     def _forget(self, snapshot: Snapshot) -> None:
         """Drop what belongs to deleted objects."""
         if len(self._pods) > 2 * len(snapshot.tasks) + 64:
-            self._pods = {uid: told for uid, told in self._pods.items() if uid in snapshot.tasks}
+            self._pods = {uid: last for uid, last in self._pods.items() if uid in snapshot.tasks}
         if len(self._groups) + len(self._events) + len(self._agreed) > 5 * len(snapshot.jobs) + 64:
             self._groups = {job: at for job, at in self._groups.items() if job in snapshot.jobs}
             self._agreed = {job: pair for job, pair in self._agreed.items() if job in snapshot.jobs}

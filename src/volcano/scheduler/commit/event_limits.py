@@ -1,4 +1,4 @@
-"""Rate limits for the events that the scheduler records about a job: the same words are not written every cycle."""
+"""Rate limits for the events that the scheduler records about a job: the same message is not written every cycle."""
 
 from __future__ import annotations
 

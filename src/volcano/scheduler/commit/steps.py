@@ -23,10 +23,10 @@ VOLUMES: Final = resource_type(core.PersistentVolume)
 
 def bind_failed(pod: core.Pod, reason: str, now: datetime) -> Plan:
     """The event and the condition of a pod whose bind failed."""
-    said = condition("PodScheduled", "False", "SchedulerError", reason[:MAX_MESSAGE_CHARACTERS], now)
+    stated = condition("PodScheduled", "False", "SchedulerError", reason[:MAX_MESSAGE_CHARACTERS], now)
     return (
         Record(ref(pod), "FailedScheduling", reason[:MAX_MESSAGE_CHARACTERS], "Warning"),
-        Patch(ref(pod), {"status": {"conditions": [said]}}, kind="strategic", subresource="status"),
+        Patch(ref(pod), {"status": {"conditions": [stated]}}, kind="strategic", subresource="status"),
     )
 
 
@@ -38,8 +38,8 @@ def shard_status(own: NodeShard, used: Collection[str], now: datetime) -> Patch 
         "nodesToRemove": sorted(set(used) - desired),
         "nodesToAdd": sorted(desired - set(used)),
     }
-    said = own.status
-    if [*lists.values()] == [sorted(said.nodes_in_use), sorted(said.nodes_to_remove), sorted(said.nodes_to_add)]:
+    stated = own.status
+    if [*lists.values()] == [sorted(stated.nodes_in_use), sorted(stated.nodes_to_remove), sorted(stated.nodes_to_add)]:
         return None
     return Patch(ref(own), {"status": {**lists, "lastUpdateTime": timestamp(now)}}, subresource="status")
 
@@ -89,4 +89,4 @@ def condition(kind: str, status: str, reason: str, message: str, now: datetime) 
 
 
 def current(pod: core.Pod, kind: str) -> Any:
-    return next((said for said in pod.status.conditions if said.type == kind), None)
+    return next((stated for stated in pod.status.conditions if stated.type == kind), None)

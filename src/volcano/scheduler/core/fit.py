@@ -20,12 +20,12 @@ def fits_in(request: Resources, room: AmountView) -> Mask:
 def short_of(request: Resources, room: AmountView) -> list[tuple[str, Mask]]:
     """For every dimension, the rows where it is the first that does not fit: cpu, memory, then by name."""
     found: list[tuple[str, Mask]] = []
-    told: Mask | None = None
+    reported: Mask | None = None
     for name in (CPU, MEMORY, *sorted(request.scalars)):
         lacking: Mask = room[name] <= request[name] - EPSILON
-        if told is not None:
-            lacking = lacking & ~told
-        told = lacking if told is None else told | lacking
+        if reported is not None:
+            lacking = lacking & ~reported
+        reported = lacking if reported is None else reported | lacking
         if lacking.any():
             found.append((name, lacking))
     return found

@@ -55,7 +55,7 @@ class Neighbourhood:
         )
 
     # -- what is required ----------------------------------------------------------------------------------------
-    def lacks_company(self, task: Task, terms: tuple[Term, ...]) -> Mask:
+    def lacks_affinity(self, task: Task, terms: tuple[Term, ...]) -> Mask:
         """Nodes that are not near the pods this one must be near to."""
         lacking, alone = self._table.no_rows(), True
         keyless = self._table.no_rows()
@@ -70,28 +70,28 @@ class Neighbourhood:
             return keyless  # the first pod of a group with affinity to itself may go anywhere
         return lacking | keyless
 
-    def has_enemies(self, terms: tuple[Term, ...]) -> Mask:
+    def violates_anti_affinity(self, terms: tuple[Term, ...]) -> Mask:
         """Nodes near pods this one must not be near to."""
-        hostile = self._table.no_rows()
+        violating = self._table.no_rows()
         for term in terms:
             codes = self._codes(term)
             counted = self._table.pods.count(Query((term.selection(self._namespaces),)))
-            hostile |= (self._per_domain(codes, counted)[codes] > 0) & (codes >= 0)
-        return hostile
+            violating |= (self._per_domain(codes, counted)[codes] > 0) & (codes >= 0)
+        return violating
 
-    def is_unwelcome(self, task: Task) -> Mask:
+    def violates_existing_anti_affinity(self, task: Task) -> Mask:
         """Nodes near pods that must not have this one near."""
-        unwelcome = self._table.no_rows()
+        refused = self._table.no_rows()
         if not self._stating:
-            return unwelcome
+            return refused
         for term, rows in self._existing(task, self._frozen):
             codes = self._codes(term)
             there = np.unique(codes[rows])
-            unwelcome |= np.isin(codes, there[there >= 0])
-        return unwelcome
+            refused |= np.isin(codes, there[there >= 0])
+        return refused
 
     # -- what is preferred ---------------------------------------------------------------------------------------
-    def liking(self, task: Task, terms: PodTerms) -> Rows | None:
+    def preference(self, task: Task, terms: PodTerms) -> Rows | None:
         """The summed weights of preferences for each node, this pod's and existing pods'; None without any."""
         if not terms.weighted and not self._stating:
             return None

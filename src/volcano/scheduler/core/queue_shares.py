@@ -1,4 +1,4 @@
-"""QueueShare: one queue's account during a session. What it deserves and may have is the plugins' business."""
+"""QueueShare: one queue's account during a session. Plugins compute what it deserves and may have."""
 
 from __future__ import annotations
 

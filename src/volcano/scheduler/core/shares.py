@@ -1,4 +1,4 @@
-"""What a job stands for in its queue: how much it still waits for, and how much it could be without. No policy here."""
+"""What a job adds to its queue's account: how much it waits for, and how much it could give up. No policy here."""
 
 from __future__ import annotations
 

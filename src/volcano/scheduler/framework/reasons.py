@@ -38,9 +38,9 @@ def job_reason(session: Session, job: Job) -> str:
 
 
 def _origin(session: Session, job: Job) -> str:
-    told = session.record.job_fit_errors.get(job.id)
-    if told:
-        return f". Origin reason is: {told}"
+    reason = session.record.job_fit_errors.get(job.id)
+    if reason:
+        return f". Origin reason is: {reason}"
     for uid, errors in sorted(session.record.fit_errors.get(job.id, {}).items()):
         if uid in job.tasks:
             return f". Origin reason is {job.tasks[uid].name}: {errors}"

@@ -1,4 +1,4 @@
-"""Queue: who shares the cluster, with what rights."""
+"""Queue: a share of the cluster, with its limits and rights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""drf: who holds the smaller dominant share goes first; with a hierarchy, between queues too."""
+"""drf: the job with the smaller dominant share goes first; with a hierarchy, queues are ordered so, too."""
 
 from __future__ import annotations
 

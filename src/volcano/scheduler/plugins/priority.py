@@ -1,4 +1,4 @@
-"""priority: what is more important goes first, and never makes room for its equals."""
+"""priority: more important jobs and tasks go first, and are evicted only for still more important ones."""
 
 from __future__ import annotations
 

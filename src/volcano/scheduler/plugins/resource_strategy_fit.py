@@ -1,4 +1,4 @@
-"""resource-strategy-fit: each resource spread or packed by its own strategy; scarce ones kept for who needs them."""
+"""resource-strategy-fit: each resource is spread or packed by its own strategy; scarce ones are reserved."""
 
 from __future__ import annotations
 

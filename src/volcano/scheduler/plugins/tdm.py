@@ -1,4 +1,4 @@
-"""tdm: nodes that are ours only at certain hours. Work that may be interrupted uses them then, and leaves in time."""
+"""tdm: nodes that are available only at certain hours. Revocable tasks use them then, and are evicted at the end."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The running scheduler: follows changes, takes turns, sends plans, answers questions. Its only I/O is here."""
+"""The running scheduler: it follows changes, runs cycles, writes decisions and answers requests. All I/O is here."""

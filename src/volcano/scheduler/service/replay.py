@@ -124,9 +124,9 @@ def _scores_of(session: Session, task: Task) -> tuple[list[str], dict[str, float
     passing = session.nodes.filtered(task).ok
     fits = [] if refused else [name for name, passes in zip(names, passing, strict=True) if passes]
     scored = session.nodes.scored(task)
-    everybody = passing | True
+    all_nodes = passing | True
     node_order = dict(zip(names, scored.node.tolist(), strict=True))
-    return fits, node_order, dict(zip(names, scored.batch(everybody, task).tolist(), strict=True))
+    return fits, node_order, dict(zip(names, scored.batch(all_nodes, task).tolist(), strict=True))
 
 
 @click.command("replay")

@@ -14,21 +14,21 @@ class Candidates:
     def __init__(self, session: Session, action: str) -> None:
         self._session = session
         self._remembers = session.config.arguments_of(action).flag("predicateErrorCacheEnable", True)
-        self._hopeless: dict[tuple[str, str], Mask] = {}
+        self._not_freeable: dict[tuple[str, str], Mask] = {}
 
     def of(self, task: Task) -> Mask:
         session = self._session
         filtered = session.nodes.filtered(task)
-        hopeful: Mask = ~filtered.aborted
+        freeable: Mask = ~filtered.aborted
         if task.role and self._remembers:
             key = (task.job_id, task.role)
-            if key in self._hopeless:
-                hopeful &= ~self._hopeless[key]
-            self._hopeless[key] = ~hopeful
+            if key in self._not_freeable:
+                freeable &= ~self._not_freeable[key]
+            self._not_freeable[key] = ~freeable
         errors = session.record.fit_errors.get(task.job_id, {}).get(task.uid)
         if errors is not None and errors.unresolvable is not None:
-            hopeful &= ~errors.unresolvable
-        return hopeful
+            freeable &= ~errors.unresolvable
+        return freeable
 
 
 def could_hold(session: Session, task: Task) -> Mask:

@@ -61,7 +61,7 @@ class DomainSearch:
         self._session = session
         self._job = job
         self._rankings = rankings
-        self._hopeless: set[tuple[str, str]] = set()  # sub-job and domain, as long as nothing else is placed
+        self._failed: set[tuple[str, str]] = set()  # sub-job and domain, as long as nothing else is placed
         self._bounds: dict[str, Column] = {}  # sub-job → how many of its tasks each domain could hold at most
         self._tally = Tally()
 
@@ -85,14 +85,14 @@ class DomainSearch:
         sub_job, root = self._job.sub_jobs[self._job.id], self._session.domains.by_name[ROOT]
         lowest = min(domain.tier for domain in gradient)
         return not any(
-            domain.tier < lowest and (sub_job.id, domain.name) not in self._hopeless
+            domain.tier < lowest and (sub_job.id, domain.name) not in self._failed
             for tier in self._session.ask.domain_gradients(sub_job, root, ALLOCATE)
             for domain in tier
         )
 
     def _first(self, backlog: JobBacklog, gradient: Sequence[Domain]) -> JobPlacement | None:
         sub_job = self._job.sub_jobs[self._job.id]
-        waiting = self._hopeful(sub_job, gradient)
+        waiting = self._large_enough(sub_job, gradient)
         while waiting:
             best, _ = self._pick(sub_job, waiting)
             waiting.remove(best)
@@ -148,13 +148,13 @@ class DomainSearch:
     def _place(self, sub_job: SubJob, line: TaskBacklog, within: Domain, *, is_first: bool) -> SubJobPlacement | None:
         """In the best domain below the given one."""
         if sub_job.nominated_domain:
-            mine = line.copy()
-            statement = place_as_nominated(self._session, self._job, sub_job, mine)
+            copied = line.copy()
+            statement = place_as_nominated(self._session, self._job, sub_job, copied)
             if statement is not None:
-                return SubJobPlacement(statement, mine)
+                return SubJobPlacement(statement, copied)
         for gradient in self._session.ask.domain_gradients(sub_job, within, ALLOCATE):
-            untried = [d for d in gradient if not is_first or (sub_job.id, d.name) not in self._hopeless]
-            waiting = self._hopeful(sub_job, untried)
+            untried = [d for d in gradient if not is_first or (sub_job.id, d.name) not in self._failed]
+            waiting = self._large_enough(sub_job, untried)
             while waiting:
                 domain, score = self._pick(sub_job, waiting)
                 waiting.remove(domain)
@@ -165,22 +165,22 @@ class DomainSearch:
                     sub_job.allocated_domain = common(sub_job.allocated_domain, domain.name)
                     return placed
                 if is_first:
-                    self._hopeless.add((sub_job.id, domain.name))
+                    self._failed.add((sub_job.id, domain.name))
         return None
 
-    def _hopeful(self, sub_job: SubJob, domains: Sequence[Domain]) -> list[Domain]:
+    def _large_enough(self, sub_job: SubJob, domains: Sequence[Domain]) -> list[Domain]:
         """Those that may have room for as many tasks as are needed, by what was free when the turn began."""
         least, most = needed(self._session, self._job, sub_job), self._bounds.get(sub_job.id)
         if most is None:
             return list(domains)
-        place, hopeful = self._session.domain_columns.place, []
+        place, large_enough = self._session.domain_columns.place, []
         for domain in domains:
             if most[place[domain.name]] >= least:
-                hopeful.append(domain)
+                large_enough.append(domain)
             else:
                 self._tally.reach(domain, int(most[place[domain.name]]))
-                self._hopeless.add((sub_job.id, domain.name))
-        return hopeful
+                self._failed.add((sub_job.id, domain.name))
+        return large_enough
 
     def _try(self, sub_job: SubJob, line: TaskBacklog, domain: Domain) -> SubJobPlacement | None:
         self._session.record.forget_fit_errors(self._job.id, sub_job.id, sub_job.tasks)

@@ -71,11 +71,11 @@ class Promise:
         session = self._session
         if not session.ask.allocatable(self._queue, task) or session.ask.pre_filter(task) is not None:
             return False
-        feasible = session.nodes.filtered(task).ok & session.nodes.room(task).future & mask & ~self._hopeless(task)
+        feasible = session.nodes.filtered(task).ok & session.nodes.room(task).future & mask & ~self._unresolvable(task)
         found = node_for(session, task, feasible)
         return found is not None and statement.pipeline(task, found[0], eviction_occurred=True) is None
 
-    def _hopeless(self, task: Task) -> Mask:
+    def _unresolvable(self, task: Task) -> Mask:
         errors = self._session.record.fit_errors.get(task.job_id, {}).get(task.uid)
         none = np.zeros(len(self._session.table), dtype=bool)
         return none if errors is None or errors.unresolvable is None else errors.unresolvable

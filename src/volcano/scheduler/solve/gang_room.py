@@ -172,8 +172,8 @@ class GangRoom:
         why = self._session.record.why.get(self._job.id)
         if why is not None and why.stage == FIT:
             count = f"{self._candidates} {'task' if self._candidates == 1 else 'tasks'} that could be evicted"
-            told = f"{why.message or why.cause}; {self._purpose.action}: {count} would not make room for all"
-            self._session.record.why[self._job.id] = msgspec.structs.replace(why, message=told)
+            message = f"{why.message or why.cause}; {self._purpose.action}: {count} would not make room for all"
+            self._session.record.why[self._job.id] = msgspec.structs.replace(why, message=message)
 
 
 class Trial:

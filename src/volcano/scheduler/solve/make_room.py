@@ -39,8 +39,8 @@ class Preemption:
         session = self._session
         if not is_eligible(session, task) or session.ask.pre_filter(task) is not None:
             return False
-        hopeful = self._candidates.of(task)
-        for group in shard_groups(session, hopeful):
+        freeable = self._candidates.of(task)
+        for group in shard_groups(session, freeable):
             freed = (
                 self._spare_most(task, group, statement)
                 if self._spares_most

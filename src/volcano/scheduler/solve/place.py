@@ -75,8 +75,8 @@ class Placement:
             self._ask_for_admission(task)
             return True
         if task.role and session.record.has_failed(job.id, self._sub_job.id, task.role):
-            said = f"Task {task.name} with role spec {task.role} has already predicated failed, skip"
-            session.record.fit_errors.setdefault(job.id, {}).setdefault(task.uid, FitErrors(base=said))
+            skipped = f"Task {task.name} with role spec {task.role} has already predicated failed, skip"
+            session.record.fit_errors.setdefault(job.id, {}).setdefault(task.uid, FitErrors(base=skipped))
             return True
         refusal = session.ask.pre_filter(task)
         if refusal is not None:
@@ -190,8 +190,10 @@ class Placement:
             return True
         failed = {role for place, role in record.failed_roles.get(job.id, ()) if place == sub_job.id}
         if job.min_available < sum(job.role_minimums.values()):
-            hopeful = sum(counts.by_status[Status.PENDING] for role, counts in job.roles.items() if role not in failed)
-            return job.counts.ready + hopeful >= job.min_available
+            still_possible = sum(
+                counts.by_status[Status.PENDING] for role, counts in job.roles.items() if role not in failed
+            )
+            return job.counts.ready + still_possible >= job.min_available
         return all(job.role_occupied(role) >= job.role_minimums.get(role, 0) for role in failed)
 
     def _ask_for_admission(self, task: Task) -> None:

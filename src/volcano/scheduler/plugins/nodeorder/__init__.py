@@ -168,7 +168,7 @@ class NodeOrder(Plugin):
         if liked is not None:
             parts.append((weights["nodeaffinity"], _scaled(liked)))
         if weights["podaffinity"]:
-            near = self._neighbours.liking(task, self._neighbours.book.of(task))
+            near = self._neighbours.preference(task, self._neighbours.book.of(task))
             if near is not None and near.any():
                 parts.append((weights["podaffinity"], _stretched(near)))
         constraints = self._spread(task) if weights["podtopologyspread"] else ()

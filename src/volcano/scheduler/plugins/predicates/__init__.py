@@ -228,14 +228,18 @@ class Predicates(Plugin):
         terms = self._terms(task)
         settled = nodes.none()
         if terms.affinity:
-            settled = nodes.take(self._neighbours.lacks_company(task, terms.affinity))
+            settled = nodes.take(self._neighbours.lacks_affinity(task, terms.affinity))
             yield Cause(settled, Code.UNRESOLVABLE, LONELY)
         if terms.anti_affinity:
-            hostile = nodes.take(self._neighbours.has_enemies(terms.anti_affinity)) & ~settled
-            settled = settled | hostile
-            yield Cause(hostile, Code.UNSCHEDULABLE, HOSTILE)
+            violating = nodes.take(self._neighbours.violates_anti_affinity(terms.anti_affinity)) & ~settled
+            settled = settled | violating
+            yield Cause(violating, Code.UNSCHEDULABLE, HOSTILE)
         if self._neighbours.matters:
-            yield Cause(nodes.take(self._neighbours.is_unwelcome(task)) & ~settled, Code.UNSCHEDULABLE, UNWELCOME)
+            yield Cause(
+                nodes.take(self._neighbours.violates_existing_anti_affinity(task)) & ~settled,
+                Code.UNSCHEDULABLE,
+                UNWELCOME,
+            )
 
     def simulate_filter(self, task: Task, node: Node) -> Refusal | None:
         """Whether inter-pod affinity allows the node, as tasks are placed now."""

@@ -1,4 +1,4 @@
-"""Buckets: tasks of a job that should share a node, as far as their roles want to be together or apart."""
+"""Buckets: tasks of a job that should share a node, by the affinity and anti-affinity of their roles."""
 
 from __future__ import annotations
 

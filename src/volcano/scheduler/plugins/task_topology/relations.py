@@ -1,4 +1,4 @@
-"""Relations: which roles of a job want to be together, which apart, which go first; from a PodGroup's annotations."""
+"""Relations: affinity, anti-affinity and order of a job's roles, from a PodGroup's annotations."""
 
 from __future__ import annotations
 
