@@ -17,6 +17,7 @@ from volcano.embedded.apiserver.store.contract import ObjectKey, Store, Stored
 from volcano.embedded.apiserver.wire.outbound import Outbound
 from volcano.embedded.apiserver.wire.representation import Renderer, view_from
 from volcano.embedded.apiserver.wire.requests import RequestTarget
+from volcano.embedded.apiserver.wire.webhook_client import WebhookClient
 from volcano.machinery.clock import Clock
 from volcano.machinery.ids import Ids
 from volcano.machinery.transport import Handler, Request, User
@@ -34,6 +35,7 @@ class Backend:
     admission: ServerAdmission
     issue_token: Callable[[TokenClaims], str]
     outbound: Outbound
+    webhooks: WebhookClient
     addresses: ServiceAddresses
     local_handlers: dict[ObjectKey, Handler] = field(default_factory=dict)
     """Services whose `proxy` is answered in this very process: paths begin at the service."""

@@ -33,6 +33,7 @@ from volcano.embedded.apiserver.upkeep.definition_cleaner import DefinitionClean
 from volcano.embedded.apiserver.upkeep.quota_status import QuotaStatus
 from volcano.embedded.apiserver.wire.outbound import Outbound
 from volcano.embedded.apiserver.wire.requests import RequestTarget
+from volcano.embedded.apiserver.wire.webhook_client import WebhookClient
 from volcano.machinery.clock import Clock
 from volcano.machinery.ids import Ids, RandomIds
 from volcano.machinery.transport import Request, Response, User
@@ -58,6 +59,7 @@ class ApiServer:
         registry = ResourceRegistry()
         DefinitionFollower(store, registry)
         hub, outbound, ids = WatchHub(store), Outbound(), ids or RandomIds()
+        webhook_client = WebhookClient(store, outbound)
         authorizer = authorizer or RoleBasedAccess(store)
         authenticator = Authenticator(store, clock, tokens=tokens, signing_key=signing_key)
         self.backend = Backend(
@@ -66,9 +68,10 @@ class ApiServer:
             hub=hub,
             clock=clock,
             ids=ids,
-            admission=ServerAdmission(store, admission, Webhooks(store, outbound, ids), authorizer),
+            admission=ServerAdmission(store, admission, Webhooks(store, webhook_client, ids), authorizer),
             issue_token=authenticator.issue,
             outbound=outbound,
+            webhooks=webhook_client,
             addresses=ServiceAddresses(store),
         )
         self.health = Health()

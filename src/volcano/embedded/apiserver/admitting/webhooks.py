@@ -10,18 +10,16 @@ import asyncio
 import base64
 import binascii
 import copy
-import ssl
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 import msgspec
 
 from volcano.api.errors import ApiError, BadRequest, InternalError, ServiceUnavailable, error_from
 from volcano.api.meta import JSON
 from volcano.embedded.apiserver.admitting.webhook_matching import concerns
-from volcano.embedded.apiserver.kinds.services import SERVICES, ready_endpoint
-from volcano.embedded.apiserver.store.contract import ObjectKey, Store
-from volcano.embedded.apiserver.wire.outbound import Outbound
+from volcano.embedded.apiserver.store.contract import Store
+from volcano.embedded.apiserver.wire.webhook_client import WebhookClient, WebhookFailed
 from volcano.machinery.admission import DELETE, Attributes
 from volcano.machinery.ids import Ids
 from volcano.machinery.patch import PatchError, json_patch
@@ -35,11 +33,10 @@ _EXEMPT: Final = frozenset((MUTATING, VALIDATING))
 
 
 class Webhooks:
-    def __init__(self, store: Store, outbound: Outbound, ids: Ids) -> None:
+    def __init__(self, store: Store, client: WebhookClient, ids: Ids) -> None:
         self._store = store
-        self._outbound = outbound
+        self._client = client
         self._ids = ids
-        self._contexts: dict[str, ssl.SSLContext] = {}
 
     @property
     def any_mutating(self) -> bool:
@@ -118,7 +115,7 @@ class Webhooks:
         try:
             async with asyncio.timeout(seconds):
                 answer = await self._post(webhook, review, seconds)
-        except (ServiceUnavailable, TimeoutError, _BadAnswer) as error:
+        except (ServiceUnavailable, TimeoutError, WebhookFailed) as error:
             if webhook.get("failurePolicy", "Fail") == "Ignore":
                 return None
             why = "context deadline exceeded" if isinstance(error, TimeoutError) else str(error)
@@ -130,55 +127,14 @@ class Webhooks:
 
     async def _post(self, webhook: JSON, review: JSON, seconds: int) -> JSON:
         config = webhook.get("clientConfig") or {}
-        url = config.get("url") or self._service_url(config.get("service") or {})
-        response = await self._outbound.fetch(
-            "POST",
-            url,
-            headers={"content-type": "application/json", "accept": "application/json"},
-            body=msgspec.json.encode(review),
-            query=[("timeout", f"{seconds}s")],
-            context=self._context(config.get("caBundle") or ""),
-            seconds=float(seconds),
-        )
-        if not 200 <= response.status < 300:
-            raise _BadAnswer(f"the server answered {response.status}")
+        answer = await self._client.post(config, review, float(seconds), query=(("timeout", f"{seconds}s"),))
         try:
-            answer = msgspec.json.decode(response.body)
             found: JSON = answer["response"]
-        except (msgspec.DecodeError, KeyError, TypeError):
-            raise _BadAnswer("the answer is no AdmissionReview") from None
+        except (KeyError, TypeError):
+            raise WebhookFailed("the answer is no AdmissionReview") from None
         if not isinstance(found, dict) or found.get("uid") != review["request"]["uid"]:
-            raise _BadAnswer("the answer's uid is not the request's")
+            raise WebhookFailed("the answer's uid is not the request's")
         return found
-
-    def _service_url(self, service: Mapping[str, Any]) -> str:
-        """The first ready endpoint of the service a webhook names."""
-        namespace, name = str(service.get("namespace")), str(service.get("name"))
-        port, path = int(service.get("port") or 443), str(service.get("path") or "/")
-        found = self._store.find(ObjectKey(SERVICES, namespace, name))
-        if found is None:
-            raise ServiceUnavailable(f'service "{name}" not found')
-        ports = (msgspec.json.decode(found.raw).get("spec") or {}).get("ports") or []
-        port_name = next((p.get("name") or "" for p in ports if p.get("port") == port), "")
-        host, endpoint_port = ready_endpoint(self._store, namespace, name, port_name)
-        return f"https://{host}:{endpoint_port}/{path.lstrip('/')}"
-
-    def _context(self, bundle: str) -> ssl.SSLContext:
-        context = self._contexts.get(bundle)
-        if context is None:
-            try:
-                pem = base64.b64decode(bundle).decode() if bundle else None
-                context = ssl.create_default_context(cadata=pem)
-            except (ssl.SSLError, binascii.Error, UnicodeDecodeError) as error:
-                raise _BadAnswer(f"the caBundle cannot be read: {error}") from error
-            if len(self._contexts) > 64:
-                self._contexts.clear()
-            self._contexts[bundle] = context
-        return context
-
-
-class _BadAnswer(Exception):
-    """The webhook answered, but not with an admission review."""
 
 
 def _name(webhook: JSON) -> str:

@@ -13,15 +13,22 @@ from volcano.embedded.apiserver.schemas.crd.structural import StructuralSchema
 
 
 class CustomResource(Strategy):
-    """One version of a custom kind. Versions differ only in their apiVersion (conversion strategy None)."""
+    """One version of a custom kind. Without a conversion webhook, versions differ only in their apiVersion."""
 
     requires_resource_version = True
 
     def __init__(
-        self, row: ResourceType, schema: StructuralSchema, *, storage_version: str, selectable_fields: Sequence[str]
+        self,
+        row: ResourceType,
+        schema: StructuralSchema,
+        *,
+        storage_version: str,
+        selectable_fields: Sequence[str],
+        conversion: JSON | None = None,
     ) -> None:
         super().__init__(row)
         self._schema = schema
+        self.conversion = conversion
         self._stored_as = f"{row.group}/{storage_version}"
         self.has_stored_form = row.version == storage_version
         self.selectable_fields: Mapping[str, str] = dict.fromkeys(selectable_fields, "")

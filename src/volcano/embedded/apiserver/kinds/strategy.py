@@ -71,6 +71,8 @@ class Strategy:
     """Whether a replacement must name the version that it replaces."""
     delete_returns_object: ClassVar[bool] = False
     """Whether the answer to a delete is the object itself, where others are answered with a Status."""
+    conversion: JSON | None = None
+    """The clientConfig of the webhook that converts between versions; None where they differ in apiVersion alone."""
     has_stored_form: bool = True
     """Whether this version shows objects exactly as they are stored."""
 

@@ -56,6 +56,7 @@ def _row(spec: JSON, version: JSON, storage: str, *, ends: bool) -> Served:
             row,
             compile_schema(openapi),
             storage_version=storage,
+            conversion=_conversion(spec),
             selectable_fields=[f["jsonPath"].lstrip(".") for f in version.get("selectableFields") or ()],
         ),
         is_custom=True,
@@ -67,6 +68,15 @@ def _row(spec: JSON, version: JSON, storage: str, *, ends: bool) -> Served:
         deprecation=warning,
         is_terminating=ends,
     )
+
+
+def _conversion(spec: JSON) -> JSON | None:
+    """The clientConfig of the webhook that converts between the versions, if one does."""
+    conversion = spec.get("conversion") or {}
+    if conversion.get("strategy") != "Webhook":
+        return None
+    found: JSON = (conversion.get("webhook") or {}).get("clientConfig") or {}
+    return found
 
 
 class DefinitionFollower:

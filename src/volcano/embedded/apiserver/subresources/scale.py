@@ -10,6 +10,7 @@ from volcano.api.errors import BadRequest, FieldError, Invalid
 from volcano.api.meta import JSON
 from volcano.api.selectors import labels_selector, selector_from
 from volcano.embedded.apiserver.calls import Call
+from volcano.embedded.apiserver.verbs.conversion import in_asked_version
 from volcano.embedded.apiserver.verbs.patch import patched
 from volcano.embedded.apiserver.verbs.update import given_object
 from volcano.embedded.apiserver.verbs.writing import update_object
@@ -20,7 +21,8 @@ from volcano.machinery.transport import Response
 
 async def scale(call: Call) -> Response:
     if call.target.verb == "get":
-        return reply(_scale_of(call, call.strategy.from_stored(msgspec.json.decode(call.found().raw))))
+        stored = await in_asked_version(call, call.found())
+        return reply(_scale_of(call, call.strategy.from_stored(msgspec.json.decode(stored.raw))))
     options = write_options(call.request)
 
     def change(obj: JSON) -> JSON:

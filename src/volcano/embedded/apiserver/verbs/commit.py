@@ -8,27 +8,37 @@ from volcano.api.errors import ServiceUnavailable
 from volcano.api.meta import JSON
 from volcano.embedded.apiserver.calls import Call
 from volcano.embedded.apiserver.store.contract import ObjectKey, Stale, Stored, StoreFailed, Write
+from volcano.embedded.apiserver.verbs.conversion import in_storage_version
 
 
 async def commit(call: Call, key: ObjectKey, obj: JSON, *, expected: int, dry_run: bool = False) -> tuple[Stored, JSON]:
     """Make the object durable, if the store still has it at `expected`. A dry run only shows what would be stored."""
-    stored_form = call.strategy.to_stored(obj)
+    stored_form = await in_storage_version(call, obj)
     if dry_run:
         current = call.backend.store.find(key)
         if (current.revision if current else 0) != expected:
             raise Stale
         if expected:
-            stored_form["metadata"]["resourceVersion"] = str(expected)
-        return Stored(key, expected, msgspec.json.encode(stored_form)), obj
-    return await _write(call, key, stored_form, expected=expected, deletes=False), obj
+            obj["metadata"]["resourceVersion"] = str(expected)
+        return Stored(key, expected, msgspec.json.encode(obj)), obj
+    return _as_given(await _write(call, key, stored_form, expected=expected, deletes=False), obj, stored_form), obj
 
 
 async def remove(call: Call, stored: Stored, obj: JSON, *, dry_run: bool = False) -> tuple[Stored, JSON]:
     """Take the object out of the store; the log keeps its last state."""
     if dry_run:
         return stored, obj
-    stored_form = call.strategy.to_stored(obj)
-    return await _write(call, stored.key, stored_form, expected=stored.revision, deletes=True), obj
+    stored_form = await in_storage_version(call, obj)
+    gone = await _write(call, stored.key, stored_form, expected=stored.revision, deletes=True)
+    return _as_given(gone, obj, stored_form), obj
+
+
+def _as_given(written: Stored, obj: JSON, stored_form: JSON) -> Stored:
+    """What was written, in the version in which it was given; a webhook need not be asked again for that."""
+    if stored_form is obj:
+        return written
+    obj["metadata"]["resourceVersion"] = str(written.revision)
+    return Stored(written.key, written.revision, msgspec.json.encode(obj), written.index)
 
 
 async def _write(call: Call, key: ObjectKey, stored_form: JSON, *, expected: int, deletes: bool) -> Stored:

@@ -16,6 +16,7 @@ from volcano.embedded.apiserver.calls import Call
 from volcano.embedded.apiserver.registry.selection import selection_from
 from volcano.embedded.apiserver.store.contract import Stale, Stored
 from volcano.embedded.apiserver.verbs.commit import commit, remove
+from volcano.embedded.apiserver.verbs.conversion import all_in_asked_version, in_asked_version
 from volcano.embedded.apiserver.verbs.identity import MODIFIED_MESSAGE
 from volcano.embedded.apiserver.verbs.writing import MAX_ATTEMPTS
 from volcano.embedded.apiserver.wire.bodies import decode_request_kind
@@ -91,7 +92,7 @@ async def delete(call: Call) -> Response:
 async def delete_object(call: Call, options: DeleteOptions) -> tuple[Stored, JSON, bool]:
     """Mark the object as being deleted, or remove it at once if nothing holds it; true when it is gone."""
     for _ in range(MAX_ATTEMPTS):
-        stored = call.found()
+        stored = await in_asked_version(call, call.found())
         obj: JSON = call.strategy.from_stored(msgspec.json.decode(stored.raw))
         _check_preconditions(call, obj, options)
         await _admit(call, obj, options)
@@ -192,4 +193,5 @@ async def delete_collection(call: Call) -> Response:
         if store.find(stored.key) is not None:
             await delete_object(one, options)
     metadata = {"resourceVersion": str(store.revision)}
-    return reply(call.renderer().list_of(matching[:limit], metadata), 200, call.warnings)
+    shown = await all_in_asked_version(call, matching[:limit])
+    return reply(call.renderer().list_of(shown, metadata), 200, call.warnings)

@@ -15,6 +15,7 @@ from volcano.api.meta import JSON
 from volcano.embedded.apiserver.calls import Call
 from volcano.embedded.apiserver.registry.selection import Selection, selection_from
 from volcano.embedded.apiserver.store.contract import Compacted, FutureRevision, Stored
+from volcano.embedded.apiserver.verbs.conversion import all_in_asked_version
 from volcano.embedded.apiserver.wire.representation import reply
 from volcano.embedded.apiserver.wire.requests import invalid_option, number
 from volcano.machinery.transport import Response
@@ -70,11 +71,11 @@ async def list_objects(call: Call) -> Response:
         if call.request.param("resourceVersion") not in ("", "0"):
             raise BadRequest("specifying resource version is not allowed when using continue")
         start = Continue.parse(token)
-        return _page(call, selection, limit=limit, start=start)
-    return _page(call, selection, limit=limit, start=Continue(revision_asked(call, limit=limit), "", ""))
+        return await _page(call, selection, limit=limit, start=start)
+    return await _page(call, selection, limit=limit, start=Continue(revision_asked(call, limit=limit), "", ""))
 
 
-def _page(call: Call, selection: Selection, *, limit: int, start: Continue) -> Response:
+async def _page(call: Call, selection: Selection, *, limit: int, start: Continue) -> Response:
     store = call.backend.store
     revision = store.revision if start.rv == LATEST else start.rv
     after = (start.namespace, start.name) if start.name else None
@@ -104,7 +105,7 @@ def _page(call: Call, selection: Selection, *, limit: int, start: Continue) -> R
         metadata["continue"] = Continue(revision, last.namespace, last.name).token()
         if not selection.has_selectors:
             metadata["remainingItemCount"] = more
-    return reply(call.renderer().list_of(objects, metadata))
+    return reply(call.renderer().list_of(await all_in_asked_version(call, objects), metadata))
 
 
 def _place(stored: Stored) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from volcano.embedded.apiserver.calls import Call
 from volcano.embedded.apiserver.registry.selection import selection_from
 from volcano.embedded.apiserver.registry.watch_hub import Watch
 from volcano.embedded.apiserver.store.contract import Compacted, FutureRevision, Stored
+from volcano.embedded.apiserver.verbs.conversion import AsStored, converted_events
 from volcano.embedded.apiserver.verbs.listing import parse_revision, require_revision, too_large
 from volcano.embedded.apiserver.wire.requests import flag, number
 from volcano.machinery.transport import Response
@@ -35,7 +36,9 @@ async def watch(call: Call) -> Response:
         initial = [s for s in store.scan(call.served.storage, selection.namespace) if selection.matches(s)]
     elif not since:
         since = store.revision
-    asked = Watch(selection, call.renderer(), max(1, min(seconds, MAX_WATCH_SECONDS)), bookmarks)
+    shown = call.renderer()
+    converts = call.strategy.conversion is not None
+    asked = Watch(selection, AsStored(shown) if converts else shown, max(1, min(seconds, MAX_WATCH_SECONDS)), bookmarks)
     try:
         stream = call.backend.hub.stream(
             asked, since=since, initial=initial, announces_end=bool(sends_initial) and bookmarks
@@ -44,6 +47,8 @@ async def watch(call: Call) -> Response:
         raise Gone(f"too old resource version: {since} ({gone.oldest})") from None
     except FutureRevision:
         raise too_large(since, store.revision) from None
+    if converts:
+        stream = converted_events(call, shown, stream)
     return Response(200, {"content-type": "application/json"}, stream=stream)
 
 

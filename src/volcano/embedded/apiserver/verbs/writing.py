@@ -19,6 +19,7 @@ from volcano.embedded.apiserver.kinds.service_addresses import AddressClaim
 from volcano.embedded.apiserver.kinds.strategy import AllocationContext
 from volcano.embedded.apiserver.store.contract import Stale, Stored
 from volcano.embedded.apiserver.verbs.commit import commit, remove
+from volcano.embedded.apiserver.verbs.conversion import in_asked_version
 from volcano.embedded.apiserver.verbs.field_ownership import track
 from volcano.embedded.apiserver.verbs.identity import (
     MODIFIED_MESSAGE,
@@ -75,7 +76,7 @@ async def update_object(
 ) -> tuple[Stored, JSON]:
     """Change the stored object by `transform`; a lost race is retried, unless the client named the version it saw."""
     for _ in range(MAX_ATTEMPTS):
-        stored = call.found()
+        stored = await in_asked_version(call, call.found())
         try:
             return await _update_once(
                 call,

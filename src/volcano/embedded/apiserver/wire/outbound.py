@@ -41,11 +41,17 @@ class Outbound:
         context: ssl.SSLContext | bool | None = None,
         seconds: float | None = 60.0,
         streams: bool = False,
+        server_name: str | None = None,
     ) -> Response:
-        """The response, as a stream if wanted. A server that cannot be reached is ServiceUnavailable."""
+        """The response, as a stream if wanted. A server that cannot be reached is ServiceUnavailable.
+
+        `server_name` is whom the certificate and the Host header name, where that is not the address's host.
+        """
         import aiohttp  # only who asks others pays for it
 
         passed = {name: value for name, value in (headers or {}).items() if name.lower() not in _HOP_BY_HOP}
+        if server_name is not None:
+            passed["Host"] = server_name
         timeout = aiohttp.ClientTimeout(total=None if streams else seconds, sock_connect=CONNECT_SECONDS)
         try:
             answer = await self._opened().request(
@@ -55,6 +61,7 @@ class Outbound:
                 headers=passed,
                 data=body or None,
                 ssl=context if context is not None else True,
+                server_hostname=server_name,
                 timeout=timeout,
                 allow_redirects=False,
             )
