@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -62,10 +63,7 @@ class HttpTransport:
         if self._session is None:
             context = client_context(self._endpoint)
             connector = aiohttp.TCPConnector(limit=MAX_CONNECTIONS, ssl=context if context else False)
-            login = None
-            if self._endpoint.user:
-                login = aiohttp.BasicAuth(self._endpoint.user, self._endpoint.password)
-            self._session = aiohttp.ClientSession(connector=connector, auth=login, auto_decompress=True)
+            self._session = aiohttp.ClientSession(connector=connector, auto_decompress=True)
         return self._session
 
     async def _credentials(self) -> dict[str, str]:
@@ -74,6 +72,9 @@ class HttpTransport:
             tokens, now = self._endpoint.tokens, self._clock.now()
             token = tokens.known(now) or await self._clock.run(lambda: tokens.token(now))
             headers["authorization"] = f"Bearer {token}"
+        elif self._endpoint.user:
+            login = f"{self._endpoint.user}:{self._endpoint.password}".encode()
+            headers["authorization"] = f"Basic {base64.b64encode(login).decode()}"
         if self._endpoint.impersonate:
             headers["impersonate-user"] = self._endpoint.impersonate
         return headers
