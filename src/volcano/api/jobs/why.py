@@ -17,9 +17,10 @@ ENQUEUE: Final = "enqueue"  # the job is not admitted to its queue
 QUOTA: Final = "quota"  # the queue may not have more
 GANG: Final = "gang"  # too few pods exist, or too few fit
 FIT: Final = "fit"  # no node takes a task
+RESERVED: Final = "reserved"  # it would delay a job that comes first
 WAIT: Final = "wait"  # room is promised but not free yet
 BIND: Final = "bind"  # the node was chosen, binding failed
-STAGES: Final = (QUEUE, ENQUEUE, QUOTA, GANG, FIT, WAIT, BIND)
+STAGES: Final = (QUEUE, ENQUEUE, QUOTA, GANG, FIT, RESERVED, WAIT, BIND)
 
 
 class Why(msgspec.Struct, frozen=True, omit_defaults=True):

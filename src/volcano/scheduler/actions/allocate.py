@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from volcano.api.jobs.why import ENQUEUE, FIT, GANG, QUOTA, Why
+from volcano.api.jobs.why import ENQUEUE, FIT, GANG, QUOTA, RESERVED, Why
 from volcano.scheduler.core.heap import Heap
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import ROOT, Job, Queue
@@ -40,7 +40,7 @@ class Allocation:
             if not jobs:
                 continue
             job = jobs.pop()
-            if self._place(job):
+            if self._may_start(job) and self._place(job):
                 jobs.push(job)
             self._queues.push(queue)
 
@@ -75,6 +75,12 @@ class Allocation:
         for job in jobs.items():
             self._session.record.refuse(job.id, Why(QUOTA, f"queue {queue.name} uses all it deserves"))
 
+    def _may_start(self, job: Job) -> bool:
+        refusal = self._session.ask.job_startable(job)
+        if refusal is not None:
+            self._session.record.refuse(job.id, Why(RESERVED, refusal.reason, message=refusal.message))
+        return refusal is None
+
     # -- one turn ------------------------------------------------------------------------------------------------------
     def _place(self, job: Job) -> bool:
         """Whether the job has more to place and shall have another turn."""
@@ -93,6 +99,8 @@ class Allocation:
             statement = placement.run(backlog.line(sub_job))
         # A result that is only promised stays applied but undecided: the room is kept for this cycle.
         if statement is None or not session.ask.job_ready(job):
+            if statement is None:
+                session.ask.job_not_placed(job)
             return False
         statement.commit()
         sub_job.nominated_domain = ""
@@ -102,6 +110,7 @@ class Allocation:
         session = self._session
         found = DomainSearch(session, job, self._rankings).run(self._backlogs[job.id])
         if found is None:
+            session.ask.job_not_placed(job)
             return False
         self._backlogs[job.id] = found.backlog
         if not session.ask.job_ready(job):

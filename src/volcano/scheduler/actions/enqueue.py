@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from volcano.api.why import ENQUEUE, Why
 from volcano.scheduler.core.heap import Heap
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Job, Queue
+
+BEHIND: Final = Why(ENQUEUE, "waits behind jobs that come first")
 
 
 def enqueue(session: Session) -> None:
@@ -24,6 +29,10 @@ def enqueue(session: Session) -> None:
         if not jobs:
             continue
         job = jobs.pop()
+        if ask.enqueue_ends_at(job):
+            for behind in (job, *jobs.items()):
+                session.record.refuse(behind.id, BEHIND)
+            continue
         if job.min_resources is None or ask.job_enqueueable(job):
             ask.job_enqueued(job)
             session.moves.set_phase(job, "Inqueue")

@@ -14,6 +14,7 @@ from volcano.scheduler.framework.record import BindDecision, EvictionDecision, N
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.settled_jobs import settle
 from volcano.scheduler.model import Job, Resources, Status
+from volcano.scheduler.model.reservation import Reservation
 from volcano.scheduler.model.status import COMPLETED, SCHEDULED
 
 
@@ -57,6 +58,7 @@ class Decisions:
     volumes: Mapping[str, tuple[VolumeChoice, ...]] = field(default_factory=dict)  # uid of a bound task →
     set_aside: Mapping[str, str] = field(default_factory=dict)
     dropped: Mapping[str, str] = field(default_factory=dict)  # task → why the plan check refuses its decision
+    reservations: Mapping[str, Reservation] = field(default_factory=dict)  # by job
     needs_another_cycle: bool = False  # even if no object changes
     seconds: Mapping[str, float] = field(default_factory=dict)
 
@@ -88,6 +90,7 @@ def decisions_from(session: Session, dropped: Mapping[str, str]) -> Decisions:
         volumes=record.volumes,
         set_aside=dict(session.snapshot.set_aside),
         dropped=dropped,
+        reservations=dict(record.reservations),
         needs_another_cycle=record.needs_another_cycle,
         seconds=record.seconds,
     )

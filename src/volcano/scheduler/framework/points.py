@@ -103,6 +103,27 @@ class JobEnqueued(Protocol):
         unanswered()
 
 
+class EnqueueEndsAt(Protocol):
+    """Whether neither this job nor those after it in the queue's order need be asked about in this cycle."""
+
+    def enqueue_ends_at(self, job: Job, /) -> bool:
+        unanswered()
+
+
+class JobStartable(Protocol):
+    """Why a job may not start now although it might fit; asked before a turn of the job in `allocate`."""
+
+    def job_startable(self, job: Job, /) -> Refusal | None:
+        unanswered()
+
+
+class JobNotPlaced(Protocol):
+    """`allocate` found no room for the job's gang."""
+
+    def job_not_placed(self, job: Job, /) -> None:
+        unanswered()
+
+
 class JobReady(Protocol):
     """Whether enough of the job is placed to start it."""
 
@@ -304,6 +325,9 @@ class EveryPoint(
     JobValid,
     JobEnqueueable,
     JobEnqueued,
+    EnqueueEndsAt,
+    JobStartable,
+    JobNotPlaced,
     JobReady,
     SubJobReady,
     JobPipelined,
@@ -368,6 +392,9 @@ SECTIONS: Final = (
             Point("job_valid", JobValid, first_answer, (), "JobValid"),
             Point("job_enqueueable", JobEnqueueable, vote, ("enableJobEnqueued",), "JobEnqueueable"),
             Point("job_enqueued", JobEnqueued, notify_all, ("enableJobEnqueued",), "JobEnqueued"),
+            Point("enqueue_ends_at", EnqueueEndsAt, some),
+            Point("job_startable", JobStartable, first_answer),
+            Point("job_not_placed", JobNotPlaced, notify_all),
             Point("job_ready", JobReady, every, ("enableJobReady",), "JobReady"),
             Point("sub_job_ready", SubJobReady, every, ("enabledSubJobReady",), "SubJobReady"),
             Point("job_pipelined", JobPipelined, vote, ("enableJobPipelined",), "JobPipelined"),

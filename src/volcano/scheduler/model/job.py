@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from volcano.api.scheduling import PodGroup
+from volcano.scheduler.model.reservation import Reservation
 from volcano.scheduler.model.resources import Resources
 from volcano.scheduler.model.status import ALLOCATED, IS_ALLOCATED, IS_HELD, IS_READY, VALID, Status
 from volcano.scheduler.model.task import DAWN, Task
@@ -109,6 +110,8 @@ class Job:
     phase: str = ""
     created: datetime = DAWN
     waiting_time: timedelta | None = None
+    estimate: timedelta | None = None  # how long it is expected to run
+    reservation: Reservation | None = None  # as the last cycle wrote it down
     preemptable: bool = False
     preemptable_stated: bool = False
     revocable_zone: str = ""

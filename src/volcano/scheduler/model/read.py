@@ -23,11 +23,13 @@ from volcano.scheduler.model.job import Job, SubJob, Topology
 from volcano.scheduler.model.node import Node
 from volcano.scheduler.model.queue import Queue
 from volcano.scheduler.model.requests import assumed_request_of, request_of
+from volcano.scheduler.model.reservation import RESERVATION_ANNOTATION, decode_reservation
 from volcano.scheduler.model.resources import CPU, MEMORY, Resources, resources_from
 from volcano.scheduler.model.status import status_from
 from volcano.scheduler.model.task import DAWN, PREEMPTABLE_KEY, REVOCABLE_ZONE_KEY, Shape, Task
 
 TASK_PRIORITY_KEY: Final = "volcano.sh/task-priority"
+ESTIMATE_KEY: Final = "volcano.sh/running-estimate"
 WAITING_TIME_KEYS: Final = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
 TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
@@ -173,6 +175,8 @@ def job_from(group: PodGroup, *, default_queue: str = "default", priority: int =
         phase=group.status.phase,
         created=meta.creation_timestamp or DAWN,
         waiting_time=_waiting_time(meta.annotations),
+        estimate=_estimate(meta.annotations),
+        reservation=decode_reservation(meta.annotations.get(RESERVATION_ANNOTATION)),
         preemptable=_stated_bool(meta.annotations, meta.labels, PREEMPTABLE_KEY, default=False),
         preemptable_stated=PREEMPTABLE_KEY in meta.annotations or PREEMPTABLE_KEY in meta.labels,
         revocable_zone=_revocable_zone(meta.annotations),
@@ -230,6 +234,11 @@ def _topology_from(stated: NetworkTopology | None) -> Topology | None:
     if stated is None:
         return None
     return Topology(stated.mode or "hard", stated.highest_tier_allowed, stated.highest_tier_name)
+
+
+def _estimate(annotations: dict[str, str]) -> timedelta | None:
+    stated = parse_duration(annotations.get(ESTIMATE_KEY, ""))
+    return stated if stated is not None and stated > timedelta(0) else None
 
 
 def _waiting_time(annotations: dict[str, str]) -> timedelta | None:

@@ -12,6 +12,7 @@ from volcano.scheduler.plugins.cdp import Cooldown
 from volcano.scheduler.plugins.conformance import Conformance
 from volcano.scheduler.plugins.deviceshare import DeviceShare
 from volcano.scheduler.plugins.drf import Drf
+from volcano.scheduler.plugins.easy import Easy
 from volcano.scheduler.plugins.extender import Extender
 from volcano.scheduler.plugins.gang import Gang
 from volcano.scheduler.plugins.network_topology_aware import NetworkTopologyAware
@@ -39,6 +40,7 @@ BUILT_IN: Final[tuple[type[Plugin], ...]] = (
     DeviceShare,
     DisruptionBudgets,
     Drf,
+    Easy,
     Extender,
     Gang,
     NetworkTopologyAware,

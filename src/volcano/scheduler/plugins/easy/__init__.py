@@ -1,0 +1,281 @@
+"""easy: the first waiting job that does not fit gets a reservation; others start only if they do not delay it.
+
+This is EASY backfill. A reservation is the earliest time at which the job's gang fits, computed from the estimated
+ends of what runs, with the nodes it then takes. Another job may start before it if its own estimate ends by that time,
+or if it uses only what the reservation leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from datetime import timedelta
+from functools import cmp_to_key
+from typing import Final
+
+import numpy as np
+
+from volcano.api.why import ENQUEUE, Why
+from volcano.scheduler.core.node_table import Column, Mask
+from volcano.scheduler.core.node_view import NodeView
+from volcano.scheduler.framework.answers import Cause, Code, Refusal, Vote
+from volcano.scheduler.framework.plugin import Plugin
+from volcano.scheduler.framework.session import Session
+from volcano.scheduler.model import Job, Resources, Status, Task
+from volcano.scheduler.model.reservation import Reservation
+from volcano.scheduler.plugins.easy.forecast import Releases, releases
+from volcano.scheduler.plugins.easy.reservation import TOLERANCE, Demand, earliest_fit
+
+DEFAULT_ESTIMATE: Final = timedelta(hours=24)
+ORDERS: Final = ("submit", "priority", "shortest")
+SCOPES: Final = ("queue", "cluster")
+CLUSTER: Final = ""
+
+
+class Held:
+    """A reservation while the session lasts: what it leaves to jobs that would still run at its time."""
+
+    def __init__(self, job: Job, seconds: float, taken: Column, spare: Column) -> None:
+        self.job, self.seconds, self.taken, self.spare = job, seconds, taken, spare
+
+
+class Easy(Plugin):
+    name = "easy"
+    argument_names = frozenset(
+        {"easy.order", "easy.strict", "easy.reservations", "easy.scope", "easy.default-estimate"}
+    )
+
+    def open(self, session: Session) -> None:
+        super().open(session)
+        arguments = self.arguments
+        self._order = arguments.text("easy.order", "submit")
+        self._strict = arguments.flag("easy.strict", False)
+        self._limit = max(arguments.integer("easy.reservations", 1), 1)
+        self._per_queue = arguments.text("easy.scope", "queue") != "cluster"
+        self._default = arguments.duration("easy.default-estimate") or DEFAULT_ESTIMATE
+        self._held: dict[str, list[Held]] = {}
+        self._blocked: dict[str, list[Job]] = {}  # jobs of a scope that are in their queue and do not run yet
+        self._undecided: dict[str, Job] = {}  # the first job of a scope that the next cycle must decide about
+        self._admitted: list[Job] = []  # in this cycle: their pods do not exist yet
+        self._previews: dict[str, tuple[float, Resources] | None] = {}
+        self._idle: Resources | None = None
+        self._releases: Releases | None = None
+        self._generation = 0
+        for job in session.waiting:
+            if not job.is_pending and not job.is_ready:
+                self._blocked.setdefault(self._scope(job), []).append(job)
+
+    # -- order --------------------------------------------------------------------------------------------------------
+    def job_order(self, one: Job, other: Job) -> int:
+        mine, theirs = self._rank(one), self._rank(other)
+        return (mine > theirs) - (mine < theirs)
+
+    def _rank(self, job: Job) -> float:
+        if self._order == "shortest":
+            return self._estimate(job).total_seconds()
+        return -float(job.priority) if self._order == "priority" else 0.0
+
+    # -- into the queue -----------------------------------------------------------------------------------------------
+    def enqueue_ends_at(self, job: Job) -> bool:
+        """Whether neither this job nor those after it need be asked about."""
+        ends = self._strict and self._is_behind(job)
+        if ends:
+            self._undecided.setdefault(self._scope(job), job)
+        return ends
+
+    def job_enqueueable(self, job: Job) -> Vote:
+        """Let in what fits now, and the first jobs that do not, so that they have pods to reserve room for."""
+        if job.min_resources is None:
+            return Vote.PERMIT
+        fits = not job.min_resources.exceeds_requested(self._idle_room(), job.min_resources)
+        if not self._is_behind(job):
+            if not fits:
+                self._blocked.setdefault(self._scope(job), []).append(job)
+            return Vote.PERMIT
+        if not self._strict and self._would_not_delay(job, fits=fits):
+            return Vote.PERMIT
+        self.session.record.refuse(job.id, Why(ENQUEUE, "waits behind a reservation", self.name))
+        return Vote.REJECT
+
+    def job_enqueued(self, job: Job) -> None:
+        self._admitted.append(job)
+        if job.min_resources is not None:
+            _subtract(self._idle_room(), job.min_resources)
+
+    def _idle_room(self) -> Resources:
+        if self._idle is None:
+            table = self.session.table
+            sums = table.idle.sum(axis=1)
+            self._idle = Resources({name: float(sums[at]) for name, at in table.resources.items()})
+        return self._idle
+
+    def _is_behind(self, job: Job) -> bool:
+        """Whether as many jobs as get reservations come before this one."""
+        before, count = self.session.ask.job_before, 0
+        for blocked in self._blocked.get(self._scope(job), ()):
+            count += before(blocked, job)
+            if count >= self._limit:
+                return True
+        return False
+
+    def _would_not_delay(self, job: Job, *, fits: bool) -> bool:
+        """Whether the job may start before the first blocked one, which must have pods for that to be known."""
+        scope = self._scope(job)
+        preview = self._preview(scope)
+        if preview is None or job.min_resources is None:
+            self._undecided.setdefault(scope, job)
+            return False
+        if not fits:
+            return False
+        seconds, spare = preview
+        if self._estimate(job).total_seconds() <= seconds + TOLERANCE:
+            return True
+        if job.min_resources.exceeds_requested(spare, job.min_resources):
+            return False
+        _subtract(spare, job.min_resources)
+        return True
+
+    def _preview(self, scope: str) -> tuple[float, Resources] | None:
+        """When the first blocked job would start and what it leaves till then; None: it fits now or has no pods."""
+        if scope not in self._previews:
+            first = min(self._blocked[scope], key=cmp_to_key(self._compare))
+            found = self._reserve(first) if first.tasks else None
+            known = None if found is None or found.seconds <= 0.0 else (found.seconds, self._spare_now(found))
+            self._previews[scope] = known
+        return self._previews[scope]
+
+    def _compare(self, one: Job, other: Job) -> int:
+        return -1 if self.session.ask.job_before(one, other) else 1
+
+    def _spare_now(self, held: Held) -> Resources:
+        """What others may take now and keep beyond the time of a reservation."""
+        table = self.session.table
+        spare = np.minimum(held.spare, np.maximum(table.idle, 0.0)).clip(min=0.0).sum(axis=1)
+        return Resources({name: float(spare[at]) for name, at in table.resources.items()})
+
+    # -- starting -----------------------------------------------------------------------------------------------------
+    def job_startable(self, job: Job) -> Refusal | None:
+        before, scope = self.session.ask.job_before, self._scope(job)
+        undecided = self._undecided.get(scope)
+        if undecided is not None and before(undecided, job):
+            return Refusal("Reserved", f"waits behind {undecided.id}, which comes first")
+        for admitted in self._admitted:
+            if self._scope(admitted) == scope and before(admitted, job):
+                return Refusal("Reserved", f"waits for the pods of {admitted.id}, which comes first")
+        for held in self._all_held():
+            if held.job is job:
+                continue
+            if self._strict and (not self._per_queue or held.job.queue == job.queue):
+                return Refusal("Reserved", f"waits behind {held.job.id}, which comes first")
+        return None
+
+    def job_not_placed(self, job: Job) -> None:
+        """The job's gang does not fit now: reserve the earliest room for it if it is one of the first."""
+        scope = self._scope(job)
+        held = self._held.setdefault(scope, [])
+        if len(held) >= self._limit or job.is_ready:
+            return
+        found = self._reserve(job)
+        if found is None:
+            return
+        held.append(found)
+        self._generation += 1
+        self._record(found)
+
+    def _reserve(self, job: Job) -> Held | None:
+        table = self.session.table
+        demands = self._demands(job)
+        if not demands:
+            return None
+        free = table.future_idle.copy()
+        for other in self._all_held():
+            free = free - other.taken
+        fit = earliest_fit(table, free, self._expected_releases(), demands)
+        return None if fit is None else Held(job, fit.seconds, fit.taken, fit.spare)
+
+    def _demands(self, job: Job) -> list[Demand]:
+        session, table = self.session, self.session.table
+        missing = job.min_available - job.counts.ready
+        by_shape: dict[int, list[Task]] = {}
+        pending = job.with_status(Status.PENDING)
+        for task in pending[: max(missing, 0)]:
+            by_shape.setdefault(task.shape.number, []).append(task)
+        self._asking_for = job
+        try:
+            return [
+                Demand(len(tasks), table.vector(tasks[0].request), session.nodes.filtered(tasks[0]).ok)
+                for tasks in by_shape.values()
+            ]
+        finally:
+            self._asking_for = None
+
+    def _expected_releases(self) -> Releases:
+        if self._releases is None:
+            session = self.session
+            self._releases = releases(session.jobs.values(), session.table, now=session.now, default=self._default)
+        return self._releases
+
+    def _record(self, held: Held) -> None:
+        session, table = self.session, self.session.table
+        start = session.now + timedelta(seconds=held.seconds)
+        nodes = [table.nodes[row].name for row in np.flatnonzero(held.taken.any(axis=0))]
+        session.record.reservations[held.job.id] = Reservation(start, tuple(nodes), self._spare_now(held))
+
+    # -- nodes --------------------------------------------------------------------------------------------------------
+    _asking_for: Job | None = None
+
+    def sharing_key(self, task: Task) -> Hashable:
+        """Tasks that would still run at the time of a reservation are refused nodes that others are not."""
+        job = self.session.job_of(task)
+        if job is None or self._asking_for is not None:
+            return ("any", self._generation)
+        late = tuple(index for index, held in enumerate(self._all_held()) if self._is_late(job, held))
+        return (*late, self._generation)
+
+    def node_filter(self, task: Task, nodes: NodeView) -> Iterable[Cause]:
+        job = self.session.job_of(task)
+        if job is None or self._asking_for is not None:
+            return
+        request = self.session.table.vector(task.request)
+        for held in self._all_held():
+            if not self._is_late(job, held):
+                continue
+            spare = held.spare[:, nodes.rows]
+            wanted = request[:, None] * (1.0 + nodes.copies)[None, :]
+            refused: Mask = np.any((wanted > spare + TOLERANCE) & (request[:, None] > 0.0), axis=0)
+            if refused.any():
+                yield Cause(refused, Code.UNSCHEDULABLE, f"reserved for {held.job.id}")
+
+    def on_allocate(self, task: Task) -> None:
+        self._take(task, -1.0)
+
+    def on_deallocate(self, task: Task) -> None:
+        self._take(task, 1.0)
+
+    def _take(self, task: Task, sign: float) -> None:
+        self._releases = None  # what was just placed will be released, too
+        if not self._held:
+            return
+        job, row = self.session.job_of(task), self.session.table.index.get(task.node)
+        if job is None or row is None:
+            return
+        for held in self._all_held():
+            if self._is_late(job, held):
+                held.spare[:, row] += sign * self.session.table.vector(task.request)
+
+    # -- small questions ----------------------------------------------------------------------------------------------
+    def _all_held(self) -> list[Held]:
+        return [held for of_scope in self._held.values() for held in of_scope]
+
+    def _is_late(self, job: Job, held: Held) -> bool:
+        return job is not held.job and self._estimate(job).total_seconds() > held.seconds + TOLERANCE
+
+    def _estimate(self, job: Job) -> timedelta:
+        return job.estimate or self._default
+
+    def _scope(self, job: Job) -> str:
+        return job.queue if self._per_queue else CLUSTER
+
+
+def _subtract(amount: Resources, taken: Resources) -> None:
+    for name, value in taken.amounts.items():
+        amount.amounts[name] = max(amount[name] - value, 0.0)

@@ -1,0 +1,1 @@
+"""The scheduler under virtual time: workloads and clusters in, figures about a policy out."""

@@ -1,0 +1,273 @@
+"""The engine: virtual time, an ordered queue of events, and the real cache and scheduling cycle between them.
+
+All events of one instant happen before a cycle decides; cycles then follow each other at that instant until one of
+them changes nothing. What has ended leaves the engine, so an event costs the same however many jobs are finished.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import IntEnum
+from typing import Final
+
+import msgspec
+
+from volcano.api import core, scheduling
+from volcano.api.meta import Key, ObjectMeta, Quantities, Resource
+from volcano.api.quantity import Quantity, parse_quantity
+from volcano.api.scheduling import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, PodGroup, PodGroupSpec, PodGroupStatus
+from volcano.scheduler.actions import ACTIONS, Action
+from volcano.scheduler.cache.cache import Batch, Cache, CacheSettings
+from volcano.scheduler.framework.config import SchedulerConfig
+from volcano.scheduler.framework.decisions import Decisions
+from volcano.scheduler.framework.plugin import Plugin
+from volcano.scheduler.loop import cycle
+from volcano.scheduler.model import SeededChance
+from volcano.scheduler.model.read import ESTIMATE_KEY
+from volcano.scheduler.model.reservation import RESERVATION_ANNOTATION, encode_reservation
+from volcano.scheduler.plugins import PLUGINS
+from volcano.simulator.jobs import Outcome, SimulatedJob
+
+EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
+NAMESPACE: Final = "default"
+MAX_CYCLES_AT_ONE_INSTANT: Final = 100_000
+
+
+class Kind(IntEnum):
+    """Events of one instant happen in this order."""
+
+    POD_END = 0
+    JOB_END = 1
+    SUBMIT = 2
+    WAKE = 3
+
+
+@dataclass(slots=True)
+class LiveJob:
+    """A submitted job that has not ended."""
+
+    job: SimulatedJob
+    outcome: Outcome
+    group: PodGroup
+    pods: dict[str, core.Pod] = field(default_factory=dict)  # by uid
+    running: dict[str, str] = field(default_factory=dict)  # uid → node
+
+
+class Stuck(Exception):
+    """Cycles at one instant never come to rest."""
+
+
+class Engine:
+    """Runs one workload under one configuration."""
+
+    def __init__(
+        self,
+        nodes: Iterable[core.Node],
+        queues: Iterable[scheduling.Queue],
+        config: SchedulerConfig,
+        *,
+        priority_classes: Iterable[core.PriorityClass] = (),
+        seed: int = 0,
+        plugins: Mapping[str, type[Plugin]] = PLUGINS,
+        actions: Mapping[str, Action] = ACTIONS,
+        on_progress: Callable[[float, int], None] | None = None,
+    ) -> None:
+        self._config, self._plugins, self._actions = config, plugins, actions
+        self._chance = SeededChance(seed)
+        self._cache = Cache(CacheSettings())
+        self._changed: dict[tuple[type[Resource], Key], Resource | None] = {}
+        self._events: list[tuple[float, int, int, str]] = []
+        self._sequence = 0
+        self._jobs: dict[str, LiveJob] = {}  # by PodGroup name
+        self._to_submit: dict[str, SimulatedJob] = {}
+        self.outcomes: dict[str, Outcome] = {}
+        self.now = 0.0
+        self.cycles = 0
+        self._finished = 0
+        self._on_progress = on_progress
+        for resource in (*nodes, *queues, *priority_classes):
+            self._put(resource)
+
+    # -- input --------------------------------------------------------------------------------------------------------
+    def submit(self, jobs: Iterable[SimulatedJob]) -> None:
+        for job in jobs:
+            if job.name in self.outcomes:
+                raise ValueError(f"two jobs are named {job.name}")
+            self.outcomes[job.name] = Outcome(job)
+            self._to_submit[job.name] = job
+            self._at(job.submit, Kind.SUBMIT, job.name)
+
+    def run(self, until: float | None = None) -> None:
+        """Until nothing is left to happen, or until the given time."""
+        while self._events:
+            moment = self._events[0][0]
+            if until is not None and moment > until:
+                self.now = until
+                return
+            self.now = moment
+            while self._events and self._events[0][0] <= moment:
+                _, kind, _, name = heapq.heappop(self._events)
+                self._happen(Kind(kind), name)
+            self._settle()
+            if self._on_progress is not None:
+                self._on_progress(self.now, self._finished)
+
+    def _at(self, moment: float, kind: Kind, name: str) -> None:
+        self._sequence += 1
+        heapq.heappush(self._events, (moment, kind, self._sequence, name))
+
+    def _put(self, resource: Resource) -> None:
+        self._changed[type(resource), resource.key] = resource
+
+    def _drop(self, resource: Resource) -> None:
+        self._changed[type(resource), resource.key] = None
+
+    # -- events -------------------------------------------------------------------------------------------------------
+    def _happen(self, kind: Kind, name: str) -> None:
+        if kind is Kind.SUBMIT:
+            self._create_group(self._to_submit.pop(name))
+        elif kind is Kind.JOB_END:
+            self._end(name)
+
+    def _create_group(self, job: SimulatedJob) -> None:
+        annotations = {}
+        if job.estimate is not None:
+            annotations[ESTIMATE_KEY] = f"{max(job.estimate, 0.001):.3f}s"
+        group = PodGroup(
+            metadata=ObjectMeta(
+                name=job.name,
+                namespace=NAMESPACE,
+                uid=f"{self._sequence:012d}-{job.name}",
+                creation_timestamp=self._moment(job.submit),
+                annotations=annotations,
+            ),
+            spec=PodGroupSpec(
+                min_member=job.min_available or job.pods,
+                queue=job.queue,
+                priority_class_name=job.priority_class,
+                min_resources=_total(job),
+            ),
+            status=PodGroupStatus(phase="Pending"),
+        )
+        self._jobs[job.name] = LiveJob(job, self.outcomes[job.name], group)
+        self._put(group)
+
+    def _create_pods(self, live: LiveJob) -> None:
+        """The job controller creates pods once the PodGroup has entered its queue."""
+        job = live.job
+        created = live.group.metadata.creation_timestamp
+        for role in job.roles:
+            spec = msgspec.convert(
+                {
+                    **role.spec,
+                    "containers": [{"name": "main", "resources": {"requests": dict(role.requests)}}],
+                    "schedulerName": "volcano",
+                },
+                core.PodSpec,
+            )
+            annotations = {**role.annotations, GROUP_NAME_ANNOTATION: job.name, TASK_SPEC_KEY: role.name}
+            status = core.PodStatus(phase="Pending")
+            for index in range(role.count):
+                name = f"{job.name}-{role.name}-{index}"
+                meta = ObjectMeta(
+                    name=name, namespace=NAMESPACE, uid=name, creation_timestamp=created, annotations=annotations
+                )
+                pod = core.Pod(metadata=meta, spec=spec, status=status)
+                live.pods[name] = pod
+                self._put(pod)
+
+    def _end(self, name: str) -> None:
+        live = self._jobs.pop(name)
+        live.outcome.end = self.now
+        self._finished += 1
+        for pod in live.pods.values():
+            self._drop(pod)
+        self._drop(live.group)
+
+    # -- cycles -------------------------------------------------------------------------------------------------------
+    def _settle(self) -> None:
+        for _ in range(MAX_CYCLES_AT_ONE_INSTANT):
+            if not self._changed:
+                return
+            self._cycle()
+        raise Stuck(f"at {self.now} s the scheduler changes its mind without end")
+
+    def _cycle(self) -> None:
+        batch = Batch(self._changed)
+        self._changed = {}
+        self.cycles += 1
+        snapshot = self._cache.refresh(batch, self._moment(self.now), f"cycle-{self.cycles}")
+        decisions = cycle(snapshot, self._config, self._chance, plugins=self._plugins, actions=self._actions)
+        self._carry_out(decisions)
+
+    def _carry_out(self, decisions: Decisions) -> None:
+        started: set[str] = set()
+        for bind in decisions.binds:
+            if bind.task not in decisions.dropped:
+                self._start_pod(bind.job.partition("/")[2], bind.uid, bind.node)
+                started.add(bind.job.partition("/")[2])
+        for name in started:
+            self._started(self._jobs[name])
+        for job_id, status in decisions.groups.items():
+            live = self._jobs.get(job_id.partition("/")[2])
+            if live is not None:
+                self._update_group(live, status.phase, decisions)
+
+    def _start_pod(self, job: str, uid: str, node: str) -> None:
+        live = self._jobs[job]
+        pod = live.pods[uid]
+        live.running[uid] = node
+        replaced = msgspec.structs.replace(
+            pod,
+            spec=msgspec.structs.replace(pod.spec, node_name=node),
+            status=msgspec.structs.replace(pod.status, phase="Running", start_time=self._moment(self.now)),
+        )
+        live.pods[uid] = replaced
+        self._put(replaced)
+
+    def _started(self, live: LiveJob) -> None:
+        if live.outcome.start is None and len(live.running) >= live.group.spec.min_member:
+            live.outcome.start = self.now
+            live.outcome.attempts += 1
+            live.outcome.nodes = tuple(sorted(set(live.running.values())))
+            self._at(self.now + live.job.run_time, Kind.JOB_END, live.job.name)
+
+    def _update_group(self, live: LiveJob, phase: str, decisions: Decisions) -> None:
+        group = live.group
+        reservation = decisions.reservations.get(f"{NAMESPACE}/{live.job.name}")
+        text = "" if reservation is None else encode_reservation(reservation)
+        held = group.metadata.annotations.get(RESERVATION_ANNOTATION, "")
+        if phase == group.status.phase and text == held:
+            return
+        annotations = dict(group.metadata.annotations)
+        annotations.pop(RESERVATION_ANNOTATION, None)
+        if text:
+            annotations[RESERVATION_ANNOTATION] = text
+        live.group = msgspec.structs.replace(
+            group,
+            metadata=msgspec.structs.replace(group.metadata, annotations=annotations),
+            status=msgspec.structs.replace(group.status, phase=phase),
+        )
+        self._put(live.group)
+        if phase in ("Inqueue", "Running") and not live.pods:
+            self._create_pods(live)
+
+    @staticmethod
+    def _moment(seconds: float) -> datetime:
+        return EPOCH + timedelta(seconds=seconds)
+
+
+def _total(job: SimulatedJob) -> Quantities:
+    """What the gang's minimum requests, as the job controller sums it: the first pods in the order of roles."""
+    wanted = job.min_available or job.pods
+    sums: dict[str, Quantity] = {}
+    for role in job.roles:
+        count = min(role.count, wanted)
+        wanted -= count
+        for name, text in role.requests.items():
+            amount = parse_quantity(text) * count
+            sums[name] = sums[name] + amount if name in sums else amount
+    return {name: str(amount) for name, amount in sums.items()}

@@ -1,0 +1,54 @@
+"""A job of a simulated workload: gangs of pods with a run time, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True, frozen=True)
+class Role:
+    """So many equal pods: what each requests (as Kubernetes quantities), and further fields of its pod spec."""
+
+    name: str
+    count: int
+    requests: Mapping[str, str]
+    spec: Mapping[str, object] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True, frozen=True)
+class SimulatedJob:
+    """`submit`, `run_time` and `estimate` in seconds; `min_available` 0 means all its pods."""
+
+    name: str
+    submit: float
+    run_time: float
+    roles: tuple[Role, ...]
+    estimate: float | None = None
+    queue: str = "default"
+    user: str = ""
+    priority_class: str = ""
+    min_available: int = 0
+    preemptable: bool = True
+
+    @property
+    def pods(self) -> int:
+        return sum(role.count for role in self.roles)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a job; times in seconds of the simulation."""
+
+    job: SimulatedJob
+    start: float | None = None
+    end: float | None = None
+    attempts: int = 0
+    evictions: int = 0
+    lost_seconds: float = 0.0  # pod-seconds of work that evictions threw away
+    nodes: tuple[str, ...] = ()
+
+    @property
+    def wait(self) -> float | None:
+        return None if self.start is None else self.start - self.job.submit

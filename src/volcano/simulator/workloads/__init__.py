@@ -1,0 +1,1 @@
+"""Where simulated jobs come from: traces in known formats, scenarios, generators."""
