@@ -23,7 +23,7 @@ from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Job, Resources, Status, Task
 from volcano.scheduler.model.reservation import Reservation
 from volcano.scheduler.plugins.easy.forecast import Releases, releases
-from volcano.scheduler.plugins.easy.reservation import TOLERANCE, Demand, earliest_fit
+from volcano.scheduler.plugins.easy.reservation import TOLERANCE, Demand, earliest_fit, fits_now
 
 DEFAULT_ESTIMATE: Final = timedelta(hours=24)
 ORDERS: Final = ("submit", "priority", "shortest")
@@ -166,7 +166,14 @@ class Easy(Plugin):
                 continue
             if self._strict and (not self._per_queue or held.job.queue == job.queue):
                 return Refusal("Reserved", f"waits behind {held.job.id}, which comes first")
+        if not job.is_ready and not self._could_fit(job):
+            self.job_not_placed(job)
+            return Refusal("NotEnoughRoom", "its gang does not fit now")
         return None
+
+    def _could_fit(self, job: Job) -> bool:
+        """By amounts alone: what this refuses, placing task by task would refuse, too, at many times the cost."""
+        return fits_now(self.session.table.future_idle, self._demands(job))
 
     def job_not_placed(self, job: Job) -> None:
         """The job's gang does not fit now: reserve the earliest room for it if it is one of the first."""

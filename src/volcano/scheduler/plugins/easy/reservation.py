@@ -56,6 +56,18 @@ def earliest_fit(table: NodeTable, free: Column, releases: Releases, demands: Se
     return best
 
 
+def fits_now(free: Column, demands: Sequence[Demand]) -> bool:
+    """Whether the nodes have room for the demands at once, as far as amounts go."""
+    taken = np.zeros_like(free)
+    for demand in demands:
+        counts = _copies_per_node(free - taken, demand)
+        if int(counts.sum()) < demand.count:
+            return False
+        if len(demands) > 1:
+            taken += demand.request[:, None] * _choose(counts, demand.count, np.zeros(free.shape[1], dtype=bool))
+    return True
+
+
 def _fit_at(free: Column, releases: Releases, demands: Sequence[Demand], busy: Mask, seconds: float) -> Fit | None:
     until = int(np.searchsorted(releases.seconds, seconds, side="right"))
     room = free.copy()
