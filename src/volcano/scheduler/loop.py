@@ -23,9 +23,11 @@ def cycle(
     *,
     plugins: Mapping[str, type[Plugin]] = PLUGINS,
     actions: Mapping[str, Action] = ACTIONS,
+    messages: bool = True,
 ) -> Decisions:
     """Decide who runs where. The same snapshot, configuration and chance give the same decisions.
 
+    Without `messages`, the texts for pods and PodGroups that wait are left out: a simulation has no reader for them.
     Afterwards the snapshot is as it was before; what becomes of the decisions is taken in as changes of objects.
     """
     watch = timer or StoppedTimer()
@@ -40,6 +42,6 @@ def cycle(
             seconds[name] = watch.read() - started
         seconds["cycle"] = watch.read() - begun
         close_plugins(session, opened)
-        return decisions_from(session, check_plan(session))
+        return decisions_from(session, check_plan(session), messages=messages)
     finally:
         session.restore()

@@ -20,7 +20,7 @@ from volcano.api.meta import Key, ObjectMeta, Quantities, Resource
 from volcano.api.quantity import Quantity, parse_quantity
 from volcano.api.scheduling import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, PodGroup, PodGroupSpec, PodGroupStatus
 from volcano.scheduler.actions import ACTIONS, Action
-from volcano.scheduler.cache.cache import Batch, Cache, CacheSettings
+from volcano.scheduler.cache import Batch, Cache, CacheSettings
 from volcano.scheduler.framework.config import SchedulerConfig
 from volcano.scheduler.framework.decisions import Decisions
 from volcano.scheduler.framework.plugin import Plugin
@@ -200,7 +200,9 @@ class Engine:
         self._changed = {}
         self.cycles += 1
         snapshot = self._cache.refresh(batch, self._moment(self.now), f"cycle-{self.cycles}")
-        decisions = cycle(snapshot, self._config, self._chance, plugins=self._plugins, actions=self._actions)
+        decisions = cycle(
+            snapshot, self._config, self._chance, plugins=self._plugins, actions=self._actions, messages=False
+        )
         self._carry_out(decisions)
 
     def _carry_out(self, decisions: Decisions) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from volcano.api.why import ENQUEUE, Why
+from volcano.api.jobs.why import ENQUEUE, Why
 from volcano.scheduler.core.heap import Heap
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Job, Queue

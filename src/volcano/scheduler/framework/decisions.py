@@ -63,9 +63,10 @@ class Decisions:
     seconds: Mapping[str, float] = field(default_factory=dict)
 
 
-def decisions_from(session: Session, dropped: Mapping[str, str]) -> Decisions:
+def decisions_from(session: Session, dropped: Mapping[str, str], *, messages: bool = True) -> Decisions:
     record = session.record
-    _explain_waiting(session)
+    if messages:
+        _explain_waiting(session)
     unsettled = session.unsettled
     groups: dict[str, GroupStatus] = {job.id: _group_status(session, job) for job in unsettled}
     counts = {job.id: _status_counts(job) for job in unsettled}
@@ -80,8 +81,8 @@ def decisions_from(session: Session, dropped: Mapping[str, str]) -> Decisions:
         groups=groups,
         status_counts=counts,
         why=dict(record.why),
-        pods=_pod_notices(session),
-        notes=(*record.notes, *_group_notes(session, groups)),
+        pods=_pod_notices(session) if messages else (),
+        notes=(*record.notes, *_group_notes(session, groups)) if messages else (),
         gauges=record.gauges,
         counters=record.counters,
         queue_allocated=queue_allocated(session),

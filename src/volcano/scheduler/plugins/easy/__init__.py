@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from volcano.api.why import ENQUEUE, Why
+from volcano.api.jobs.why import ENQUEUE, Why
 from volcano.scheduler.core.node_table import Column, Mask
 from volcano.scheduler.core.node_view import NodeView
 from volcano.scheduler.framework.answers import Cause, Code, Refusal, Vote
