@@ -29,14 +29,14 @@ from volcano.scheduler.model import SeededChance
 from volcano.scheduler.model.read import ESTIMATE_KEY
 from volcano.scheduler.model.reservation import RESERVATION_ANNOTATION, encode_reservation
 from volcano.scheduler.plugins import PLUGINS
-from volcano.simulator.jobs import Outcome, SimulatedJob
+from volcano.simulator.jobs import JobOutcome, SimulatedJob
 
 EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 NAMESPACE: Final = "default"
 MAX_CYCLES_AT_ONE_INSTANT: Final = 100_000
 
 
-class Kind(IntEnum):
+class EventKind(IntEnum):
     """Events of one instant happen in this order."""
 
     POD_END = 0
@@ -50,7 +50,7 @@ class LiveJob:
     """A submitted job that has not ended."""
 
     job: SimulatedJob
-    outcome: Outcome
+    outcome: JobOutcome
     group: PodGroup
     pods: dict[str, core.Pod] = field(default_factory=dict)  # by uid
     running: dict[str, str] = field(default_factory=dict)  # uid → node
@@ -83,7 +83,7 @@ class Engine:
         self._sequence = 0
         self._jobs: dict[str, LiveJob] = {}  # by PodGroup name
         self._to_submit: dict[str, SimulatedJob] = {}
-        self.outcomes: dict[str, Outcome] = {}
+        self.outcomes: dict[str, JobOutcome] = {}
         self.now = 0.0
         self.cycles = 0
         self._finished = 0
@@ -96,9 +96,9 @@ class Engine:
         for job in jobs:
             if job.name in self.outcomes:
                 raise ValueError(f"two jobs are named {job.name}")
-            self.outcomes[job.name] = Outcome(job)
+            self.outcomes[job.name] = JobOutcome(job)
             self._to_submit[job.name] = job
-            self._at(job.submit, Kind.SUBMIT, job.name)
+            self._at(job.submit, EventKind.SUBMIT, job.name)
 
     def run(self, until: float | None = None) -> None:
         """Until nothing is left to happen, or until the given time."""
@@ -110,12 +110,12 @@ class Engine:
             self.now = moment
             while self._events and self._events[0][0] <= moment:
                 _, kind, _, name = heapq.heappop(self._events)
-                self._happen(Kind(kind), name)
+                self._happen(EventKind(kind), name)
             self._settle()
             if self._on_progress is not None:
                 self._on_progress(self.now, self._finished)
 
-    def _at(self, moment: float, kind: Kind, name: str) -> None:
+    def _at(self, moment: float, kind: EventKind, name: str) -> None:
         self._sequence += 1
         heapq.heappush(self._events, (moment, kind, self._sequence, name))
 
@@ -126,10 +126,10 @@ class Engine:
         self._changed[type(resource), resource.key] = None
 
     # -- events -------------------------------------------------------------------------------------------------------
-    def _happen(self, kind: Kind, name: str) -> None:
-        if kind is Kind.SUBMIT:
+    def _happen(self, kind: EventKind, name: str) -> None:
+        if kind is EventKind.SUBMIT:
             self._create_group(self._to_submit.pop(name))
-        elif kind is Kind.JOB_END:
+        elif kind is EventKind.JOB_END:
             self._end(name)
 
     def _create_group(self, job: SimulatedJob) -> None:
@@ -235,7 +235,7 @@ class Engine:
             live.outcome.start = self.now
             live.outcome.attempts += 1
             live.outcome.nodes = tuple(sorted(set(live.running.values())))
-            self._at(self.now + live.job.run_time, Kind.JOB_END, live.job.name)
+            self._at(self.now + live.job.run_time, EventKind.JOB_END, live.job.name)
 
     def _update_group(self, live: LiveJob, phase: str, decisions: Decisions) -> None:
         group = live.group

@@ -38,7 +38,7 @@ class SimulatedJob:
 
 
 @dataclass(slots=True)
-class Outcome:
+class JobOutcome:
     """What became of a job; times in seconds of the simulation."""
 
     job: SimulatedJob

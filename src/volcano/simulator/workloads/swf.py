@@ -15,7 +15,7 @@ NUMBER, SUBMIT, RUN_TIME, ALLOCATED, REQUESTED, REQUESTED_TIME, USER, QUEUE = 0,
 
 
 @dataclass(slots=True)
-class Unreadable:
+class UnreadableLines:
     """Lines that were left out: how many, and the first of them with the reason."""
 
     count: int = 0
@@ -28,23 +28,23 @@ class Unreadable:
 
 
 @dataclass(slots=True)
-class Trace:
+class WorkloadTrace:
     jobs: list[SimulatedJob]
-    unreadable: Unreadable
+    unreadable: UnreadableLines
 
 
 def read_swf(
     path: Path, *, first: int = 0, count: int | None = None, single_pod: bool = False, exact: bool = False
-) -> Trace:
+) -> WorkloadTrace:
     """Each job a gang of pods of one cpu, or one pod of as many cpus; the times are kept as they are.
 
     `exact`: the run time counts as the estimate even where the trace has a requested time.
     """
-    unreadable = Unreadable()
+    unreadable = UnreadableLines()
     with path.open(encoding="utf-8", errors="replace") as lines:
         jobs = _jobs(lines, unreadable, single_pod=single_pod, exact=exact)
         chosen = _slice(jobs, first, count)
-    return Trace(chosen, unreadable)
+    return WorkloadTrace(chosen, unreadable)
 
 
 def _slice(jobs: Iterator[SimulatedJob], first: int, count: int | None) -> list[SimulatedJob]:
@@ -57,7 +57,9 @@ def _slice(jobs: Iterator[SimulatedJob], first: int, count: int | None) -> list[
     return chosen
 
 
-def _jobs(lines: Iterable[str], unreadable: Unreadable, *, single_pod: bool, exact: bool) -> Iterator[SimulatedJob]:
+def _jobs(
+    lines: Iterable[str], unreadable: UnreadableLines, *, single_pod: bool, exact: bool
+) -> Iterator[SimulatedJob]:
     for number, line in enumerate(lines, 1):
         text = line.strip()
         if not text or text.startswith(";"):

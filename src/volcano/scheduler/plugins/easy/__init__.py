@@ -31,7 +31,7 @@ SCOPES: Final = ("queue", "cluster")
 CLUSTER: Final = ""
 
 
-class Held:
+class HeldReservation:
     """A reservation while the session lasts: what it leaves to jobs that would still run at its time."""
 
     def __init__(self, job: Job, seconds: float, taken: Column, spare: Column) -> None:
@@ -52,7 +52,7 @@ class Easy(Plugin):
         self._limit = max(arguments.integer("easy.reservations", 1), 1)
         self._per_queue = arguments.text("easy.scope", "queue") != "cluster"
         self._default = arguments.duration("easy.default-estimate") or DEFAULT_ESTIMATE
-        self._held: dict[str, list[Held]] = {}
+        self._held: dict[str, list[HeldReservation]] = {}
         self._blocked: dict[str, list[Job]] = {}  # jobs of a scope that are in their queue and do not run yet
         self._undecided: dict[str, Job] = {}  # the first job of a scope that the next cycle must decide about
         self._admitted: list[Job] = []  # in this cycle: their pods do not exist yet
@@ -146,7 +146,7 @@ class Easy(Plugin):
     def _compare(self, one: Job, other: Job) -> int:
         return -1 if self.session.ask.job_before(one, other) else 1
 
-    def _spare_now(self, held: Held) -> Resources:
+    def _spare_now(self, held: HeldReservation) -> Resources:
         """What others may take now and keep beyond the time of a reservation."""
         table = self.session.table
         spare = np.minimum(held.spare, np.maximum(table.idle, 0.0)).clip(min=0.0).sum(axis=1)
@@ -188,7 +188,7 @@ class Easy(Plugin):
         self._generation += 1
         self._record(found)
 
-    def _reserve(self, job: Job) -> Held | None:
+    def _reserve(self, job: Job) -> HeldReservation | None:
         table = self.session.table
         demands = self._demands(job)
         if not demands:
@@ -197,7 +197,7 @@ class Easy(Plugin):
         for other in self._all_held():
             free = free - other.taken
         fit = earliest_fit(table, free, self._expected_releases(), demands)
-        return None if fit is None else Held(job, fit.seconds, fit.taken, fit.spare)
+        return None if fit is None else HeldReservation(job, fit.seconds, fit.taken, fit.spare)
 
     def _demands(self, job: Job) -> list[Demand]:
         session, table = self.session, self.session.table
@@ -221,7 +221,7 @@ class Easy(Plugin):
             self._releases = releases(session.jobs.values(), session.table, now=session.now, default=self._default)
         return self._releases
 
-    def _record(self, held: Held) -> None:
+    def _record(self, held: HeldReservation) -> None:
         session, table = self.session, self.session.table
         start = session.now + timedelta(seconds=held.seconds)
         nodes = [table.nodes[row].name for row in np.flatnonzero(held.taken.any(axis=0))]
@@ -270,10 +270,10 @@ class Easy(Plugin):
                 held.spare[:, row] += sign * self.session.table.vector(task.request)
 
     # -- small questions ----------------------------------------------------------------------------------------------
-    def _all_held(self) -> list[Held]:
+    def _all_held(self) -> list[HeldReservation]:
         return [held for of_scope in self._held.values() for held in of_scope]
 
-    def _is_late(self, job: Job, held: Held) -> bool:
+    def _is_late(self, job: Job, held: HeldReservation) -> bool:
         return job is not held.job and self._estimate(job).total_seconds() > held.seconds + TOLERANCE
 
     def _estimate(self, job: Job) -> timedelta:

@@ -1,0 +1,90 @@
+"""The engine with the plugin easy starts every job when an independent simulation starts it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.simulator.reference import RigidJob, start_times
+from volcano.api import core, scheduling
+from volcano.api.meta import ObjectMeta
+from volcano.scheduler.actions import ACTIONS
+from volcano.scheduler.framework.config import parse_config
+from volcano.simulator.engine import Engine
+from volcano.simulator.jobs import Role, SimulatedJob
+from volcano.simulator.workloads.swf import read_swf
+
+TRACE = Path(__file__).parents[4] / "shared/traces/lublin_256.swf"
+CONFIGURATION = """
+actions: "enqueue, allocate"
+tiers:
+- plugins:
+  - name: easy
+    arguments: {{easy.order: {order}, easy.strict: {strict}, easy.scope: cluster}}
+  - name: gang
+    enableJobOrder: false
+  - name: predicates
+"""
+POLICIES = [(shortest, backfill) for shortest in (False, True) for backfill in (False, True)]
+
+
+def engine(nodes: int, *, shortest_first: bool, backfill: bool) -> Engine:
+    has = {"cpu": "1", "memory": "1Gi", "pods": "110"}
+    text = CONFIGURATION.format(
+        order="shortest" if shortest_first else "submit", strict="false" if backfill else "true"
+    )
+    return Engine(
+        [
+            core.Node(metadata=ObjectMeta(name=f"n{index:04d}"), status=core.NodeStatus(allocatable=has, capacity=has))
+            for index in range(nodes)
+        ],
+        [scheduling.Queue(metadata=ObjectMeta(name="default"), status=scheduling.QueueStatus(state="Open"))],
+        parse_config(text, known_actions=ACTIONS),
+    )
+
+
+def simulated(job: RigidJob) -> SimulatedJob:
+    role = Role("task", job.size, {"cpu": "1"})
+    return SimulatedJob(f"job-{job.number:04d}", job.submit, job.run_time, (role,), estimate=job.run_time)
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> list[RigidJob]:
+    jobs, submit = [], 0
+    for number in range(draw(st.integers(1, 25))):
+        submit += draw(st.integers(0, 30))
+        jobs.append(RigidJob(number, float(submit), float(draw(st.integers(1, 60))), draw(st.integers(1, 8))))
+    return jobs
+
+
+@pytest.mark.parametrize(("shortest_first", "backfill"), POLICIES)
+@settings(max_examples=25, deadline=None)
+@given(jobs=workloads())
+def test_jobs_start_when_an_independent_simulation_starts_them(
+    shortest_first: bool, backfill: bool, jobs: list[RigidJob]
+) -> None:
+    of = engine(8, shortest_first=shortest_first, backfill=backfill)
+
+    of.submit(simulated(job) for job in jobs)
+    of.run()
+
+    expected = start_times(jobs, 8, shortest_first=shortest_first, backfill=backfill)
+    assert {int(name[4:]): outcome.start for name, outcome in of.outcomes.items()} == expected
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not TRACE.exists(), reason="the trace is not here (../shared/traces)")
+@pytest.mark.parametrize(("shortest_first", "backfill"), POLICIES)
+def test_a_real_trace_gives_the_published_figures(shortest_first: bool, backfill: bool) -> None:
+    trace = read_swf(TRACE, count=300)
+    jobs = [RigidJob(int(j.name[4:]), j.submit, j.run_time, j.roles[0].count) for j in trace.jobs]
+    of = engine(256, shortest_first=shortest_first, backfill=backfill)
+
+    of.submit(trace.jobs)
+    of.run()
+
+    expected = start_times(jobs, 256, shortest_first=shortest_first, backfill=backfill)
+    assert {int(name[4:]): outcome.start for name, outcome in of.outcomes.items()} == expected
