@@ -24,7 +24,6 @@ ROUNDS = int(os.environ.get("VOLCANO_KILL_ROUNDS", "12"))
 WRITER = Path(__file__).with_name("killable_writer.py")
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_every_acknowledged_write_survives_being_killed(tmp_path: Path):
     chance = random.Random(7)

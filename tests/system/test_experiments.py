@@ -11,8 +11,6 @@ import pytest
 
 from tests.system.real_system import EXAMPLES
 
-pytestmark = pytest.mark.slow
-
 
 def example(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")

@@ -11,7 +11,7 @@ import yaml
 
 from tests.system.real_system import running_up, volcano_run
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.timeout(240)
 
 CONNECT = """
 import json, os, socket, time

@@ -15,7 +15,6 @@ from tests import needs
 from tests.system.real_system import EXAMPLES, Up, running_up, volcano_run
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.timeout(300),
     needs.NAMESPACES,  # volumes are mounted at their paths in one
 ]

@@ -11,7 +11,6 @@ from tests.system.real_system import EXAMPLES, running_up, volcano_run
 
 pytestmark = [
     pytest.mark.root,
-    pytest.mark.slow,
     needs.ROOT,  # sshd changes to the user who logs in
     needs.MPI,
     needs.SSHD,

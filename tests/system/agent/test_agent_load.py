@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 
-import pytest
-
 from tests.system.agent.kit import PODS, a_pod
 from volcano.api.kubelet import AgentPod
 from volcano.api.meta import Key
@@ -19,7 +17,6 @@ def descriptors(process: int) -> int:
     return len(os.listdir(f"/proc/{process}/fd"))
 
 
-@pytest.mark.slow
 async def test_many_short_pods_leave_nothing_behind(machine):
     await machine.create(a_pod("first", "true"))
     await machine.finished("first")
