@@ -11,7 +11,7 @@ from volcano.api.batch import CronJob
 from volcano.api.cron.schedule import CronError, load_zone, parse_schedule
 from volcano.machinery.admission import Attributes
 
-LONGEST_NAME: Final = names.LABEL_LENGTH - 11
+MAX_NAME_LENGTH: Final = names.LABEL_LENGTH - 11
 """Each job's name is the CronJob's, a hyphen and the minute it was due."""
 _ZONE_PART: Final = re.compile(r"[A-Za-z0-9._+-]{1,14}")
 
@@ -57,7 +57,7 @@ def _zone_problems(zone: str) -> list[str]:
 
 def _name_problems(name: str) -> list[str]:
     problems = []
-    if names.byte_length(name) > LONGEST_NAME:
-        problems.append(f"metadata.name: Invalid value: {name!r}: must be no more than {LONGEST_NAME} characters")
+    if names.byte_length(name) > MAX_NAME_LENGTH:
+        problems.append(f"metadata.name: Invalid value: {name!r}: must be no more than {MAX_NAME_LENGTH} characters")
     found = names.qualified_name_problems(name)
     return problems + [f"metadata.name: Invalid value: {name!r}: {problem}" for problem in found]

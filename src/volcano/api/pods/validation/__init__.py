@@ -22,7 +22,7 @@ from volcano.api.pods.validation.systems import check_system
 from volcano.api.pods.validation.volumes import check_volumes
 
 DEFAULT_GRACE = 30
-LARGEST_INT32 = 2**31 - 1
+MAX_INT32 = 2**31 - 1
 
 
 def validate_pod_template(template: Any, path: str) -> list[FieldError]:
@@ -126,7 +126,7 @@ def _check_deadline(spec: Field) -> None:
     place = spec.at("activeDeadlineSeconds")
     seconds = place.as_number()
     if seconds is not None:
-        place.check(names.range_problems(seconds, 1, LARGEST_INT32))
+        place.check(names.range_problems(seconds, 1, MAX_INT32))
 
 
 def _check_claims(spec: Field) -> frozenset[str]:

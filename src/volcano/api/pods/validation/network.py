@@ -10,7 +10,7 @@ from volcano.api.fields import Field
 POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 MOST_SERVERS: Final = 3
 MOST_SEARCHES: Final = 32
-LONGEST_SEARCHES: Final = 2048
+MAX_SEARCHES_LENGTH: Final = 2048
 
 
 def check_dns(spec: Field) -> None:
@@ -30,8 +30,8 @@ def check_dns(spec: Field) -> None:
         check_address(server)
     if len(searches) > MOST_SEARCHES:
         config.at("searches").invalid(f"must not have more than {MOST_SEARCHES} search paths")
-    if names.byte_length(" ".join(searches)) > LONGEST_SEARCHES:
-        detail = f"must not have more than {LONGEST_SEARCHES} characters (including spaces) in the search list"
+    if names.byte_length(" ".join(searches)) > MAX_SEARCHES_LENGTH:
+        detail = f"must not have more than {MAX_SEARCHES_LENGTH} characters (including spaces) in the search list"
         config.at("searches").invalid(detail)
     for search in config.each("searches"):
         text = search.as_text().removesuffix(".")

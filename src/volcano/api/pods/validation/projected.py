@@ -15,10 +15,10 @@ KINDS: Final = (
     "secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate",
 )  # fmt: skip
 TEN_MINUTES: Final = 600
-LONGEST_TOKEN: Final = 2**32
+MAX_TOKEN_SECONDS: Final = 2**32
 HOUR: Final = 3600
-LONGEST_CERTIFICATE: Final = 91 * 24 * HOUR
-LONGEST_KUBERNETES_CERTIFICATE: Final = 24 * HOUR
+MAX_CERTIFICATE_SECONDS: Final = 91 * 24 * HOUR
+MAX_KUBERNETES_CERTIFICATE_SECONDS: Final = 24 * HOUR
 
 
 def check_sources(volume: Field) -> None:
@@ -84,7 +84,7 @@ def _check_token(source: Field, volume: Field) -> None:
     seconds, path = source.number("expirationSeconds", HOUR), source.text("path")
     if seconds < TEN_MINUTES:
         source.at("expirationSeconds").invalid("may not specify a duration less than 10 minutes")
-    if seconds > LONGEST_TOKEN:
+    if seconds > MAX_TOKEN_SECONDS:
         source.at("expirationSeconds").invalid("may not specify a duration larger than 2^32 seconds")
     if not path:
         volume.at("path").required()
@@ -148,7 +148,7 @@ def _check_certificate(source: Field, volume: Field, taken: set[str]) -> None:
     if seconds is not None:
         host = source.text("signerName").partition("/")[0]
         ours = f".{host}".endswith(".kubernetes.io")
-        longest = LONGEST_KUBERNETES_CERTIFICATE if ours else LONGEST_CERTIFICATE
+        longest = MAX_KUBERNETES_CERTIFICATE_SECONDS if ours else MAX_CERTIFICATE_SECONDS
         if seconds < HOUR:
             source.at("maxExpirationSeconds").invalid("if provided, maxExpirationSeconds must be >= 3600")
         if seconds > longest:

@@ -9,9 +9,9 @@ from volcano.api import names
 from volcano.api.fields import Field
 from volcano.api.pods.validation.paths import check_descending
 
-LARGEST_ID: Final = 2**31 - 1
+MAX_USER_ID: Final = 2**31 - 1
 PROFILES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
-LONGEST_SYSCTL: Final = 253
+MAX_SYSCTL_NAME_LENGTH: Final = 253
 _SEGMENT: Final = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 SYSCTL: Final = rf"^({_SEGMENT}[\./])*{_SEGMENT}$"
 NETWORK_SYSCTLS: Final = ("net.",)
@@ -44,7 +44,7 @@ def check_pod_security(spec: Field) -> None:
     context = spec.at("securityContext")
     _check_ids(context, "fsGroup", "runAsUser", "runAsGroup")
     for group in context.each("supplementalGroups"):
-        group.check(names.range_problems(group.as_number() or 0, 0, LARGEST_ID))
+        group.check(names.range_problems(group.as_number() or 0, 0, MAX_USER_ID))
     if spec.truth("hostPID") and spec.truth("shareProcessNamespace"):
         context.at("shareProcessNamespace").invalid(
             "ShareProcessNamespace and HostPID cannot both be enabled", value=True
@@ -81,7 +81,7 @@ def _check_ids(context: Field, *fields: str) -> None:
     for name in fields:
         number = context.at(name).as_number()
         if number is not None:
-            context.at(name).check(names.range_problems(number, 0, LARGEST_ID))
+            context.at(name).check(names.range_problems(number, 0, MAX_USER_ID))
 
 
 def _check_sysctls(spec: Field, context: Field) -> None:
@@ -90,8 +90,8 @@ def _check_sysctls(spec: Field, context: Field) -> None:
         name, place = sysctl.text("name"), sysctl.at("name")
         if not name:
             place.required()
-        elif len(name) > LONGEST_SYSCTL or not re.fullmatch(SYSCTL, name):
-            place.invalid(f"must have at most {LONGEST_SYSCTL} characters and match regex {SYSCTL}")
+        elif len(name) > MAX_SYSCTL_NAME_LENGTH or not re.fullmatch(SYSCTL, name):
+            place.invalid(f"must have at most {MAX_SYSCTL_NAME_LENGTH} characters and match regex {SYSCTL}")
         elif name in used:
             place.duplicate()
         used.add(name)

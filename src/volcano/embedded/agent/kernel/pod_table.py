@@ -1,4 +1,4 @@
-"""The nftables table of a pod network: NAT for packets to the outside, and refusals of addresses that nobody serves.
+"""The nftables table of a pod network: NAT for packets to the outside, and refusals of addresses that have no endpoint.
 
 Making it again replaces it; removing it when it does not exist is not an error. The rules of services are added to it
 by service_rules.

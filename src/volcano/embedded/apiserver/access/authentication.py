@@ -49,7 +49,7 @@ class TokenClaims(msgspec.Struct, frozen=True):
 
 
 class Authenticator:
-    """Finds the user of a request. Nobody is an answer too: None."""
+    """Finds the user of a request; None when its credentials belong to no user."""
 
     def __init__(
         self, store: Store, clock: Clock, *, tokens: Mapping[str, User] | None = None, signing_key: bytes | None = None

@@ -99,7 +99,7 @@ class Authorizer(Protocol):
 
 
 class AllowEverything:
-    """No authorization: for in-process use where nobody else can ask."""
+    """No authorization: for in-process use, where no other client can send requests."""
 
     def allows(self, user: User, ask: AccessRequest) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""Nobody can give away rights they do not have: roles and bindings are checked against their author's own rules."""
+"""Users cannot grant rights that they do not have: roles and bindings are checked against their author's own rules."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ TYPES_WITH_NODE_PORTS: Final = ("NodePort", "LoadBalancer")
 _ADDRESS_FIELDS: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
 
-class Held(msgspec.Struct, frozen=True):
+class HeldAddresses(msgspec.Struct, frozen=True):
     """What one service occupies."""
 
     addresses: frozenset[str] = frozenset()
@@ -37,7 +37,7 @@ class ServiceAddresses:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._held: dict[ObjectKey, Held] | None = None
+        self._held: dict[ObjectKey, HeldAddresses] | None = None
         self._addresses: dict[str, int] = {}  # how many hold it: an update and its service may do so at once
         self._ports: dict[int, int] = {}
         self._next_address = FIRST_ASSIGNED_ADDRESS
@@ -70,7 +70,7 @@ class ServiceAddresses:
         self._load()
         return next((port for port in NODE_PORTS if port not in self._ports), None)
 
-    def count(self, held: Held, by: int) -> None:
+    def count(self, held: HeldAddresses, by: int) -> None:
         """Note that somebody more, or less, holds these."""
         _add(self._addresses, held.addresses, by)
         _add(self._ports, held.ports, by)
@@ -88,11 +88,13 @@ class ServiceAddresses:
         for change in changes:
             if change.stored.key.resource == _SERVICES:
                 is_gone = change.kind == DELETED
-                self._set(change.stored.key, Held() if is_gone else held_by(msgspec.json.decode(change.stored.raw)))
+                self._set(
+                    change.stored.key, HeldAddresses() if is_gone else held_by(msgspec.json.decode(change.stored.raw))
+                )
 
-    def _set(self, key: ObjectKey, held: Held) -> None:
+    def _set(self, key: ObjectKey, held: HeldAddresses) -> None:
         assert self._held is not None
-        self.count(self._held.pop(key, Held()), -1)
+        self.count(self._held.pop(key, HeldAddresses()), -1)
         if held.addresses or held.ports:
             self._held[key] = held
             self.count(held, 1)
@@ -103,9 +105,9 @@ class AddressClaim:
 
     def __init__(self, ledger: ServiceAddresses) -> None:
         self.ledger = ledger
-        self._taken: list[Held] = []
+        self._taken: list[HeldAddresses] = []
 
-    def hold(self, held: Held) -> None:
+    def hold(self, held: HeldAddresses) -> None:
         self._taken.append(held)
         self.ledger.count(held, 1)
 
@@ -116,12 +118,12 @@ class AddressClaim:
         self._taken.clear()
 
 
-def held_by(service: JSON) -> Held:
+def held_by(service: JSON) -> HeldAddresses:
     """What a stored service occupies."""
     spec = service.get("spec") or {}
     addresses = {str(address) for address in spec.get("clusterIPs") or [spec.get("clusterIP")] if address}
     ports = {port["nodePort"] for port in _ports(spec) if port.get("nodePort")}
-    return Held(frozenset(addresses - {HEADLESS}), frozenset(ports))
+    return HeldAddresses(frozenset(addresses - {HEADLESS}), frozenset(ports))
 
 
 def assign_addresses(claim: AddressClaim, service: JSON, old: JSON | None) -> None:
@@ -156,17 +158,17 @@ def carry_addresses_over(spec: JSON, before: JSON) -> None:
                 del port["nodePort"]
 
 
-def _assign_cluster_ip(claim: AddressClaim, service: JSON, spec: JSON, own: Held) -> None:
+def _assign_cluster_ip(claim: AddressClaim, service: JSON, spec: JSON, own: HeldAddresses) -> None:
     wanted = spec.get("clusterIP")
     if not wanted:
         wanted = claim.ledger.free_address()
         if wanted is None:
             why = "failed to allocate a serviceIP: range is full"
             raise _refused(service, FieldError("spec.clusterIPs", f"Invalid value: null: {why}"))
-        claim.hold(Held(addresses=frozenset({wanted})))
+        claim.hold(HeldAddresses(addresses=frozenset({wanted})))
     elif wanted != HEADLESS and wanted not in own.addresses:
         _check_address(claim, service, wanted)
-        claim.hold(Held(addresses=frozenset({wanted})))
+        claim.hold(HeldAddresses(addresses=frozenset({wanted})))
     spec["clusterIP"] = wanted
     spec["clusterIPs"] = [wanted]
     spec.setdefault("ipFamilies", ["IPv4"])
@@ -186,7 +188,7 @@ def _check_address(claim: AddressClaim, service: JSON, wanted: str) -> None:
         raise _refused(service, invalid("spec.clusterIPs", [wanted], f"failed to allocate IP {wanted}: {why}"))
 
 
-def _assign_node_ports(claim: AddressClaim, service: JSON, spec: JSON, own: Held, before: JSON) -> None:
+def _assign_node_ports(claim: AddressClaim, service: JSON, spec: JSON, own: HeldAddresses, before: JSON) -> None:
     had = {(p.get("port"), p.get("protocol")): p.get("nodePort") for p in _ports(before)}
     mine: dict[tuple[Any, Any], int] = {}  # the protocols of one port share a node port
     for number, port in enumerate(_ports(spec)):
@@ -199,10 +201,10 @@ def _assign_node_ports(claim: AddressClaim, service: JSON, spec: JSON, own: Held
             if wanted is None:
                 why = "Invalid value: 0: failed to allocate a nodePort: range is full"
                 raise _refused(service, FieldError(f"spec.ports[{number}].nodePort", why))
-            claim.hold(Held(ports=frozenset({wanted})))
+            claim.hold(HeldAddresses(ports=frozenset({wanted})))
         elif wanted not in mine.values() and wanted not in own.ports:
             _check_port(claim, service, f"spec.ports[{number}].nodePort", wanted)
-            claim.hold(Held(ports=frozenset({wanted})))
+            claim.hold(HeldAddresses(ports=frozenset({wanted})))
         elif any(wanted == p and other == protocol for (_, other), p in mine.items()):
             path = f"spec.ports[{number}].nodePort"
             raise _refused(service, invalid(path, wanted, "provided port is already allocated"))

@@ -1,4 +1,4 @@
-"""The log → many streams. Each watcher holds a position in its resource's log, so a slow one costs nobody anything.
+"""The log → many streams. Each watcher holds a position in its resource's log, so a slow one does not delay the others.
 
 Event bytes are encoded once per change and form and shared among watchers. A watcher that falls further behind than
 the bound, or whose position was compacted, is cut off with 410 and starts over.

@@ -34,7 +34,7 @@ class Serving(msgspec.Struct, frozen=True):
     admin: Pair
 
     def kubeconfig(self, pair: Pair | None = None, *, user: str = "admin") -> bytes:
-        """A kubeconfig for the admin, or for whoever the pair was issued to."""
+        """A kubeconfig for the administrator, or for the user that the pair was issued to."""
         return kubeconfig(self.url, self.authority.pair.certificate, pair or self.admin, user=user)
 
 
