@@ -19,7 +19,7 @@ from volcano.scheduler.plugins.deviceshare.cards import Card, CardRequest, Cards
 
 
 @dataclass(slots=True, frozen=True)
-class Held:
+class CardPart:
     """A part of a card that a pod has."""
 
     card: str
@@ -50,11 +50,11 @@ class Family:
     def cards_on(self, node: Node) -> tuple[Card, ...]: ...
 
     @abstractmethod
-    def held_by(self, task: Task) -> list[Held]:
+    def held_by(self, task: Task) -> list[CardPart]:
         """What a pod on a node holds, by the annotations it was bound with."""
 
     @abstractmethod
-    def annotations_for(self, task: Task, taken: list[list[Held]], now: datetime) -> dict[str, str]:
+    def annotations_for(self, task: Task, taken: list[list[CardPart]], now: datetime) -> dict[str, str]:
         """Annotations for the pod: the parts each container gets."""
 
     def key(self, task: Task) -> Hashable:
@@ -75,7 +75,7 @@ class Family:
         table = session.table
         nodes = [(node.row, cards) for node in table.nodes if (cards := self._known_cards(node))]
         self.cards = Cards(nodes, len(table), policy=self._policy, ascending=self.ascending)
-        self._held: dict[str, list[tuple[int, Held]]] = {}
+        self._held: dict[str, list[tuple[int, CardPart]]] = {}
         self._users: dict[Hashable, Counter[int]] = {}  # group or rule → the cards its pods use
         for row, _ in nodes:
             for task in table.nodes[row].tasks.values():
@@ -158,10 +158,10 @@ class Family:
         self._enter(task, [held for container in parts for held in container])
         return None
 
-    def _part(self, portion: Portion, card: int) -> Held:
+    def _part(self, portion: Portion, card: int) -> CardPart:
         capacity = float(self.cards.capacity[card])
         memory = float(int(capacity * portion.percent / 100)) if portion.percent <= 100 else portion.memory
-        return Held(self.cards.of[card].id, memory, portion.cores, self.cards.of[card].type)
+        return CardPart(self.cards.of[card].id, memory, portion.cores, self.cards.of[card].type)
 
     def release(self, task: Task) -> None:
         for card, held in self._held.pop(task.uid, ()):
@@ -172,7 +172,7 @@ class Family:
             for key in self.annotations_for(task, [], self._session.now):
                 task.bind_annotations.pop(key, None)
 
-    def _enter(self, task: Task, parts: list[Held]) -> None:
+    def _enter(self, task: Task, parts: list[CardPart]) -> None:
         row = self._session.table.index.get(task.node)
         if row is None:
             return

@@ -12,7 +12,7 @@ from volcano.api.core import Container
 from volcano.api.quantity import QuantityError, parse_quantity
 from volcano.scheduler.model import Node, Task
 from volcano.scheduler.plugins.deviceshare.cards import Card, Portion
-from volcano.scheduler.plugins.deviceshare.family import Family, Held
+from volcano.scheduler.plugins.deviceshare.family import CardPart, Family
 
 MEMORY, NUMBER = "volcano.sh/gpu-memory", "volcano.sh/gpu-number"
 INDEX: Final = "volcano.sh/gpu-index"
@@ -45,12 +45,12 @@ class GpuShare(Family):
         broken = {part.strip() for part in node.annotations.get(UNHEALTHY, "").split(",")}
         return tuple(Card(str(id), float(memory // number), np.inf) for id in range(number) if str(id) not in broken)
 
-    def held_by(self, task: Task) -> list[Held]:
+    def held_by(self, task: Task) -> list[CardPart]:
         text = task.pod.annotations.get(INDEX) or task.bind_annotations.get(INDEX, "")
         memory = 0.0 if self._by_number else float(self._demand(task))
-        return [Held(part.strip(), memory, 0.0) for part in text.split(",") if part.strip()]
+        return [CardPart(part.strip(), memory, 0.0) for part in text.split(",") if part.strip()]
 
-    def annotations_for(self, task: Task, taken: list[list[Held]], now: datetime) -> dict[str, str]:
+    def annotations_for(self, task: Task, taken: list[list[CardPart]], now: datetime) -> dict[str, str]:
         cards = sorted((held.card for container in taken for held in container), key=int)
         return {PREDICATE_TIME: str(int(now.timestamp() * 1e9)), INDEX: ",".join(cards)}
 

@@ -15,7 +15,7 @@ from volcano.scheduler.core.node_table import Mask
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import EPSILON, Node, Task
 from volcano.scheduler.plugins.deviceshare.cards import UNSTATED, Card, Portion
-from volcano.scheduler.plugins.deviceshare.family import Family, Held
+from volcano.scheduler.plugins.deviceshare.family import CardPart, Family
 
 COUNT, MEMORY, CORES = "volcano.sh/vgpu-number", "volcano.sh/vgpu-memory", "volcano.sh/vgpu-cores"
 REGISTER: Final = "volcano.sh/node-vgpu-register"
@@ -74,11 +74,11 @@ class VirtualGpus(Family):
         return registered(node.annotations.get(REGISTER, ""))
 
     # -- annotations ----------------------------------------------------------------------------------------------
-    def held_by(self, task: Task) -> list[Held]:
+    def held_by(self, task: Task) -> list[CardPart]:
         text = task.pod.annotations.get(IDS) or task.bind_annotations.get(IDS, "")
-        return [Held(*part) for part in decoded(text)]
+        return [CardPart(*part) for part in decoded(text)]
 
-    def annotations_for(self, task: Task, taken: list[list[Held]], now: datetime) -> dict[str, str]:
+    def annotations_for(self, task: Task, taken: list[list[CardPart]], now: datetime) -> dict[str, str]:
         ids = ";".join(
             "".join(f"{held.card},{held.type},{held.memory:.0f},{held.cores:.0f}:" for held in container)
             for container in taken
