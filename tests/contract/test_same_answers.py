@@ -106,7 +106,7 @@ def queue(name: str = "q", **spec: Any) -> dict[str, Any]:
 
 KNOWN: dict[str, set[int]] = {
     "jobs that make no sense": {11, 12, 16, 17},
-    "patches of custom objects": {1, 2, 6, 8},
+    "patches of custom objects": {1, 6, 8},
     "pods and their subresources": {6, 11, 13},
     "config maps": {2, 3, 4, 9},
 }

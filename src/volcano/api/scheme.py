@@ -182,6 +182,7 @@ READERS: Final[dict[type[Resource], ResourceType]] = {
     core.CSINode: _ALL["storage.k8s.io", "CSINode"],
     core.Lease: _ALL["coordination.k8s.io", "Lease"],
     core.ResourceClaim: _ALL["resource.k8s.io", "ResourceClaim"],
+    core.ResourceClaimTemplate: _ALL["resource.k8s.io", "ResourceClaimTemplate"],
     core.ResourceSlice: _ALL["resource.k8s.io", "ResourceSlice"],
     core.DeviceClass: _ALL["resource.k8s.io", "DeviceClass"],
     core.CustomResourceDefinition: _ALL["apiextensions.k8s.io", "CustomResourceDefinition"],

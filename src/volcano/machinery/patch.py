@@ -76,7 +76,10 @@ def _weight(value: Any) -> int:
 
 
 def json_patch(target: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
-    """RFC 6902: all operations in order, or PatchError."""
+    """RFC 6902 as kube-apiserver applies it: all operations in order, or PatchError.
+
+    It differs from the RFC where a member is missing: `replace` adds it, and `test` takes it for null.
+    """
     document = [_copied(target)]  # boxed, so that "" addresses something replaceable
     added = 0
     for operation in operations:
@@ -178,10 +181,10 @@ def _replace(document: list[Any], operation: Mapping[str, Any]) -> None:
         document[0] = value
         return
     parent = _parent(document, path)
-    _step(parent, path[-1], path)
     if isinstance(parent, dict):
         parent[path[-1]] = value
     else:
+        _step(parent, path[-1], path)
         parent[_index(path[-1], len(parent))] = value
 
 
@@ -198,7 +201,9 @@ def _copy(document: list[Any], operation: Mapping[str, Any]) -> None:
 
 def _test(document: list[Any], operation: Mapping[str, Any]) -> None:
     path = _pointer(operation)
-    if not _same(_find(document, path), operation.get("value")):
+    parent = _parent(document, path)
+    is_missing = bool(path) and isinstance(parent, dict) and path[-1] not in parent
+    if not _same(None if is_missing else _find(document, path), operation.get("value")):
         raise PatchError(f"testing value /{'/'.join(path)} failed")
 
 

@@ -79,6 +79,8 @@ def test_applying_a_difference_gives_the_new_value(old, new):
         ({"baz": "qux", "foo": "bar"}, [{"op": "remove", "path": "/baz"}], {"foo": "bar"}),
         ({"foo": ["bar", "qux", "baz"]}, [{"op": "remove", "path": "/foo/1"}], {"foo": ["bar", "baz"]}),
         ({"baz": "qux"}, [{"op": "replace", "path": "/baz", "value": "boo"}], {"baz": "boo"}),
+        ({"baz": "qux"}, [{"op": "replace", "path": "/new", "value": "boo"}], {"baz": "qux", "new": "boo"}),
+        ({"baz": "qux"}, [{"op": "test", "path": "/new", "value": None}], {"baz": "qux"}),
         (
             {"foo": {"bar": "baz", "waldo": "fred"}, "qux": {"corge": "grault"}},
             [{"op": "move", "from": "/foo/waldo", "path": "/qux/thud"}],
@@ -108,7 +110,7 @@ def test_json_patch_follows_the_examples_of_the_rfc(target, operations, result):
         [{"op": "test", "path": "/a", "value": True}],
         [{"op": "add", "path": "/missing/child", "value": 1}],
         [{"op": "remove", "path": "/missing"}],
-        [{"op": "replace", "path": "/missing", "value": 1}],
+        [{"op": "replace", "path": "/missing/child", "value": 1}],
         [{"op": "add", "path": "/list/7", "value": 1}],
         [{"op": "add", "path": "/list/01", "value": 1}],
         [{"op": "add", "path": "a", "value": 1}],

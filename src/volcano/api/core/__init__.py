@@ -10,7 +10,7 @@ from volcano.api.core.definitions import (
     CustomResourceNames,
     CustomResourceVersion,
 )
-from volcano.api.core.devices import DeviceClass, ResourceClaim, ResourceSlice
+from volcano.api.core.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from volcano.api.core.limits import (
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
@@ -144,6 +144,7 @@ __all__ = [
     "ReplicationController",
     "ResourceClaim",
     "ResourceClaimStatus",
+    "ResourceClaimTemplate",
     "ResourceQuota",
     "ResourceQuotaSpec",
     "ResourceQuotaStatus",

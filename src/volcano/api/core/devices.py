@@ -13,6 +13,10 @@ class ResourceClaim(Resource, frozen=True):
     status: JSON | None = None
 
 
+class ResourceClaimTemplate(Resource, frozen=True):
+    spec: JSON | None = None
+
+
 class ResourceSlice(Resource, frozen=True):
     spec: JSON | None = None
 

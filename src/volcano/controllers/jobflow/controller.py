@@ -90,6 +90,8 @@ class JobFlowController(Controller):
         plan: list[PlanStep] = []
         if phase != FAILED:
             plan += self._starts(flow, steps.values(), world, causes)
+        if not phase and not _has_its_templates(flow, steps.values(), world):
+            return tuple(plan)
         status = recounted(flow.status, steps.values(), world.now)
         status = with_phase(status, next_phase(phase, status, len(steps)))
         if status != flow.status:
@@ -121,6 +123,14 @@ class JobFlowController(Controller):
             yield Together(tuple(questions))
         if asks_again:
             yield Later(self._probe_period)
+
+
+def _has_its_templates(flow: JobFlowSource, steps: Iterable[FlowStep], world: World) -> bool:
+    """Whether the first steps of a new flow can start: until then it has no status, as in Volcano."""
+    first = [step for step in steps if not (step.flow.depends_on and step.flow.depends_on.targets)]
+    return all(
+        step.has_started or world.get(JobTemplateSource, Key(flow.namespace, step.name)) is not None for step in first
+    )
 
 
 def _made(flow: JobFlowSource, step: FlowStep, world: World) -> tuple[Create | None, Record | None]:

@@ -8,6 +8,7 @@ from volcano.embedded.cluster.namespaces import NamespaceController, RootCertifi
 from volcano.embedded.cluster.node_health import NodeHealthController
 from volcano.embedded.cluster.owners import OwnerGarbageController
 from volcano.embedded.cluster.pod_garbage import PodGarbageController
+from volcano.embedded.cluster.resource_claims import ResourceClaimController
 from volcano.embedded.cluster.taint_eviction import TaintEvictionController
 from volcano.embedded.cluster.volumes import VolumeBinderController
 from volcano.embedded.cluster.workloads import (
@@ -33,6 +34,7 @@ def make_cluster_controllers(root_certificate: str = "") -> list[Controller]:
         EndpointsController(),
         DisruptionController(),
         VolumeBinderController(),
+        ResourceClaimController(),
         DeploymentController(),
         ReplicaSetController(),
         ReplicationControllerController(),

@@ -156,13 +156,19 @@ def _check_bound(claim: PersistentVolumeClaim, world: World) -> Plan:
         if not fits(volume, claim):
             return tuple(_claim_status(claim, None))
         patch = {"spec": {"claimRef": _reference(claim)}, "metadata": {"annotations": {BOUND_BY_CONTROLLER: "yes"}}}
-        return (Patch(ref(volume, fresh=True), patch), *_claim_status(claim, volume))
+        return (Patch(ref(volume, fresh=True), patch), *_completed(claim), *_claim_status(claim, volume))
     if not _is_for(volume, claim):
         return tuple(_claim_status(claim, None))
     steps = ()
     if volume.spec.claim_ref.uid != claim.uid:
         steps = (Patch(ref(volume, fresh=True), {"spec": {"claimRef": _reference(claim)}}),)
-    return (*steps, *_claim_status(claim, volume))
+    return (*steps, *_completed(claim), *_claim_status(claim, volume))
+
+
+def _completed(claim: PersistentVolumeClaim) -> Iterable[Step]:
+    """The mark by which schedulers know that a claim's volume is its own, also when the claim itself named it."""
+    if BIND_COMPLETED not in claim.annotations:
+        yield Patch(ref(claim), {"metadata": {"annotations": {BIND_COMPLETED: "yes"}}})
 
 
 def _claim_status(claim: PersistentVolumeClaim, volume: PersistentVolume | None, *, phase: str = "") -> Iterable[Step]:

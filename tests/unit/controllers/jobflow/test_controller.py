@@ -81,6 +81,7 @@ def test_a_step_whose_template_comes_later_starts_then():
     world = a_world(a_flow(a_step("a")))
     assert jobs(world) == {}
     assert set(world.reasons()) == {"SyncJobFlow"}
+    assert phase(world) == "", "as in Volcano, there is no status before its templates exist"
 
     world.put(a_template("a"))
     world.settle()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from volcano.api.core import PersistentVolume, PersistentVolumeClaim
-from volcano.embedded.cluster.volumes import VolumeBinderController
+from volcano.embedded.cluster.volumes import BIND_COMPLETED, VolumeBinderController
 from volcano.testing.pure_world import Killed, PureWorld
 
 
@@ -108,6 +108,22 @@ def test_a_claim_may_name_its_volume():
 
     assert outcome(world)["c"] == ("Bound", "w")
     assert outcome(world)["w"] == ("Bound", "c")
+
+
+def test_a_claim_that_named_its_volume_is_marked_as_bound_for_schedulers():
+    world = a_world(a_volume("w"), a_claim(volumeName="w"))
+
+    (claim,) = world.all(PersistentVolumeClaim)
+
+    assert claim.annotations[BIND_COMPLETED] == "yes"
+
+
+def test_a_claim_that_waits_for_its_volume_is_not_marked_as_bound():
+    world = a_world(a_claim(volumeName="w"))
+
+    (claim,) = world.all(PersistentVolumeClaim)
+
+    assert (claim.status.phase, claim.annotations) == ("Pending", {})
 
 
 def test_a_volume_that_comes_later_is_taken():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from volcano.api import field_errors as says
 from volcano.api.errors import FieldError
@@ -11,6 +11,13 @@ from volcano.api.meta import JSON
 from volcano.api.pods.validation import validate_pod_template
 from volcano.embedded.apiserver.kinds.field_checks import field_at, selector_errors
 from volcano.embedded.apiserver.kinds.strategy import IMMUTABLE, Strategy
+
+COMPLETING_POLICIES: Final = ("OnFailure", "Never")
+
+
+def _restarts_always(template: JSON, path: str) -> list[FieldError]:
+    policy = (template.get("spec") or {}).get("restartPolicy") or "Always"
+    return [] if policy == "Always" else [says.not_supported(f"{path}.spec.restartPolicy", policy, ("Always",))]
 
 
 class Workloads(Strategy):
@@ -43,6 +50,7 @@ class Workloads(Strategy):
                     says.invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
                 )
             errors += validate_pod_template(template, "spec.template")
+            errors += _restarts_always(template, "spec.template")
         return errors
 
     def validate_update(self, obj: JSON, old: JSON) -> list[FieldError]:
@@ -64,7 +72,13 @@ class Templated(Strategy):
 
     def validate(self, obj: JSON) -> Sequence[FieldError]:
         template, path = field_at(obj, self.template_path), ".".join(self.template_path)
-        return [says.required(path)] if template is None else validate_pod_template(template, path)
+        if template is None:
+            return [says.required(path)]
+        return [*validate_pod_template(template, path), *self.template_errors(template, path)]
+
+    def template_errors(self, template: JSON, path: str) -> Sequence[FieldError]:
+        """What is wrong with the template as this kind's, besides what is wrong with any."""
+        return []
 
 
 class PodTemplates(Templated):
@@ -76,17 +90,33 @@ class ReplicationControllers(Templated):
     selectable_fields: Mapping[str, str] = {"status.replicas": "0"}
     initial_status = {}
 
+    def template_errors(self, template: JSON, path: str) -> Sequence[FieldError]:
+        return _restarts_always(template, path)
 
-class CronJobs(Templated):
-    template_path = ("spec", "jobTemplate", "spec", "template")
+
+class RunsToCompletion(Templated):
+    """Jobs and CronJobs: a pod that always restarts never completes."""
+
     initial_status = {}
 
+    def template_errors(self, template: JSON, path: str) -> Sequence[FieldError]:
+        policy, path = (template.get("spec") or {}).get("restartPolicy"), f"{path}.spec.restartPolicy"
+        if policy in COMPLETING_POLICIES:
+            return []
+        if policy in ("", None, "Always"):
+            valid = ", ".join(f'"{each}"' for each in COMPLETING_POLICIES)
+            return [says.required(path, f"valid values: {valid}")]
+        return [says.not_supported(path, policy, COMPLETING_POLICIES)]
 
-class BatchJobs(Templated):
+
+class CronJobs(RunsToCompletion):
+    template_path = ("spec", "jobTemplate", "spec", "template")
+
+
+class BatchJobs(RunsToCompletion):
     """A Job selects its pods by its own uid, unless it sets manualSelector."""
 
     selectable_fields: Mapping[str, str] = {"status.successful": "0"}
-    initial_status = {}
 
     def prepare_create(self, obj: JSON) -> None:
         super().prepare_create(obj)
