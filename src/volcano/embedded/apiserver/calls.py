@@ -1,4 +1,4 @@
-"""What every verb is given: the parts of the server, and one parsed, authorized call."""
+"""Backend and Call: the parts of the server, and one authorized request about one resource, as verbs get them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Backend:
     webhooks: WebhookClient
     addresses: ServiceAddresses
     local_handlers: dict[ObjectKey, Handler] = field(default_factory=dict)
-    """Services whose `proxy` is answered in this very process: paths begin at the service."""
+    """Services whose `proxy` is answered by a function of this process; its paths begin at the service."""
 
     def timestamp(self) -> str:
         return timestamp(self.clock.now())
@@ -46,7 +46,7 @@ class Backend:
 
 @dataclass(slots=True)
 class Call:
-    """One request about one resource, known to be allowed."""
+    """One authorized request about one resource."""
 
     backend: Backend
     request: Request

@@ -194,7 +194,7 @@ def _forbidden(user: User, ask: AccessRequest, target: RequestTarget | None) -> 
 
 
 async def read_body(exchange: Exchange) -> None:
-    """Only a caller who may ask is worth the memory of a body."""
+    """Read the body only now: callers that are refused cannot make the server hold large bodies."""
     request = exchange.request
     if exchange.read_body is not None:
         body = await exchange.read_body()

@@ -1,1 +1,1 @@
-"""Who is calling and what they may do: authentication, role-based authorization, the default roles."""
+"""Authentication of callers, role-based authorization, and the default roles."""

@@ -1,6 +1,6 @@
-"""Who asks: client certificates, static tokens, service account tokens, and impersonation by those who may.
+"""Authentication: client certificates, static tokens and service account tokens; and what an impersonation needs.
 
-The edge (asgi.py) hands over the peer certificate's subject; headers are only believed after their token is.
+The HTTP edge hands over the subject of the peer's certificate, which TLS has verified. No header names a user.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Subject(msgspec.Struct, frozen=True):
 
 
 class TokenClaims(msgspec.Struct, frozen=True):
-    """What a service account token says."""
+    """The claims of a service account token."""
 
     namespace: str
     name: str
@@ -49,7 +49,7 @@ class TokenClaims(msgspec.Struct, frozen=True):
 
 
 class Authenticator:
-    """Finds the user of a request; None when its credentials belong to no user."""
+    """Finds the user of a request; None for a request without credentials."""
 
     def __init__(
         self, store: Store, clock: Clock, *, tokens: Mapping[str, User] | None = None, signing_key: bytes | None = None
@@ -160,7 +160,7 @@ def expiry(now: datetime, seconds: int) -> datetime:
 
 
 class ImpersonationRequest(msgspec.Struct, frozen=True):
-    """Whom a request asks to be taken for, and what must be allowed for that: (group, resource, namespace, name)."""
+    """The user whom a request wants to impersonate, and what that needs: (group, resource, namespace, name)."""
 
     user: User
     needs: tuple[tuple[str, str, str, str], ...]

@@ -1,6 +1,6 @@
-"""May they: role-based access control, evaluated on the stored roles and bindings.
+"""Role-based access control, evaluated on the stored roles and bindings.
 
-system:masters may do everything. Aggregated cluster roles are added up here, so no controller has to.
+system:masters may do everything. Aggregated cluster roles are evaluated here, so no controller has to fill them in.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ ROLE_BINDINGS: Final = f"rolebindings.{RBAC}"
 CLUSTER_ROLE_BINDINGS: Final = f"clusterrolebindings.{RBAC}"
 _OURS: Final = frozenset((ROLES, CLUSTER_ROLES, ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS))
 MASTERS: Final = "system:masters"
+MAX_CACHED_USERS: Final = 4096
+"""Pairs of user and namespace."""
 
 
 class AccessRequest(msgspec.Struct, frozen=True):
-    """What someone wants to do: to a resource, or to a path that is none."""
+    """What a user asks to do: with a resource, or with a path that names none."""
 
     verb: str
     group: str = ""
@@ -99,7 +101,7 @@ class Authorizer(Protocol):
 
 
 class AllowEverything:
-    """No authorization: for in-process use, where no other client can send requests."""
+    """No authorization: for servers that only this process can reach."""
 
     def allows(self, user: User, ask: AccessRequest) -> bool:
         return True
@@ -109,7 +111,7 @@ class AllowEverything:
 
 
 class RoleBasedAccess:
-    """RBAC over the store. What was worked out for a user is kept until a role or binding changes."""
+    """RBAC over the store. The rules of a user are cached until a role or binding changes."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -127,7 +129,7 @@ class RoleBasedAccess:
         key = (user.name, user.groups, namespace)
         found = self._known.get(key)
         if found is None:
-            if len(self._known) > 4096:
+            if len(self._known) > MAX_CACHED_USERS:
                 self._known.clear()
             found = self._known[key] = tuple(self._rules(user, namespace))
         return found
@@ -202,7 +204,7 @@ def _is_subject(subject: Any, user: User, namespace: str) -> bool:
 
 
 def denial(user: User, ask: AccessRequest) -> str:
-    """Kubernetes' sentence for a refusal."""
+    """The reason of a refusal, in Kubernetes' words."""
     if ask.path:
         return f'User "{user.name}" cannot {ask.verb} path "{ask.path}"'
     where = f'in the namespace "{ask.namespace}"' if ask.namespace else "at the cluster scope"

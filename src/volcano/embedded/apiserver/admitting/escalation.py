@@ -1,4 +1,4 @@
-"""Users cannot grant rights that they do not have: roles and bindings are checked against their author's own rules."""
+"""Privilege escalation: a role or binding may grant no more than its author may do."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def set_service_account(store: Store, attributes: Attributes) -> None:
     name = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
     spec["serviceAccountName"] = spec["serviceAccount"] = name
     if name == "default":
-        return  # made by a controller, maybe a moment later
+        return  # a controller creates it, maybe a moment later
     if store.find(ObjectKey("serviceaccounts", attributes.namespace, str(name))) is None:
         raise Forbidden(
             f'pods "{attributes.name}" is forbidden: error looking up service account {attributes.namespace}/{name}: '

@@ -1,7 +1,7 @@
 """Mutating and ValidatingWebhookConfigurations, called over HTTPS as Kubernetes does.
 
-Order by configuration name, rules, selectors, match conditions (CEL, where the optional library is installed),
-timeouts, failure policies, JSON patches, and one more round for webhooks that ask to be called again.
+Order by configuration name, rules, selectors, match conditions
+(webhook_matching), timeouts, failure policies, JSON patches, and the reinvocation of webhooks that ask for it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Webhooks:
         return self._store.count(VALIDATING) > 0
 
     async def mutate(self, attributes: Attributes) -> tuple[JSON | None, list[str]]:
-        """All matching webhooks one after the other, each seeing what the ones before it made."""
+        """Call all matching webhooks in sequence; each gets the object as the ones before it left it."""
         warnings: list[str] = []
         called: list[tuple[JSON, JSON | None]] = []
         for webhook in self._matching(MUTATING, attributes):
@@ -55,20 +55,20 @@ class Webhooks:
             attributes = await self._mutate_once(webhook, attributes, warnings)
             called.append((webhook, attributes.object))
             if attributes.object != before:
-                attributes = await self._again(called[:-1], attributes, warnings)
+                attributes = await self._reinvoke(called[:-1], attributes, warnings)
         return attributes.object, warnings
 
-    async def _again(
+    async def _reinvoke(
         self, called: list[tuple[JSON, JSON | None]], attributes: Attributes, warnings: list[str]
     ) -> Attributes:
-        """Those that asked for it see the object once more if someone after them changed it."""
+        """Reinvoke the webhooks that ask for it, if a later one changed the object."""
         for number, (webhook, seen) in enumerate(called):
             if (
                 webhook.get("reinvocationPolicy") == "IfNeeded"
                 and seen != attributes.object
-                and not webhook.get("_again")
+                and not webhook.get("_reinvoke")
             ):
-                called[number] = ({**webhook, "_again": True}, attributes.object)
+                called[number] = ({**webhook, "_reinvoke": True}, attributes.object)
                 attributes = await self._mutate_once(webhook, attributes, warnings)
         return attributes
 
@@ -87,7 +87,7 @@ class Webhooks:
         return msgspec.structs.replace(attributes, object=changed)
 
     async def validate(self, attributes: Attributes) -> list[str]:
-        """All matching webhooks side by side; the first refusal counts."""
+        """Call all matching webhooks in parallel; the first refusal is raised."""
         warnings: list[str] = []
         matching = list(self._matching(VALIDATING, attributes))
         calls = (self._call(webhook, attributes, warnings) for webhook in matching)
@@ -107,7 +107,7 @@ class Webhooks:
                     yield webhook
 
     async def _call(self, webhook: JSON, attributes: Attributes, warnings: list[str]) -> JSON | None:
-        """The webhook's answer; None when it could not be had and its policy is to ignore that."""
+        """The webhook's answer; None when the call failed and the failure policy is Ignore."""
         if attributes.dry_run and webhook.get("sideEffects") not in ("None", "NoneOnDryRun"):
             raise BadRequest(f"admission webhook {_name(webhook)} does not support dry run")
         review = _review(attributes, self._ids.uid())

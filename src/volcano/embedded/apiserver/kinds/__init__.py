@@ -1,1 +1,5 @@
-"""What the server knows of built-in kinds: defaults, validation, addresses, managed fields."""
+"""What the server knows of each kind: one strategy per kind or family, listed in `strategy_table`.
+
+A strategy prepares, defaults and validates objects, allocates what only the server can, and defines what a delete
+means. Verbs and subresources ask the strategy and do not tell kinds apart.
+"""

@@ -1,4 +1,4 @@
-"""Custom resources: what their CustomResourceDefinition's structural schema says of them."""
+"""Custom resources: pruned, defaulted and validated by the structural schema of their definition."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ NameRule = Callable[[str], list[str]]
 
 
 def metadata_errors(metadata: JSON, name_problems: NameRule, *, is_core: bool) -> list[FieldError]:
-    """All that is wrong with an object's metadata, types first: what has a wrong type is not looked into."""
+    """All that is wrong with an object's metadata, types first: a value of a wrong type is not checked further."""
     errors = _type_errors(metadata)
     if errors:
         return errors
@@ -105,7 +105,7 @@ def _owner_errors(owners: list[JSON]) -> list[FieldError]:
     errors: list[FieldError] = []
     controllers = []
     for owner in owners:
-        path = "metadata.ownerReferences"  # without the index, as Kubernetes has it
+        path = "metadata.ownerReferences"  # Kubernetes leaves the index out
         for field in ("apiVersion", "kind", "name", "uid"):
             value = owner.get(field)
             if not value:

@@ -1,7 +1,7 @@
-"""Pods of one shape are prepared once: unknown fields, types, defaults and validation of their specs.
+"""A cache by shape: pods whose specs have one shape are pruned, type-checked, defaulted and validated once.
 
-The pods of a job differ in little: values of variables, the hostname. A spec without these is its shape, and what is
-found out about a shape holds for every pod that has it.
+The specs of a job's pods differ only in values of environment variables and in the hostname. A spec without these is
+its shape, and the result for a shape holds for every pod that has it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class PreparedSpec(msgspec.Struct, frozen=True):
 
 
 def pod_shape(spec: Any) -> bytes:
-    """A spec without what differs among the pods of one job and is free to."""
+    """The spec without hostname and variable values, which have no influence on the result."""
     if not isinstance(spec, dict):
         return msgspec.json.encode(spec)
     shape = dict(spec)
@@ -49,7 +49,7 @@ def shape_errors(shape: bytes) -> tuple[FieldError, ...]:
 
 
 def prepared_spec(spec: JSON) -> PreparedSpec | None:
-    """The spec ready to be stored; BadRequest when a value has a wrong type. None when it must go the long way."""
+    """The spec ready to be stored; BadRequest when a value has a wrong type. None when its shape cannot be used."""
     encoded, unknown = _prepared(pod_shape(spec))
     fresh: JSON = msgspec.json.decode(encoded)
     if not _refill(fresh, spec):
@@ -75,7 +75,7 @@ def _without_values(container: Any) -> Any:
 
 
 def _refill(fresh: JSON, spec: JSON) -> bool:
-    """Put back what the shape left out; False when the two no longer fit together."""
+    """Put back what the shape left out; False when defaults changed the number of containers or variables."""
     if _has_free_hostname(spec):
         fresh["hostname"] = spec["hostname"]
     for field in _CONTAINERS:

@@ -1,4 +1,4 @@
-"""Pods: their shape is worked out once for all pods that share it; few fields may change; a delete gives them time."""
+"""Pods: specs of one shape are processed once, few fields may change, and a delete has a grace period."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def _frozen_part(spec: JSON, old: JSON, *, gated: bool) -> JSON:
 
 
 def _tracked_pod(pod: JSON, manager: str, now: datetime) -> JSON:
-    """Which fields a new pod has is the same for all pods of its shape; only the time differs."""
+    """The managed fields are the same for all new pods of one shape; only the time differs."""
     metadata = pod["metadata"]
     frame = {
         "metadata": {

@@ -1,4 +1,4 @@
-"""PriorityClasses: reserved names, the highest value, what stays."""
+"""PriorityClasses: reserved names, the highest value, immutable fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Services: validation, and where one leads; their addresses are assigned by service_addresses."""
+"""Services: validation, and their ready endpoints; their addresses are assigned by service_addresses."""
 
 from __future__ import annotations
 

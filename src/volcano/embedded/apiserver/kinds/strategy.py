@@ -1,8 +1,8 @@
 """Strategy: all that the server knows of one kind, so that verbs and subresources need not know kinds.
 
 The class itself is a built-in kind with nothing particular. Each module beside it overrides what differs for its
-kinds, and `table` lists them; custom resources are in `custom_resources`. Admission is `admitting`, the columns of
-`kubectl get` are `schemas.tables`.
+kinds, and `strategy_table` lists them; custom resources are in `custom_resources`. Admission is `admitting`,
+the columns of `kubectl get` are `schemas.tables`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Strategy:
     def __init__(self, row: ResourceType) -> None:
         self.row = row
 
-    # ── names of things ──
+    # ── names, storage, schemas ──
 
     @property
     def storage(self) -> str:
@@ -88,7 +88,7 @@ class Strategy:
 
     @property
     def typed_schema(self) -> Any:
-        """The schema by which managed fields are told apart."""
+        """The schema that server-side apply and managed fields go by."""
         return self.strategic_schema
 
     @property

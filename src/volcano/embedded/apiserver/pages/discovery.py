@@ -42,7 +42,7 @@ AGGREGATED: Final = {"v2", "v2beta1"}
 
 
 def discover(registry: ResourceRegistry, request: Request) -> JSON | Response | None:
-    """The document of a discovery path; None when the path is none."""
+    """The document of a discovery path; None for other paths."""
     parts = [part for part in request.path.split("/") if part]
     if parts in (["api"], ["apis"]) and (version := _aggregated_version(request)):
         return _aggregated(registry, request, version, is_core=parts == ["api"])

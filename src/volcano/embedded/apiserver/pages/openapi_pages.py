@@ -1,5 +1,5 @@
-"""/openapi/v2 and /openapi/v3: the documents of apiserver.schemas.openapi, made when asked
-for and kept until CRDs change.
+"""/openapi/v2 and /openapi/v3: the documents of apiserver.schemas.openapi, rendered on
+the first request and cached until a CRD changes.
 """
 
 from __future__ import annotations

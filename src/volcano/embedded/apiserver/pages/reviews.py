@@ -1,4 +1,4 @@
-"""The review kinds: a POST is answered with its status and never stored (who am I, may I, may they, whose token)."""
+"""The review kinds: a POST is answered with its status and never stored (whose token, who am I, may I, may they)."""
 
 from __future__ import annotations
 

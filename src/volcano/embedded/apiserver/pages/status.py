@@ -1,4 +1,4 @@
-"""How the server is and which API it speaks: /healthz, /livez and /readyz with their named checks, and /version."""
+"""/healthz, /livez and /readyz with their named checks, and /version."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERSION: Final = {
 }
 
 Check = Callable[[], str]
-"""Empty when all is well, otherwise why not."""
+"""The reason of a failure; empty when the check passes."""
 KINDS: Final = ("healthz", "livez", "readyz")
 
 
@@ -32,11 +32,11 @@ class Health:
         self._checks: dict[str, tuple[Check, bool]] = {"ping": (lambda: "", False)}
 
     def add(self, name: str, check: Check, *, readiness_only: bool = True) -> None:
-        """A check that /readyz asks; /healthz and /livez too unless it is about readiness only."""
+        """Add a check to /readyz, and unless `readiness_only` to /healthz and /livez."""
         self._checks[name] = (check, readiness_only)
 
     def reply(self, request: Request) -> Response | None:
-        """The answer to a health path; None when the path is none."""
+        """The result of the checks; None when the path is no health path."""
         parts = [part for part in request.path.split("/") if part]
         if not parts or parts[0] not in KINDS or len(parts) > 2:
             return None
@@ -44,18 +44,18 @@ class Health:
         if len(parts) == 2:
             if parts[1] not in checks:
                 return Response(404, _TEXT, b"404 page not found\n")
-            fault = checks[parts[1]]()
+            failure = checks[parts[1]]()
             return Response(
-                500 if fault else 200, _TEXT, f"[-]{parts[1]} failed: {fault}\n".encode() if fault else b"ok"
+                500 if failure else 200, _TEXT, f"[-]{parts[1]} failed: {failure}\n".encode() if failure else b"ok"
             )
         excluded = set(request.params("exclude"))
-        faults = {name: check() for name, check in checks.items() if name not in excluded}
-        is_well = not any(faults.values())
-        if is_well and not request.params("verbose"):
+        failures = {name: check() for name, check in checks.items() if name not in excluded}
+        is_healthy = not any(failures.values())
+        if is_healthy and not request.params("verbose"):
             return Response(200, _TEXT, b"ok")
-        lines = [f"[-]{name} failed: {fault}" if fault else f"[+]{name} ok" for name, fault in faults.items()]
-        lines.append(f"{parts[0]} check {'passed' if is_well else 'failed'}")
-        return Response(200 if is_well else 500, _TEXT, ("\n".join(lines) + "\n").encode())
+        lines = [f"[-]{name} failed: {failure}" if failure else f"[+]{name} ok" for name, failure in failures.items()]
+        lines.append(f"{parts[0]} check {'passed' if is_healthy else 'failed'}")
+        return Response(200 if is_healthy else 500, _TEXT, ("\n".join(lines) + "\n").encode())
 
 
 _TEXT: Final = {"content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff"}

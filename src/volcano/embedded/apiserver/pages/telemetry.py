@@ -1,4 +1,4 @@
-"""The server's own metrics, under the names Kubernetes' API server uses, and the /metrics page."""
+"""The server's metrics, under the names that kube-apiserver uses, and the /metrics page."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Telemetry:
 
 
 class _StoreCollector(Collector):
-    """Read when scraped: how many objects there are, the newest revision, the watches."""
+    """Computed on every scrape: the number of objects, the newest revision, the open watches."""
 
     def __init__(self, store: Store, hub: WatchHub) -> None:
         self._store = store

@@ -1,1 +1,1 @@
-"""Which resources are served, and finding and watching their objects."""
+"""The table of served resources, the selection of their objects, and the watches on them."""

@@ -80,7 +80,7 @@ def _conversion(spec: JSON) -> JSON | None:
 
 
 class DefinitionFollower:
-    """Keeps the registry true to the stored CRDs."""
+    """Keeps the registry in step with the stored CRDs."""
 
     def __init__(self, store: Store, registry: ResourceRegistry) -> None:
         self._registry = registry

@@ -72,7 +72,7 @@ class ResourceRegistry:
         return list(self._served.values())
 
     def groups(self) -> Mapping[str, list[str]]:
-        """Group to its versions, in the order they became known."""
+        """The versions of each group, the preferred one first."""
         found: dict[str, list[str]] = {}
         for group, version, _ in self._served:
             versions = found.setdefault(group, [])
@@ -94,7 +94,7 @@ class ResourceRegistry:
         self.generation += 1
 
     def names_taken(self, crd: JSON) -> dict[str, str]:
-        """Which of a CRD's names another resource of its group already has: name → what it is."""
+        """The names of a CRD that another resource of its group already has: field → name."""
         spec = crd.get("spec") or {}
         names = spec.get("names") or {}
         mine = (crd.get("metadata") or {}).get("name")

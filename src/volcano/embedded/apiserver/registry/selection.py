@@ -1,4 +1,4 @@
-"""Which objects a list, a watch or a deletecollection is about: namespace, name, labels, fields."""
+"""Selection: the objects that a list, a watch or a deletecollection is about, by namespace, name, labels, fields."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from volcano.embedded.apiserver.registry.resources import Served
 from volcano.embedded.apiserver.store.contract import Stored
 from volcano.machinery.transport import Request
 
-_ALWAYS: Final = ("metadata.name", "metadata.namespace")
+_COMMON_FIELDS: Final = ("metadata.name", "metadata.namespace")
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -56,14 +56,14 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 def selection_from(request: Request, served: Served, *, namespace: str, name: str = "") -> Selection:
-    """Parsed selectors; 400 for what is not one, and for fields that cannot be selected on."""
+    """The selection of a request; 400 for a malformed selector or a field that is not selectable."""
     try:
         labels = parse_label_selector(request.param("labelSelector"))
         fields = parse_field_selector(request.param("fieldSelector"))
     except SelectorError as error:
         raise BadRequest(str(error)) from error
     for requirement in fields:
-        if requirement.path not in _ALWAYS and requirement.path not in served.strategy.selectable_fields:
+        if requirement.path not in _COMMON_FIELDS and requirement.path not in served.strategy.selectable_fields:
             raise BadRequest(f"field label not supported: {requirement.path}")
     named = next((f.value for f in fields if f.path == "metadata.name" and f.equal), "")
     return Selection(served, namespace, name or named, labels, fields)

@@ -17,18 +17,19 @@ from volcano.api.meta import JSON
 from volcano.embedded.apiserver.registry.selection import Selection
 from volcano.embedded.apiserver.store.contract import ADDED, DELETED, MODIFIED, Compacted, LoggedChange, Store, Stored
 
-MAX_LAG_CHANGES: Final = 20_000  # changes
-MAX_CHUNK_BYTES: Final = 128 * 1024  # bytes handed on at once
-BOOKMARK_INTERVAL_SECONDS: Final = 10.0  # seconds
+MAX_LAG_CHANGES: Final = 20_000
+MAX_CHUNK_BYTES: Final = 128 * 1024
+"""Of events that are sent in one piece."""
+BOOKMARK_INTERVAL_SECONDS: Final = 10.0
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
 class Form(Protocol):
-    """How a watcher wants objects: as they are, as metadata only, as a table."""
+    """The form in which a watcher gets objects: as stored, metadata only, or as a table."""
 
     @property
     def key(self) -> object:
-        """Equal for forms that make the same bytes of the same object."""
+        """Equal for forms that encode an object to the same bytes."""
         ...
 
     def of(self, raw: bytes) -> bytes: ...
@@ -112,7 +113,7 @@ class WatchHub:
             for watcher in idle:
                 namespace = watcher.watch.selection.namespace
                 if namespace and namespace not in namespaces:
-                    watcher.position = head  # nothing of this batch can concern it
+                    watcher.position = head  # no change of this batch is in its namespace
                     still_idle.append(watcher)
                 else:
                     watcher.wake()
@@ -120,7 +121,7 @@ class WatchHub:
 
 
 class _Watcher:
-    """One stream's place in the log."""
+    """One stream's position in the log."""
 
     def __init__(self, watch: Watch, store: Store, *, position: int, max_lag: int) -> None:
         self.watch = watch
@@ -129,7 +130,7 @@ class _Watcher:
         self._store = store
         self._max_lag = max_lag
         self._sleep: asyncio.Future[None] | None = None
-        self._told = 0  # the newest revision the client knows of
+        self._sent_revision = 0  # the newest revision that was sent to the client
         self._bookmark_due = False
 
     def end(self) -> None:
@@ -141,17 +142,17 @@ class _Watcher:
             self._sleep.set_result(None)
 
     async def rest(self) -> None:
-        """Until a change comes, the end, or the time for a bookmark."""
+        """Wait for a change, for the end of the stream, or for the next bookmark."""
         loop = asyncio.get_running_loop()
         self._sleep = loop.create_future()
-        timer = loop.call_later(BOOKMARK_INTERVAL_SECONDS, self._ring) if self.watch.bookmarks else None
+        timer = loop.call_later(BOOKMARK_INTERVAL_SECONDS, self._request_bookmark) if self.watch.bookmarks else None
         try:
             await self._sleep
         finally:
             if timer is not None:
                 timer.cancel()
 
-    def _ring(self) -> None:
+    def _request_bookmark(self) -> None:
         self._bookmark_due = True
         self.wake()
 
@@ -173,12 +174,12 @@ class _Watcher:
                     form.bookmark({"resourceVersion": str(revision), "annotations": {INITIAL_EVENTS_END: "true"}}),
                 )
             )
-        self._told = revision
+        self._sent_revision = revision
         if chunk:
             yield b"".join(chunk)
 
     def next_chunk(self) -> bytes:
-        """What is due now; empty when there is nothing."""
+        """The events that can be sent now; empty when there are none."""
         storage = self.watch.selection.served.storage
         try:
             changes = self._store.changes(storage, self.position)
@@ -193,19 +194,21 @@ class _Watcher:
             if event:
                 chunk.append(event)
                 size += len(event)
-                self._told = change.revision
+                self._sent_revision = change.revision
                 if size > MAX_CHUNK_BYTES:
                     return b"".join(chunk)
         if self._bookmark_due:
             self._bookmark_due = False
-            if self._store.revision > self._told:
-                self._told = self._store.revision
-                chunk.append(_event("BOOKMARK", self.watch.form.bookmark({"resourceVersion": str(self._told)})))
+            if self._store.revision > self._sent_revision:
+                self._sent_revision = self._store.revision
+                chunk.append(
+                    _event("BOOKMARK", self.watch.form.bookmark({"resourceVersion": str(self._sent_revision)}))
+                )
         return b"".join(chunk)
 
     def _cut_off(self, oldest: int) -> bytes:
         self.is_over = True
-        error = Gone(f"too old resource version: {self._told} ({oldest})")
+        error = Gone(f"too old resource version: {self._sent_revision} ({oldest})")
         return _event("ERROR", msgspec.json.encode(error.status()))
 
 
@@ -220,7 +223,7 @@ def event_for(change: LoggedChange, selection: Selection, form: Form) -> bytes:
         return b""
     if change.kind == DELETED:
         return _shared(change, (DELETED, form.key), lambda: _event(DELETED, form.of(change.stored.raw)))
-    # It no longer matches: the client is shown what it knew, at the revision at which that ended.
+    # It no longer matches: the client gets the last state that matched, at the revision of this change.
     previous = change.previous
     assert previous is not None
     return _shared(

@@ -81,7 +81,7 @@ class AsgiApp:
             await _send_whole(response, send, abort, self.limits.stall_seconds)
 
     async def _spdy(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A client that wants to go on in SPDY."""
+        """A request to upgrade the connection to SPDY."""
         try:
             request = request_from(scope)
             asked = request.headers.get(VERSION_HEADER, "")
@@ -232,7 +232,7 @@ async def _send_whole(response: Response, send: Send, abort: Callable[[], None],
                 more = start + PIECE_BYTES < len(body)
                 await send({"type": "http.response.body", "body": body[start : start + PIECE_BYTES], "more_body": more})
     except TimeoutError:
-        abort()  # closing would wait for what the client does not take
+        abort()  # closing would wait until the client has read the rest
 
 
 async def _send_stream(

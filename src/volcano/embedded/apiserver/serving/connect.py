@@ -1,7 +1,7 @@
 """Connections that outlive a request: exec, attach and port-forward, relayed to the kubelet that runs the pod.
 
-A client that speaks WebSocket to us has us speak WebSocket to the kubelet's HTTPS endpoint, with the same
-subprotocol; one that speaks SPDY, SPDY (kubelet_streams). Neither side's messages are looked into.
+The kubelet gets the protocol that the client uses: a WebSocket with the same subprotocol, or SPDY (kubelet_streams).
+Messages are relayed without being parsed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Upstream:
     async def relay(
         self, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
     ) -> None:
-        """Both ways until either side closes."""
+        """Relay in both directions until either side closes."""
         await send({"type": "websocket.accept", "subprotocol": self._connection.subprotocol})
         there = asyncio.ensure_future(self._to_kubelet(receive))
         back = asyncio.ensure_future(self._to_client(send))
@@ -66,7 +66,7 @@ class Upstream:
 
 
 class Connector:
-    """Opens connections to kubelets; `context` is how they are trusted and how we prove who we are."""
+    """Opens connections to kubelets; `context` holds the CA that they are trusted by and the server's client certificate."""
 
     def __init__(self, server: ApiServer, context: ssl.SSLContext | None = None) -> None:
         self._server = server
@@ -87,7 +87,7 @@ class Connector:
                 proxy=None,
                 open_timeout=30,
             )
-        except InvalidStatus as error:  # a kubelet explains itself in plain text
+        except InvalidStatus as error:  # a kubelet sends its reason as plain text
             said = (error.response.body or b"").decode(errors="replace").strip()
             raise error_from(error.response.status_code, None, said) from error
         except (OSError, TimeoutError, WebSocketException) as error:
@@ -126,7 +126,7 @@ _RENAMED: Final = {"stdin": "input", "stdout": "output", "stderr": "error"}
 
 
 def _kubelet_parameter(pair: tuple[str, str]) -> tuple[str, str]:
-    """The kubelet calls the streams by other names than the API does."""
+    """A parameter under the name that the kubelet has for it."""
     name, value = pair
     if name in _RENAMED:
         return _RENAMED[name], "1" if value.lower() in ("true", "1", "") else "0"

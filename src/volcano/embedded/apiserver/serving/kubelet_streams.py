@@ -1,4 +1,4 @@
-"""Streams of bytes to kubelets: an HTTP connection upgraded to SPDY, as kube-apiserver has them. Not looked into.
+"""Streams of bytes to kubelets: an HTTP connection upgraded to SPDY, as kube-apiserver has them; not parsed.
 
 Clients come with such a connection of their own, or with one inside a WebSocket (`SPDY/3.1+portforward.k8s.io`).
 """
@@ -17,7 +17,7 @@ from volcano.api.errors import ServiceUnavailable, error_from
 SPDY: Final = "SPDY/3.1"
 VERSION_HEADER: Final = "x-stream-protocol-version"
 TUNNEL: Final = f"{SPDY}+"
-"""How the subprotocol of a WebSocket begins that carries SPDY; its stream protocol follows."""
+"""Prefix of the subprotocol of a WebSocket that carries SPDY; the stream protocol follows."""
 READ_CHUNK_BYTES: Final = 64 * 1024
 DIAL_SECONDS: Final = 30.0
 MAX_HEAD_BYTES: Final = 64 * 1024
@@ -102,7 +102,7 @@ async def open_stream(url: str, versions: Sequence[str], context: ssl.SSLContext
 
 
 async def _answer(reader: asyncio.StreamReader) -> str:
-    """The stream protocol of a kubelet that agrees; one that does not explains itself in plain text."""
+    """The stream protocol that the kubelet chose; its refusal, which is plain text, is raised as an ApiError."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head.split("\r\n")
     headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}

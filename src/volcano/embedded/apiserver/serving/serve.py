@@ -25,7 +25,7 @@ DEFAULT_PORT: Final = 6443
 
 
 class Serving(msgspec.Struct, frozen=True):
-    """A server that answers: where, and how to be trusted by it."""
+    """A running server: its address, its CA and the admin's certificate."""
 
     url: str
     host: str
@@ -78,13 +78,13 @@ async def serve(
 
 
 def _kubelet_context(authority: Authority, pki: Path, clock: Clock) -> ssl.SSLContext:
-    """How kubelets are trusted (our CA signed them) and how they know us."""
+    """TLS towards kubelets: our CA signed their certificates, and they authenticate us by a client certificate."""
     pair = authority.client_pair(
         "kube-apiserver-kubelet-client", ("system:masters",), clock.now(), file_name="kubelet-client"
     )
     path = pki / "kubelet-client.pem"
     write_private(path, pair.certificate + pair.key)
     context = ssl.create_default_context(cafile=str(authority.certificate_path))
-    context.check_hostname = False  # kubelets are found by address, and their certificate is from our CA
+    context.check_hostname = False  # kubelets are addressed by IP; that our CA signed the certificate is the check
     context.load_cert_chain(path)
     return context

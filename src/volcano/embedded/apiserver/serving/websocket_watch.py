@@ -33,7 +33,7 @@ async def _pump(stream: AsyncIterator[bytes], send: Send, abort: Callable[[], No
                     await send({"type": "websocket.send", "text": event.decode()})
         await send({"type": "websocket.close", "code": NORMAL_CLOSE})
     except TimeoutError:
-        abort()  # closing would wait for what the client does not take
+        abort()  # closing would wait until the client has read the rest
     finally:
         close = getattr(stream, "aclose", None)
         if close is not None:

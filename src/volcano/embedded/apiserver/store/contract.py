@@ -1,8 +1,8 @@
-"""Store: a revisioned log of objects, the only thing the API server remembers.
+"""Store: a revisioned log of objects, the only state of the API server.
 
 Objects are encoded JSON; every write gets the next revision, and the object carries it as its resourceVersion.
-What is read is committed. sqlite_store keeps the log on disk, memory_store forgets it; revision_log is what both
-hold in memory.
+Reads see committed objects only. sqlite_store keeps the log on disk, memory_store only in memory; both hold recent
+changes and current objects in a revision_log.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DELETED: Final = "DELETED"
 
 
 class ObjectKey(NamedTuple):
-    """Where an object is kept: `pods` or `jobs.batch.volcano.sh`, its namespace (or none), its name."""
+    """The key of an object: its resource (`pods`, `jobs.batch.volcano.sh`), its namespace if it has one, its name."""
 
     resource: str
     namespace: str
@@ -26,14 +26,14 @@ class ObjectKey(NamedTuple):
 
 
 class Index(msgspec.Struct, frozen=True, gc=False):
-    """What selectors look at, so that objects need not be decoded to be matched."""
+    """Labels and selectable fields, so that objects need not be decoded to be matched."""
 
     labels: Mapping[str, str]
     fields: Mapping[str, str]
 
 
 class Stored:
-    """One object at one revision. The index is filled in when first asked for."""
+    """One object at one revision. The index is computed on first use."""
 
     __slots__ = ("index", "key", "raw", "revision")
 
@@ -103,7 +103,7 @@ class Store(Protocol):
 
     @property
     def compacted(self) -> int:
-        """Changes up to this revision are forgotten."""
+        """Changes up to this revision were compacted."""
         ...
 
     def find(self, key: ObjectKey) -> Stored | None: ...
@@ -115,13 +115,13 @@ class Store(Protocol):
     def page(
         self, resource: str, namespace: str, *, revision: int, after: tuple[str, str] | None, limit: int
     ) -> tuple[Sequence[Stored], int]:
-        """At most `limit` objects behind a place, as they were at a revision, and how many more there were."""
+        """At most `limit` objects after a (namespace, name), as of a revision, and how many more follow."""
         ...
 
     def count(self, resource: str) -> int: ...
 
     def resources(self) -> Sequence[str]:
-        """The resources of which there is, or lately was, an object."""
+        """The resources that have, or recently had, an object."""
         ...
 
     def position(self, resource: str, revision: int) -> int:
@@ -129,11 +129,11 @@ class Store(Protocol):
         ...
 
     def changes(self, resource: str, position: int) -> Sequence[LoggedChange]:
-        """The resource's changes from a position on; Compacted if some of them are forgotten."""
+        """The resource's changes from a position on; Compacted if some of them are gone."""
         ...
 
     def subscribe(self, listener: Callable[[Sequence[LoggedChange]], None]) -> None:
-        """Call with every committed batch, in order, on the event loop."""
+        """Call the listener with every committed batch, in order, on the event loop."""
         ...
 
     async def write(self, write: Write) -> Stored:

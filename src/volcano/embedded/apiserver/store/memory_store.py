@@ -9,7 +9,7 @@ from volcano.embedded.apiserver.store.revision_log import MAX_LOG_BYTES, MAX_LOG
 
 
 class MemoryStore:
-    """Commits at once."""
+    """Commits immediately."""
 
     def __init__(self, *, max_changes: int = MAX_LOG_CHANGES, max_bytes: int = MAX_LOG_BYTES) -> None:
         self._log = RevisionLog(max_changes=max_changes, max_bytes=max_bytes)
@@ -47,7 +47,7 @@ class MemoryStore:
 
 
 def change_for(write: Write, current: Stored | None, revision: int) -> LoggedChange:
-    """The change a write makes; Stale when the object is not where the writer thought."""
+    """The change that a write makes; Stale when the object is not at the expected revision."""
     if (current.revision if current else 0) != write.expected:
         raise Stale
     stored = Stored(write.key, revision, write.encode(revision), write.index)

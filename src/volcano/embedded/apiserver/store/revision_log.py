@@ -23,7 +23,7 @@ from volcano.embedded.apiserver.store.contract import (
 MAX_LOG_CHANGES: Final = 50_000
 MAX_LOG_BYTES: Final = 64 * 2**20
 MAX_ENCODED_CHANGES: Final = 256
-"""Changes whose events stay encoded for the next watcher; most have taken them by then, and they double the window."""
+"""The newest changes keep their encoded events for further watchers; keeping more would double the window's memory."""
 _AFTER_ANY_NAME: Final = "\U0010ffff"
 
 Place: TypeAlias = tuple[str, str]
@@ -55,7 +55,7 @@ class _ResourceLog:
         self.changes.append(change)
 
     def places(self, namespace: str) -> list[tuple[str, str]]:
-        """Where objects are, in order; of one namespace or of all."""
+        """The keys of one namespace or of all, in order."""
         if not namespace:
             return self.keys
         first = bisect_left(self.keys, (namespace, ""))
@@ -112,7 +112,7 @@ class RevisionLog:
         return last
 
     def forget(self, revision: int) -> list[int]:
-        """Compact. Returns the revisions that no longer say anything: superseded objects and deletions."""
+        """Compact. Returns the revisions that can be deleted from disk: superseded objects and deletions."""
         revision = min(revision, self.revision)
         superseded: list[int] = []
         touched: set[str] = set()
@@ -153,7 +153,7 @@ class RevisionLog:
     def page(
         self, resource: str, namespace: str, *, revision: int, after: Place | None, limit: int
     ) -> tuple[Sequence[Stored], int]:
-        """At most `limit` objects behind a place, as they were at a revision, and how many more there were."""
+        """At most `limit` objects after a (namespace, name), as of a revision, and how many more follow."""
         log = self._resources.get(resource)
         undone = self._undone(log, namespace, revision)
         if log is None:
@@ -167,7 +167,7 @@ class RevisionLog:
         return found, len(places) - bisect_right(places, last) - later
 
     def _undone(self, log: _ResourceLog | None, namespace: str, revision: int) -> Undone:
-        """What the changes since a revision put in the place of what was there then."""
+        """Of every object that changed since a revision, its state then."""
         if revision > self.revision:
             raise FutureRevision
         if revision < self.compacted:
@@ -211,7 +211,7 @@ def _places_then(log: _ResourceLog, namespace: str, undone: Undone, *, after: Pl
         places = places[bisect_right(places, after) :]
     gone = [place for place, previous in undone.items() if previous is not None and place not in log.objects]
     gone = [place for place in gone if after is None or place > after]
-    return sorted([*places, *sorted(gone)]) if gone else places  # two runs in order each: cheap to bring together
+    return sorted([*places, *sorted(gone)]) if gone else places  # two sorted runs, which Python merges in linear time
 
 
 def _then(log: _ResourceLog, places: Iterable[Place], undone: Undone) -> Iterator[Stored]:
@@ -222,7 +222,7 @@ def _then(log: _ResourceLog, places: Iterable[Place], undone: Undone) -> Iterato
 
 
 def _weight(change: LoggedChange) -> int:
-    """What the window itself keeps alive: objects that are no longer current."""
+    """The bytes that only the window keeps in memory: objects that are no longer current."""
     size = 200
     if change.previous is not None:
         size += len(change.previous.raw)

@@ -46,7 +46,7 @@ INSERT INTO compaction VALUES (1, 0);
 
 
 class UnusableFile(Exception):
-    """The store's file cannot be used, and has not been touched."""
+    """The store's file cannot be used; it was not changed."""
 
 
 class _Entry(msgspec.Struct):
@@ -156,7 +156,7 @@ class SqliteStore:
                 assert self._loop is not None
                 try:
                     self._loop.call_soon_threadsafe(self._settle, batch, failure)
-                except RuntimeError:  # the loop is gone; what was committed stays committed
+                except RuntimeError:  # the loop is closed; what was committed stays committed
                     return
             if is_last:
                 return
@@ -227,7 +227,7 @@ def _row(entry: _Entry) -> tuple[int, str, str, str, int, bytes]:
 
 
 def open_log(path: Path) -> sqlite3.Connection:
-    """The connection, after the file was looked at without writing to it."""
+    """The connection, after a read-only check of the file."""
     try:
         if path.exists() and path.stat().st_size > 0:
             _check(path)
@@ -244,7 +244,7 @@ def open_log(path: Path) -> sqlite3.Connection:
 
 
 def _make(path: Path) -> None:
-    """Aside first, so that a crash in the middle leaves no half-made file under the real name."""
+    """Under another name first, so that a crash leaves no incomplete file under the real one."""
     aside = path.with_name(path.name + ".making")
     aside.unlink(missing_ok=True)
     connection = sqlite3.connect(aside, isolation_level=None)

@@ -1,1 +1,1 @@
-"""What is below an object: status, scale, eviction, log, proxy and their like."""
+"""The subresources of objects: scale, binding, eviction, token, log and proxy; `dispatch` is their table."""

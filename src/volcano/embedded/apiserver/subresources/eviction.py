@@ -1,4 +1,4 @@
-"""eviction: delete a pod if its disruption budgets allow it, and count that against them."""
+"""eviction: delete a pod if its disruption budget allows it, and count the disruption in the budget's status."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def evict(call: Call) -> Response:
 
 
 def _is_free(pod: JSON) -> bool:
-    """Pods that have ended, never started or are already going are not protected."""
+    """Budgets do not protect pods that have ended, have not started, or are being deleted."""
     phase = (pod.get("status") or {}).get("phase")
     return phase in (*FINISHED_POD_PHASES, "Pending") or bool(pod["metadata"].get("deletionTimestamp"))
 
@@ -88,7 +88,7 @@ def _budgets_of(call: Call, pod: JSON) -> list[Stored]:
 
 
 def _may_go_unready(budget: JSON, pod: JSON) -> bool:
-    """An unready pod does not count as healthy; with AlwaysAllow, or a budget that is met, it may go."""
+    """An unready pod is not counted as healthy: it may be evicted if the policy is AlwaysAllow or the budget is met."""
     conditions = (pod.get("status") or {}).get("conditions") or []
     if any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions):
         return False

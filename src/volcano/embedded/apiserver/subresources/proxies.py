@@ -59,7 +59,7 @@ async def log(call: Call) -> Response:
         streams=True,
     )
     if answer.status >= 400:
-        # A kubelet explains itself in plain text; clients expect a Status.
+        # A kubelet sends its reason as plain text; clients expect a Status.
         said = answer.body if answer.stream is None else b"".join([chunk async for chunk in answer.stream])
         raise error_from(answer.status, None, said.decode(errors="replace").strip())
     return answer

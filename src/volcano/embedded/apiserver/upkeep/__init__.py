@@ -1,1 +1,1 @@
-"""What the server keeps true by itself: its first objects, its own Service, quota status, deleted definitions."""
+"""What the server maintains by itself: its first objects, its own Service, quota status, deleted definitions."""

@@ -1,6 +1,6 @@
 """What every cluster has from the start: system namespaces, priority classes, roles and bindings, Volcano's CRDs.
 
-Everything goes through the front door as system:admin, and what is already there is left alone.
+Everything is an ordinary request of system:admin; objects that exist are left as they are.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PRIORITY_CLASSES: Final[Sequence[JSON]] = (
 
 
 async def bootstrap(handle: Handler, crds: Iterable[JSON] = ()) -> None:
-    """Make what is missing."""
+    """Create what is missing."""
     for name in NAMESPACES:
         await ensure(handle, "/api/v1/namespaces", {"metadata": {"name": name}})
     for priority in PRIORITY_CLASSES:
@@ -72,7 +72,7 @@ async def ensure(handle: Handler, path: str, obj: JSON, *, replaces_spec: bool =
 
 
 def _has(found: Any, wanted: Any) -> bool:
-    """Whether everything wanted is there; the server fills in more."""
+    """Whether every wanted field has its value; defaults may add more fields."""
     if isinstance(wanted, dict):
         return isinstance(found, dict) and all(_has(found.get(key), value) for key, value in wanted.items())
     if isinstance(wanted, list):

@@ -1,4 +1,4 @@
-"""A CustomResourceDefinition that is being deleted takes its objects along, and goes when the last of them is gone."""
+"""Deletes the objects of a CustomResourceDefinition that is being deleted, then its finalizer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PATH: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class DefinitionCleaner:
-    """Works in tasks of its own; `close` ends them, and what is left is done after the next start."""
+    """One task per deleted definition; `close` cancels them, and `start` resumes what is left."""
 
     def __init__(self, store: Store, handle: Handler, clock: Clock) -> None:
         self._store = store
@@ -34,7 +34,7 @@ class DefinitionCleaner:
         store.subscribe(self._follow)
 
     def start(self) -> None:
-        """Go on with deletions that a restart interrupted."""
+        """Resume deletions that a restart interrupted."""
         for stored in self._store.scan(DEFINITIONS):
             self._consider(stored.key.name, stored.raw)
 
@@ -68,7 +68,7 @@ class DefinitionCleaner:
                 path = f"{root}{where}/{spec['names']['plural']}/{stored.key.name}"
                 await self._handle(Request("DELETE", path, user=ADMIN))
             if self._store.count(name):
-                await self._clock.sleep(RETRY_PAUSE)  # finalizers of others hold some
+                await self._clock.sleep(RETRY_PAUSE)  # finalizers of other components hold some
         await self._release(name)
 
     async def _release(self, name: str) -> None:

@@ -1,6 +1,6 @@
-"""The Service `kubernetes` in the namespace default: the API server itself, with its endpoint kept true.
+"""The Service `kubernetes` in the namespace default: the API server itself, with its current endpoint.
 
-Written through the front door as system:admin, when the server knows where it listens.
+Written as system:admin when the server knows where it listens.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SLICES: Final = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
 
 
 async def publish(handle: Handler, host: str, port: int) -> None:
-    """Make the Service, unless it is there, and say where it leads now. Nothing else depends on it."""
+    """Create the Service if it is missing, and update its endpoint. A failure is logged: nothing else depends on it."""
     try:
         await ensure(handle, f"{_CORE}/services", _service(port), replaces_spec=True)
         await _put(handle, f"{_CORE}/endpoints", _endpoints(host, port))
@@ -58,7 +58,7 @@ def _slice(host: str, port: int) -> JSON:
 
 
 async def _put(handle: Handler, path: str, wanted: JSON) -> None:
-    """Created, or changed where it says something else: the port may be another one than last time."""
+    """Create the object, or update it: the port may differ from the last start's."""
     await ensure(handle, path, wanted)
     headers = {"content-type": "application/merge-patch+json", "user-agent": "volcano-apiserver"}
     changes = {name: value for name, value in wanted.items() if name not in ("metadata", "addressType")}

@@ -1,1 +1,1 @@
-"""The verbs of the API, a file each; `writing` is the road to the store that create, update and patch share."""
+"""The verbs of the API, a file each; `writing` is what create, update and patch share on the way to the store."""

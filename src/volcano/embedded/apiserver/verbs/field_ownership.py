@@ -1,6 +1,6 @@
-"""managedFields: which manager owns which field, kept true on every write; and the merge of server-side apply.
+"""managedFields: which manager owns which field, updated on every write; and the merge of server-side apply.
 
-The rules are schemas.apply; here they meet requests.
+The algorithms are schemas.apply.
 """
 
 from __future__ import annotations

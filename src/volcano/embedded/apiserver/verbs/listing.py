@@ -49,7 +49,7 @@ class Continue(msgspec.Struct, frozen=True):
 
 
 class ExpiredPage(Gone):
-    """The revision of a list in pages is gone; with the token, it can be gone on with at another one."""
+    """The revision of a paged list was compacted; the token continues the list at the latest revision."""
 
     def __init__(self, token: str) -> None:
         super().__init__(_EXPIRED)
@@ -140,7 +140,7 @@ def parse_revision(call: Call) -> int | None:
 
 
 def require_revision(call: Call) -> None:
-    """Not older than asked: what is newer than anything here cannot be shown."""
+    """Refuse a resourceVersion that is newer than the store's."""
     asked = parse_revision(call)
     if asked is not None and asked > call.backend.store.revision:
         raise too_large(asked, call.backend.store.revision)
@@ -150,7 +150,7 @@ MATCH_FIELD: Final = "resourceVersionMatch"
 
 
 def revision_asked(call: Call, *, limit: int) -> int:
-    """The revision a list is to show; LATEST unless an exact one is meant."""
+    """The revision that a list shows: LATEST unless the request asks for an exact one."""
     asked, match = parse_revision(call), call.request.param("resourceVersionMatch")
     if match not in ("", "Exact", "NotOlderThan"):
         raise invalid_option("ListOptions", not_supported(MATCH_FIELD, match, ("Exact", "NotOlderThan", "")))

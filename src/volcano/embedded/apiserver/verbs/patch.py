@@ -48,7 +48,7 @@ async def patch(call: Call) -> Response:
 
 
 async def _apply(call: Call, options: WriteOptions) -> Response:
-    """Server-side apply: make the object what its appliers together say, or create it."""
+    """Server-side apply: merge the given fields into the object, or create it."""
     row, name = call.served.type, call.target.name
     if not options.field_manager:
         error = FieldError("fieldManager", "Required value: is required for apply patch", "FieldValueRequired")
@@ -98,7 +98,7 @@ async def _apply(call: Call, options: WriteOptions) -> Response:
 
 
 def patched(call: Call, obj: JSON, options: WriteOptions) -> JSON:
-    """Any object under the patch in the body, such as a Scale."""
+    """The object after the patch in the body; for objects that are not stored, such as a Scale."""
     media = call.request.headers.get("content-type", "").split(";")[0].strip().lower()
     return _transform(call, media, options)(obj)
 

@@ -1,4 +1,4 @@
-"""update: replace an object (or its status) by what the client sends, if it saw the latest."""
+"""update: replace an object (or its status) by the one in the body, unless the stored one is newer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def update(call: Call) -> Response:
 
 
 def given_object(call: Call) -> JSON:
-    """The object in the body; decoded anew each time, since it is changed on its way."""
+    """The object in the body; decoded for every attempt, since an attempt changes it."""
     given = decode_body(call.request)
     if call.target.subresource != "scale":
         check_kind(call, given)

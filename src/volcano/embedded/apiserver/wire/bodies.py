@@ -32,14 +32,14 @@ def decode_body(request: Request, *, what: str = "object") -> JSON:
             "application/json, application/yaml, application/vnd.kubernetes.protobuf"
         )
     if obj is None:
-        return {}  # a null is an object without anything, as Go reads it
+        return {}  # Go decodes null as an empty object
     if not isinstance(obj, dict):
         raise BadRequest(f"couldn't get version/kind; json parse error: the {what} must be a JSON object")
     return obj
 
 
 def decode_request_kind(request: Request, api_version: str, kind: str) -> JSON:
-    """A body of a kind that is asked with and not stored, such as an Eviction; its values have the right types."""
+    """A body of a kind that is not stored, such as an Eviction; its values have the right types."""
     obj = decode_body(request, what=kind)
     group, _, version = api_version.rpartition("/")
     said = obj.get("apiVersion")
@@ -68,7 +68,7 @@ _ALL_BUT_BRACKETS: Final = bytes(code for code in range(256) if code not in b"[]
 
 
 def check_depth(body: bytes) -> None:
-    """Refuse JSON nested deeper than anything honest, before anything recursive looks at it."""
+    """Refuse JSON that is nested too deeply, before a recursive decoder reads it."""
     if body.count(b"{") + body.count(b"[") <= MAX_NESTING:
         return
     depth = 0
@@ -108,7 +108,7 @@ def _yaml_loader() -> Any:
 
 
 def duplicates_in(raw: bytes, decoded: JSON, *, mode: str) -> list[str]:
-    """Fields given twice. The whole text is only looked through if it is not exactly what the object encodes to."""
+    """Fields given twice. The text is only scanned if its length differs from the encoded object's."""
     if mode == "Ignore" or len(msgspec.json.encode(decoded)) == len(raw):
         return []
     try:

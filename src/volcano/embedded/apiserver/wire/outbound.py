@@ -47,7 +47,7 @@ class Outbound:
 
         `server_name` is whom the certificate and the Host header name, where that is not the address's host.
         """
-        import aiohttp  # only who asks others pays for it
+        import aiohttp  # imported late: many servers never make a request
 
         passed = {name: value for name, value in (headers or {}).items() if name.lower() not in _HOP_BY_HOP}
         if server_name is not None:
@@ -115,7 +115,7 @@ async def _chunks(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
 
 
 def unverified() -> Any:
-    """No check of the peer's certificate: what is behind a service brings its own."""
+    """TLS without a check of the peer's certificate: services and pods have certificates of their own."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -1,6 +1,6 @@
 """Kubernetes' protobuf bodies → JSON objects. Go clients, kubectl's typed commands among them, send built-in kinds so.
 
-Only reading: answers are JSON, which every such client accepts. The table of field numbers is made by
+Decoding only: answers are JSON, which every such client accepts. The table of field numbers is made by
 tools/generate_protobuf_table.py.
 """
 

@@ -1,6 +1,6 @@
-"""How objects are shown: the Accept header → JSON as stored, metadata only, or a table; and the responses.
+"""The form of answers: the Accept header → JSON as stored, metadata only, or a table; and the responses.
 
-Stored bytes are passed on as they are whenever nothing has to be changed in them.
+Stored bytes are sent as they are whenever the form allows it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ACCEPTED: Final = ("application/json", "application/*", "*/*", "application/yam
 
 
 class View(msgspec.Struct, frozen=True):
-    """One entry of an Accept header that we can serve."""
+    """One entry of an Accept header that the server supports."""
 
     shape: str = ""  # "", Table, PartialObjectMetadata, PartialObjectMetadataList
     version: str = "v1"
@@ -57,7 +57,7 @@ def view_from(request: Request) -> View:
 
 
 class Renderer:
-    """How one request wants objects of one resource; also the Form of its watch."""
+    """Renders objects of one resource as one request asks for them; also the Form of its watch."""
 
     def __init__(self, served: Served, view: View, *, include_object: str = "Metadata", now: datetime) -> None:
         self._served = served
@@ -70,7 +70,7 @@ class Renderer:
     @property
     def key(self) -> object:
         if self._view.shape == "Table":
-            return self  # ages differ from moment to moment and the first event carries the columns
+            return self  # ages depend on the time, and only the first event carries the columns
         return (self._served.type.api_version, self._view.shape, self._view.version)
 
     def of(self, raw: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""URL, query and headers → what is asked for. Pure: nothing is looked up, nothing is read but the request.
+"""URL, query and headers → verb, resource and options. Pure: only the request is read.
 
 Authorization uses the same parse (verb, group, resource, subresource, name) as the verbs do.
 """
@@ -144,6 +144,6 @@ def invalid_option(kind: str, error: FieldError) -> Invalid:
 
 
 def default_manager(request: Request) -> str:
-    """Who writes, when the client does not say: the first part of its User-Agent, as Kubernetes names it."""
+    """The field manager of a client that names none: the first part of its User-Agent, as in Kubernetes."""
     agent = request.headers.get("user-agent", "")
     return agent.split("/", 1)[0][:128].strip() or "unknown"
