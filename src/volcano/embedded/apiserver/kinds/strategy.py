@@ -124,7 +124,7 @@ class Strategy:
     # ── shape: kind, fields, types, defaults ──
 
     def check_kind(self, obj: JSON, *, is_known: Callable[[str, str, str], bool]) -> None:
-        """Refuse a body of another kind than the URL's; `is_known` says which (group, version, kind) are served."""
+        """Refuse a body of another kind than the URL's; `is_known` tests whether a (group, version, kind) is served."""
         row, kind, version = self.row, obj["kind"], obj["apiVersion"]
         if kind == row.kind and version == row.api_version:
             return

@@ -66,7 +66,7 @@ class Upstream:
 
 
 class Connector:
-    """Opens connections to kubelets; `context` holds the CA that they are trusted by and the server's client certificate."""
+    """Opens connections to kubelets; `context` holds their CA and the server's client certificate."""
 
     def __init__(self, server: ApiServer, context: ssl.SSLContext | None = None) -> None:
         self._server = server
