@@ -57,6 +57,7 @@ def after(name: str, *names: str) -> JSONObject:
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 JOBS = [
     Case("a plain job", a_job()),
+    Case("a gpu that is only requested", a_job(a_task(template=asking(requests={"cpu": "1", "nvidia.com/gpu": 1})))),
     Case("two tasks", a_job(a_task("a", 2), a_task("b", 3), minAvailable=5)),
     Case("no tasks", a_job() | {"spec": {"minAvailable": 0}}, ("No task specified in job spec",)),
     Case("a task larger than itself", a_job(a_task(minAvailable=2)), ("'minAvailable' is greater than 'replicas' in task",)),
@@ -246,7 +247,8 @@ QUEUES = [
     Case("negative guarantee", guaranteed("-1", deserved={"cpu": "1"}), ("must be greater than or equal to 0",)),
     Case("half a pod", a_queue(capability={"pods": "1500m"}), ("must be an integer",)),
     Case("half a gpu", a_queue(capability={"nvidia.com/gpu": "0.5"}), ("must be an integer",)),
-    Case("guarantee without deserved", guaranteed("1"), ("must be >= guarantee",)),
+    Case("guarantee without deserved", guaranteed("1", capability={"cpu": "2"}, priority=3, reclaimable=True)),
+    Case("guarantee over capability", guaranteed("2", capability={"cpu": 1}), ("must be <= capability",)),
     Case("guarantee over deserved", guaranteed("2", deserved={"cpu": 1}), ("must be >= guarantee",)),
     Case("deserved over capability", a_queue(deserved={"cpu": "2"}, capability={"cpu": "1500m"}), ("must be <= capability",)),
     Case("a quantity that is none", a_queue(capability={"cpu": "lots"}), ("spec.capability.cpu",)),

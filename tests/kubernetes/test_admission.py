@@ -36,6 +36,7 @@ from .admission_cases import (
     a_pod,
     a_queue,
     a_task,
+    a_task,
     a_template,
 )
 from .components import NAMESPACE, Components, Process, apply, discover, path_of, wait_for
@@ -194,6 +195,16 @@ def put_back(api: Client, service: JSONObject) -> None:
 @pytest.fixture(scope="module")
 def plurals(api: Client, standing: None) -> dict[tuple[str, str], tuple[str, bool]]:
     return discover(api)
+
+
+def test_a_gpu_that_is_only_requested_gets_its_limit(mode: str, api: Client) -> None:
+    asked = {"requests": {"cpu": "1", "nvidia.com/gpu": "2"}}
+    job = a_job(a_task(template=a_template(resources=asked)), name="gpu")
+
+    made = api.create(jobs("default"), job, query=DRY).body
+
+    resources = made["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["resources"]
+    assert resources["limits"] == {"nvidia.com/gpu": "2"}
 
 
 # -- the checklist ------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from volcano.admission.cronjobs import validate_cronjob
+from volcano.admission.extended_limits import mutate_cronjob, mutate_jobtemplate
 from volcano.admission.hypernodes import validate_hypernode
 from volcano.admission.job_defaults import mutate_job
 from volcano.admission.jobflows import validate_jobflow
@@ -61,6 +62,7 @@ def _validating(path: str, reader: type, rule: Rule, name: str, *operations: str
 WEBHOOKS: Final[tuple[Webhook, ...]] = (
     _mutating("/jobs/mutate", batch.Job, mutate_job, "mutatejob.volcano.sh", in_chart=True, by_default=True),
     _validating("/jobs/validate", batch.Job, validate_job, "validatejob.volcano.sh", in_chart=True, by_default=True),
+    _mutating("/cronjobs/mutate", batch.CronJob, mutate_cronjob, "mutatecronjob.volcano.sh", in_chart=True),
     _validating("/cronjobs/validate", batch.CronJob, validate_cronjob, "validatecronjob.volcano.sh", in_chart=True),
     _mutating("/podgroups/mutate", scheduling.PodGroup, mutate_podgroup, "mutatepodgroup.volcano.sh", by_default=True),
     _validating(
@@ -76,6 +78,9 @@ WEBHOOKS: Final[tuple[Webhook, ...]] = (
     ),
     _mutating("/pods/mutate", core.Pod, mutate_pod, "mutatepod.volcano.sh", by_default=True),
     _validating("/pods/validate", core.Pod, validate_pod, "validatepod.volcano.sh", CREATE, by_default=True),
+    _mutating(
+        "/jobtemplates/mutate", flow.JobTemplate, mutate_jobtemplate, "mutatejobtemplate.volcano.sh", in_chart=True
+    ),
     _validating("/jobflows/validate", flow.JobFlow, validate_jobflow, "validatejob.volcano.sh"),
     _validating(
         "/hypernodes/validate", topology.HyperNode, validate_hypernode, "validatehypernodes.volcano.sh", in_chart=True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from volcano.admission.extended_limits import with_limits
 from volcano.admission.review import ALLOWED, DEFAULT_QUEUE, Reader, ReviewAnswer, Settings, change, read, section
 from volcano.api.batch import Job
 from volcano.api.jobs.plugins import added_plugins
@@ -29,7 +30,8 @@ def mutate_job(attributes: Attributes, _reader: Reader, settings: Settings) -> R
     if not spec.get("maxRetry"):
         changes.append(change("spec", "maxRetry", value=DEFAULT_MAX_RETRY))
     given = [task for task in spec.get("tasks") or () if isinstance(task, dict)]
-    tasks = [defaulted_task(task, index) for index, task in enumerate(given)]
+    completed = [defaulted_task(task, index) for index, task in enumerate(given)]
+    tasks, warnings = with_limits(completed, "spec.tasks")
     if tasks != given:
         changes.append(change("spec", "tasks", value=tasks, operation="replace"))
     if not spec.get("minAvailable"):
@@ -39,7 +41,7 @@ def mutate_job(attributes: Attributes, _reader: Reader, settings: Settings) -> R
     if isinstance(plugins, dict):
         complete = plugins | {name: [] for name in added_plugins(plugins)}
         changes.append(change("spec", "plugins", value=complete, operation="replace"))
-    return ReviewAnswer(changes=tuple(changes)) if changes else ALLOWED
+    return ReviewAnswer(changes=tuple(changes), warnings=warnings) if changes else ALLOWED
 
 
 def defaulted_task(task: JSON, index: int) -> JSON:

@@ -69,6 +69,8 @@ def _mutations(version: str) -> list[JSON]:
         _mutation("queue", scheduling.Queue, mutations.QUEUE_MUTATIONS, version),
         _mutation("pod", core.Pod, mutations.POD_MUTATIONS, version),
         _mutation("podgroup", scheduling.PodGroup, mutations.PODGROUP_MUTATIONS, version),
+        _mutation("cronjob", batch.CronJob, mutations.CRONJOB_MUTATIONS, version),
+        _mutation("jobtemplate", flow.JobTemplate, mutations.JOBTEMPLATE_MUTATIONS, version),
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from volcano.admission.policy_job_rules import INDICES
-from volcano.admission.policy_rules import listed
+from volcano.admission.policy_rules import EXTENDED, listed
 from volcano.api.jobs.plugins import JOB_PLUGINS
 
 
@@ -21,10 +21,55 @@ def put(condition: str, path: str, value: str) -> Mutation:
 
 def put_in_tasks(condition: str, path: str, value: str) -> Mutation:
     """For each task `object.spec.tasks[i]` of which the condition holds."""
-    chosen = f"{INDICES}.filter(i, i < object.spec.tasks.size() && ({condition}))"
-    place = f"'/spec/tasks/' + string(i) + '/{path}'"
+    return put_in_each_task("object.spec", condition, f"'/{path}'", value)
+
+
+def put_in_each_task(holder: str, condition: str, path: str, value: str) -> Mutation:
+    """For each task `i` of a job's spec at `holder`; the path is an expression."""
+    chosen = f"{INDICES}.filter(i, i < {holder}.tasks.size() && ({condition}))"
+    place = f"'{holder.removeprefix('object').replace('.', '/')}/tasks/' + string(i) + {path}"
     patches = f"{chosen}.map(i, JSONPatch{{op: 'add', path: {place}, value: {value}}})"
-    return Mutation(f"has(object.spec.tasks) ? {patches} : []")
+    return Mutation(f"{_is_there(holder)}has({holder}.tasks) ? {patches} : []")
+
+
+def _is_there(holder: str) -> str:
+    """The conditions that the parts of a path below the object exist; none for its spec, which is required."""
+    parts = holder.split(".")
+    return "".join(f"has({'.'.join(parts[:end])}) && " for end in range(3, len(parts) + 1))
+
+
+# -- limits of extended resources ---------------------------------------------------------------------------------
+MAX_LIMITED: Final = {"containers": 4, "initContainers": 1}
+"""How many containers of a task are looked at: a patch of a list within a list needs a mutation for each place."""
+MAX_LIMITED_RESOURCES: Final = 2
+"""How many resources of a container get a limit."""
+
+
+def limits_of_extended_resources(holder: str) -> tuple[Mutation, ...]:
+    """The request becomes the limit where a container of a task requests an extended resource without one."""
+    places = [(kind, number) for kind, count in MAX_LIMITED.items() for number in range(count)]
+    return tuple(
+        _limit(f"{holder}.tasks[i]", holder, kind, number)
+        for kind, number in places
+        for _ in range(MAX_LIMITED_RESOURCES)
+    )
+
+
+def _limit(task: str, holder: str, kind: str, number: int) -> Mutation:
+    """One limit, of the first resource that lacks it; the next mutation finds the next one."""
+    pod, resources = f"{task}.template.spec", f"{task}.template.spec.{kind}[{number}].resources"
+    exists = (
+        f"has({task}.template) && has({pod}) && has({pod}.{kind}) && {pod}.{kind}.size() > {number} "
+        f"&& has({resources}) && has({resources}.requests)"
+    )
+    lacking = f"{resources}.requests.filter(r, {EXTENDED} && (!has({resources}.limits) || !(r in {resources}.limits)))"
+    path = (
+        f"'/template/spec/{kind}/{number}/resources/limits' "
+        f"+ (has({resources}.limits) ? '/' + {lacking}[0].replace('~', '~0').replace('/', '~1') : '')"
+    )
+    request = f"{resources}.requests[{lacking}[0]]"
+    value = f"has({resources}.limits) ? dyn({request}) : dyn({{{lacking}[0]: {request}}})"
+    return put_in_each_task(holder, f"{exists} && {lacking}.size() > 0", path, value)
 
 
 # -- Job ----------------------------------------------------------------------------------------------------------
@@ -66,7 +111,10 @@ JOB_MUTATIONS: Final = (
     ),
     put(_pulling_in("svc"), "/spec/plugins/svc", "[]"),
     put(_pulling_in("ssh"), "/spec/plugins/ssh", "[]"),
+    *limits_of_extended_resources("object.spec"),
 )
+CRONJOB_MUTATIONS: Final = limits_of_extended_resources("object.spec.jobTemplate.spec")
+JOBTEMPLATE_MUTATIONS: Final = limits_of_extended_resources("object.spec")
 
 # -- Queue --------------------------------------------------------------------------------------------------------
 _HIERARCHY: Final = "volcano.sh/hierarchy"

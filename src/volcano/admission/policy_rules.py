@@ -32,6 +32,8 @@ SUBDOMAIN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-
 QUALIFIED: Final = "^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$"
 DURATION: Final = r"(([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+"
 NOTHING: Final = "quantity('0')"
+EXTENDED: Final = "(r.contains('/') && !r.contains('kubernetes.io/') && !r.startsWith('requests.'))"
+"""Whether `r` is the name of an extended resource."""
 MAX_GRAPH_LAYERS: Final = 16
 """How many layers of a graph are taken off to find what is left: a cycle, and what waits for it."""
 
@@ -109,10 +111,7 @@ QUEUE_VARIABLES: Final[Mapping[str, str]] = {
     "shares": "variables.hierarchy == '' && variables.weights == '' ? [] : variables.weights.split('/')",
 }
 _NUMBER: Final = r"^[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
-_WHOLE: Final = (
-    f"r in {listed(tuple(sorted(COUNTED)))} || (r.contains('/') && !r.contains('kubernetes.io/') "
-    "&& !r.startsWith('requests.'))"
-)
+_WHOLE: Final = f"r in {listed(tuple(sorted(COUNTED)))} || {EXTENDED}"
 
 
 def _every_amount(condition: str) -> str:
@@ -148,9 +147,14 @@ QUEUE_RULES: Final = (
         "deserved must be <= capability",
     ),
     Rule(
-        "variables.guarantee.all(r, r in variables.deserved && "
+        "variables.guarantee.all(r, !(r in variables.deserved) || "
         f"!{amount('variables.guarantee[r]')}.isGreaterThan({amount('variables.deserved[r]')}))",
         "deserved must be >= guarantee",
+    ),
+    Rule(
+        "variables.guarantee.all(r, r in variables.deserved || !(r in variables.capability) || "
+        f"!{amount('variables.guarantee[r]')}.isGreaterThan({amount('variables.capability[r]')}))",
+        "guarantee must be <= capability",
     ),
     Rule(
         "variables.hierarchy.split('/').size() == variables.weights.split('/').size()",

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from volcano.api.meta import Quantities
 from volcano.api.quantity import Quantity, QuantityError, parse_quantity
-from volcano.api.scheduling import Queue
+from volcano.api.scheduling import Queue, deserved_amounts
 
 Amounts: TypeAlias = Mapping[str, Quantity]
 
@@ -40,11 +40,16 @@ def capability(queue: Queue) -> dict[str, Quantity]:
 
 
 def deserved(queue: Queue) -> dict[str, Quantity]:
-    return counted(queue.spec.deserved)
+    """At least the guarantee: a stated amount below it is refused."""
+    return counted(deserved_amounts(queue.spec.deserved, guaranteed_quantities(queue)))
 
 
 def guarantee(queue: Queue) -> dict[str, Quantity]:
-    return counted(queue.spec.guarantee.resource if queue.spec.guarantee is not None else None)
+    return counted(guaranteed_quantities(queue))
+
+
+def guaranteed_quantities(queue: Queue) -> Quantities | None:
+    return queue.spec.guarantee.resource if queue.spec.guarantee is not None else None
 
 
 def total(several: Iterable[Amounts]) -> dict[str, Quantity]:

@@ -9,7 +9,7 @@ import re
 from typing import Final
 
 from volcano.admission.queue_hierarchy import children_of, has_inner_parent, parent_problem, sharing_problems
-from volcano.admission.queue_resources import allocated_pods, amounts
+from volcano.admission.queue_resources import allocated_pods, amounts, guaranteed_quantities
 from volcano.admission.review import (
     ALLOWED,
     DEFAULT_QUEUE,
@@ -100,17 +100,18 @@ def _check_quantities(spec: Field) -> None:
 
 
 def _check_order(queue: Queue, spec: Field) -> None:
-    """guarantee <= deserved <= capability; a resource missing in capability is unlimited."""
-    capability, deserved = amounts(queue.spec.capability), amounts(queue.spec.deserved)
-    guarantee = amounts(queue.spec.guarantee.resource if queue.spec.guarantee is not None else None)
+    """guarantee <= deserved <= capability; a missing deserved counts as the guarantee, a missing capability as no limit."""
+    capability, stated = amounts(queue.spec.capability), amounts(queue.spec.deserved)
+    guarantee = amounts(guaranteed_quantities(queue))
     place = spec.at("deserved")
     for resource, amount in sorted(guarantee.items()):
-        if resource not in deserved:
-            place.index(resource).invalid(f"deserved {resource} must be >= guarantee ({amount}), but it is missing", "")
-        elif deserved[resource] < amount:
+        if resource in stated and stated[resource] < amount:
             detail = f"deserved {resource} must be >= guarantee ({amount})"
-            place.index(resource).invalid(detail, str(deserved[resource]))
-    for resource, amount in sorted(deserved.items()):
+            place.index(resource).invalid(detail, str(stated[resource]))
+        elif resource not in stated and resource in capability and amount > capability[resource]:
+            detail = f"guarantee {resource} must be <= capability ({capability[resource]})"
+            spec.at("guarantee", "resource").index(resource).invalid(detail, str(amount))
+    for resource, amount in sorted(stated.items()):
         if resource in capability and amount > capability[resource]:
             detail = f"deserved {resource} must be <= capability ({capability[resource]})"
             place.index(resource).invalid(detail, str(amount))
@@ -156,5 +157,5 @@ def _validate_deletion(name: str, reader: Reader, settings: Settings) -> ReviewA
 
 
 def _resources(queue: Queue) -> tuple[object, ...]:
-    guarantee = queue.spec.guarantee.resource if queue.spec.guarantee is not None else None
-    return amounts(queue.spec.capability), amounts(queue.spec.deserved), amounts(guarantee)
+    guarantee = amounts(guaranteed_quantities(queue))
+    return amounts(queue.spec.capability), amounts(queue.spec.deserved), guarantee

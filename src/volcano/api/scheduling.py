@@ -114,6 +114,11 @@ class QueueSpec(Model, frozen=True):
     dequeue_strategy: Annotated[str, wire(enum=("fifo", "traverse"), default="traverse")] = "traverse"
 
 
+def deserved_amounts(deserved: Quantities | None, guarantee: Quantities | None) -> Quantities:
+    """What a queue deserves: at least what it is guaranteed, also where it does not say so."""
+    return {**(guarantee or {}), **(deserved or {})}
+
+
 class QueueReservation(Model, frozen=True):
     nodes: list[str] = []
     resource: Quantities | None = None

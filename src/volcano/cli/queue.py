@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from volcano.api.meta import JSON, Key
+from volcano.api.scheduling import deserved_amounts
 from volcano.cli.bus_commands import ask_for
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import connect
@@ -68,7 +69,8 @@ def _wide_table(queues: list[JSON], table: str) -> str:
     lines = [f"{header}  {'Allocated':<40}{'Deserved':<40}Capability"]
     for queue, row in zip(queues, rows):
         spec, status = queue.get("spec") or {}, queue.get("status") or {}
-        amounts = [_amounts(each) for each in (status.get("allocated"), spec.get("deserved"), spec.get("capability"))]
+        deserved = deserved_amounts(spec.get("deserved"), (spec.get("guarantee") or {}).get("resource"))
+        amounts = [_amounts(each) for each in (status.get("allocated"), deserved, spec.get("capability"))]
         lines.append(f"{row}   {amounts[0]:<40}{amounts[1]:<40}{amounts[2]}".rstrip())
     return "\n".join(lines)
 

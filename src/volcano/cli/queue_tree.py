@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from volcano.api.meta import JSON
 from volcano.api.quantity import Quantity, parse_quantity
+from volcano.api.scheduling import deserved_amounts
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import connect
 from volcano.cli.formats import NONE_FOUND
@@ -76,9 +77,10 @@ def _resources(spec: JSON, status: JSON) -> list[str]:
 
 def _resource_line(resource: str, spec: JSON, status: JSON, total: Mapping[str, Quantity], colours: bool) -> str:
     allocated = _amount(status.get("allocated"), resource) or ZERO
-    deserved = _amount(spec.get("deserved"), resource)
+    guarantee = (spec.get("guarantee") or {}).get("resource")
+    deserved = _amount(deserved_amounts(spec.get("deserved"), guarantee), resource)
     capability = _amount(spec.get("capability"), resource)
-    guaranteed = _amount((spec.get("guarantee") or {}).get("resource"), resource)
+    guaranteed = _amount(guarantee, resource)
     whole = capability or total.get(resource) or deserved or allocated
     borrowed = allocated - deserved if deserved is not None and allocated > deserved else ZERO
     parts = [f"allocated {allocated}"]

@@ -13,6 +13,7 @@ from volcano.machinery.admission import CREATE, DELETE, UPDATE, Attributes
 TABLE = {
     "/jobs/mutate": ("mutating", "jobs", (CREATE,), "mutatejob.volcano.sh", True, True),
     "/jobs/validate": ("validating", "jobs", (CREATE, UPDATE), "validatejob.volcano.sh", True, True),
+    "/cronjobs/mutate": ("mutating", "cronjobs", (CREATE,), "mutatecronjob.volcano.sh", True, False),
     "/cronjobs/validate": ("validating", "cronjobs", (CREATE, UPDATE), "validatecronjob.volcano.sh", True, False),
     "/podgroups/mutate": ("mutating", "podgroups", (CREATE,), "mutatepodgroup.volcano.sh", False, True),
     "/podgroups/validate": ("validating", "podgroups", (CREATE,), "validatepodgroup.volcano.sh", True, False),
@@ -20,6 +21,7 @@ TABLE = {
     "/queues/validate": ("validating", "queues", (CREATE, UPDATE, DELETE), "validatequeue.volcano.sh", True, True),
     "/pods/mutate": ("mutating", "pods", (CREATE,), "mutatepod.volcano.sh", False, True),
     "/pods/validate": ("validating", "pods", (CREATE,), "validatepod.volcano.sh", False, True),
+    "/jobtemplates/mutate": ("mutating", "jobtemplates", (CREATE,), "mutatejobtemplate.volcano.sh", True, False),
     "/jobflows/validate": ("validating", "jobflows", (CREATE, UPDATE), "validatejob.volcano.sh", False, False),
     "/hypernodes/validate": (
         "validating",

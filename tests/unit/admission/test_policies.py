@@ -85,11 +85,12 @@ def test_each_policy_has_its_binding_and_its_name():
         names[manifest["kind"]].append(manifest["metadata"]["name"])
 
     kinds = ("job", "queue", "pod", "podgroup", "hypernode", "jobflow", "cronjob")
+    mutated_kinds = (*kinds[:4], "cronjob", "jobtemplate")
     assert names == {
         "ValidatingAdmissionPolicy": [f"{kind}-validation-policy" for kind in kinds],
         "ValidatingAdmissionPolicyBinding": [f"{kind}-validation-policy-binding" for kind in kinds],
-        "MutatingAdmissionPolicy": [f"volcano-{kind}-mutation-policy" for kind in kinds[:4]],
-        "MutatingAdmissionPolicyBinding": [f"volcano-{kind}-mutation-binding" for kind in kinds[:4]],
+        "MutatingAdmissionPolicy": [f"volcano-{kind}-mutation-policy" for kind in mutated_kinds],
+        "MutatingAdmissionPolicyBinding": [f"volcano-{kind}-mutation-binding" for kind in mutated_kinds],
     }
 
 
@@ -243,7 +244,7 @@ def annotated(path, weights):
         (a_queue(state="Closing"), "queue state"),
         (a_queue(deserved={"cpu": "2"}, capability={"cpu": "1500m"}), "must be <= capability"),
         (a_queue(guarantee={"resource": {"cpu": "2"}}, deserved={"cpu": 1}), "must be >= guarantee"),
-        (a_queue(guarantee={"resource": {"cpu": "2"}}), "must be >= guarantee"),
+        (a_queue(guarantee={"resource": {"cpu": "2"}}, capability={"cpu": 1}), "guarantee must be <= capability"),
         (annotated("root/a/b", "1/2"), "must have the same length"),
         (annotated("root/a", ""), "must have the same length"),
         (annotated("root", ""), "is not a number"),
@@ -265,6 +266,7 @@ def test_a_bad_queue_gets_its_error(queue, fragment):
         a_queue(
             guarantee={"resource": {"cpu": "1"}}, deserved={"cpu": "1000m", "memory": "1Gi"}, capability={"cpu": 2}
         ),
+        a_queue(guarantee={"resource": {"cpu": "1"}}, capability={"cpu": "1"}),
         annotated("root/a", "1/0.5"),
     ],
 )
@@ -295,6 +297,33 @@ def test_a_new_queue_gets_defaults():
         "volcano.sh/hierarchy-weights": "1/2/3",
     }
     assert mutated("volcano-queue-mutation-policy", changed) == changed
+
+
+# -- limits of extended resources -----------------------------------------------------------------------------------
+def test_a_job_that_only_requests_extended_resources_gets_the_limits():
+    asked = {"requests": {"cpu": "1", "nvidia.com/gpu": 2, "example.com/fpga": "1"}}
+    containers = [
+        {"name": "none", "image": "i"},
+        {"name": "both", "image": "i", "resources": asked},
+        {"name": "one", "image": "i", "resources": {**asked, "limits": {"cpu": "2", "example.com/fpga": "1"}}},
+    ]
+    spec = {"tasks": [a_task("a"), a_task("b", template={"spec": {"containers": containers}})]}
+    cron = {"metadata": {"name": "c"}, "spec": {"schedule": "@daily", "jobTemplate": {"spec": spec}}}
+
+    for policy, obj, place in (
+        ("volcano-job-mutation-policy", {"metadata": {"name": "j"}, "spec": spec}, ("spec",)),
+        ("volcano-jobtemplate-mutation-policy", {"metadata": {"name": "t"}, "spec": spec}, ("spec",)),
+        ("volcano-cronjob-mutation-policy", cron, ("spec", "jobTemplate", "spec")),
+    ):
+        changed = mutated(policy, obj)
+
+        for name in place:
+            changed = changed[name]
+        found = changed["tasks"][1]["template"]["spec"]["containers"]
+        assert "resources" not in found[0]
+        assert found[1]["resources"]["limits"] == {"nvidia.com/gpu": 2, "example.com/fpga": "1"}
+        assert found[2]["resources"]["limits"] == {"cpu": "2", "example.com/fpga": "1", "nvidia.com/gpu": 2}
+    assert mutated("volcano-cronjob-mutation-policy", {"spec": {}}) == {"spec": {}}
 
 
 # -- the rest -----------------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ REFUSED = {
     "negative guarantee": (a_queue(guarantee={"resource": {"cpu": "-1"}}, deserved={"cpu": "1"}), "requestBody.spec.guarantee.resource[cpu]"),
     "half a pod": (a_queue(capability={"pods": "1500m"}), "must be an integer"),
     "half a gpu": (a_queue(capability={"nvidia.com/gpu": "0.5"}), "must be an integer"),
-    "guarantee without deserved": (a_queue(guarantee={"resource": {"cpu": "1"}}), "must be >= guarantee"),
+    "guarantee over capability": (a_queue(guarantee={"resource": {"cpu": "2"}}, capability={"cpu": "1"}), "must be <= capability"),
     "guarantee over deserved": (a_queue(guarantee={"resource": {"cpu": "2"}}, deserved={"cpu": "1"}), "must be >= guarantee"),
     "deserved over capability": (a_queue(deserved={"cpu": "2"}, capability={"cpu": "1"}), "must be <= capability"),
     "a quantity that is none": (a_queue(capability={"cpu": "lots"}), "requestBody.spec.capability[cpu]"),
@@ -74,6 +74,10 @@ ADMITTED = {
         guarantee={"resource": {"cpu": "1"}}, deserved={"cpu": "2"}, capability={"cpu": "3"}
     ),
     "deserved of what capability does not limit": a_queue(deserved={"memory": "1Gi"}, capability={"cpu": "3"}),
+    "guarantee without deserved": a_queue(
+        guarantee={"resource": {"cpu": "1"}}, capability={"cpu": "2"}, reclaimable=True, priority=3
+    ),
+    "guarantee of what deserved leaves out": a_queue(guarantee={"resource": {"memory": "1"}}, deserved={"cpu": "3"}),
     "guarantee of what capability does not limit": a_queue(
         guarantee={"resource": {"memory": "1Gi"}}, deserved={"memory": "1Gi"}, capability={"cpu": "3"}
     ),
@@ -103,7 +107,9 @@ def test_a_queue_is_not_below_itself():
 
 
 def test_all_problems_are_told():
-    message = refusal(a_queue(capability={"cpu": "-1"}, guarantee={"resource": {"memory": "1"}}))
+    message = refusal(
+        a_queue(capability={"cpu": "-1"}, guarantee={"resource": {"memory": "2"}}, deserved={"memory": "1"})
+    )
 
     assert "capability[cpu]" in message
     assert "must be >= guarantee" in message
@@ -224,6 +230,14 @@ def test_a_parent_that_deserves_nothing_has_no_children_that_do():
     world = a_world(a_queue("p", "Open"))
 
     assert "total deserved" in refusal(a_queue(parent="p", deserved={"cpu": "1"}), world=world)
+
+
+def test_a_guarantee_counts_as_deserved_among_parents_and_children():
+    world = a_world(a_queue("p", "Open", guarantee={"resource": {"cpu": "10"}}))
+
+    assert refusal(a_queue("child", parent="p", deserved={"cpu": "10"}), world=world) == ""
+    assert refusal(a_queue("child", parent="p", guarantee={"resource": {"cpu": "4"}}), world=world) == ""
+    assert "total deserved of 11 cpu" in refusal(a_queue("child", parent="p", deserved={"cpu": "11"}), world=world)
 
 
 def test_an_updated_queue_counts_with_its_new_amounts_only():

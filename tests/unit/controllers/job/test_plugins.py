@@ -60,9 +60,22 @@ def test_env_tells_each_container_its_index_and_the_size_of_its_task() -> None:
     world = started(a_task("t", 3, template=template()), plugins={"env": []})
 
     for container in everything(spec_of(world, "j-t-2")):
-        assert [each["name"] for each in container["env"]] == ["VK_TASK_INDEX", "VC_TASK_INDEX", "VK_TASK_NUM"]
-        assert env(container) == {"VK_TASK_INDEX": "2", "VC_TASK_INDEX": "2", "VK_TASK_NUM": "3"}
+        assert [each["name"] for each in container["env"]] == [
+            "VK_TASK_INDEX",
+            "VC_TASK_INDEX",
+            "VK_TASK_NUM",
+            "VC_TASK_NUM",
+        ]
+        assert env(container) == {"VK_TASK_INDEX": "2", "VC_TASK_INDEX": "2", "VK_TASK_NUM": "3", "VC_TASK_NUM": "3"}
     assert world.job.status.controlled_resources == {"plugin-env": "env"}
+
+
+def test_env_leaves_the_number_of_a_task_named_task_to_svc() -> None:
+    world = started(a_task("task", 2), a_task("t", 3, template=template()), plugins={"env": [], "svc": []})
+
+    container = everything(spec_of(world, "j-t-0"))[0]
+    assert env(container)["VC_TASK_NUM"] == {"configMapKeyRef": {"name": "j-svc", "key": "VC_TASK_NUM"}}
+    assert env(container)["VK_TASK_NUM"] == "3"
 
 
 # -- svc ------------------------------------------------------------------------------------------------------------

@@ -17,3 +17,10 @@ class Env(JobPluginBase):
             add_env(container, "VK_TASK_INDEX", str(index))
             add_env(container, "VC_TASK_INDEX", str(index))
             add_env(container, "VK_TASK_NUM", str(task.replicas))
+            if not self._svc_sets_the_number:
+                add_env(container, "VC_TASK_NUM", str(task.replicas))
+
+    @property
+    def _svc_sets_the_number(self) -> bool:
+        """svc calls the number of a task named `task` so too, in the pods of every task."""
+        return "svc" in self.job.spec.plugins and self.task("task") is not None
