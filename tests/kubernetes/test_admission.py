@@ -36,7 +36,6 @@ from .admission_cases import (
     a_pod,
     a_queue,
     a_task,
-    a_task,
     a_template,
 )
 from .components import NAMESPACE, Components, Process, apply, discover, path_of, wait_for

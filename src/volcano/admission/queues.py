@@ -100,7 +100,7 @@ def _check_quantities(spec: Field) -> None:
 
 
 def _check_order(queue: Queue, spec: Field) -> None:
-    """guarantee <= deserved <= capability; a missing deserved counts as the guarantee, a missing capability as no limit."""
+    """guarantee <= deserved <= capability; where deserved is missing, the guarantee counts for it."""
     capability, stated = amounts(queue.spec.capability), amounts(queue.spec.deserved)
     guarantee = amounts(guaranteed_quantities(queue))
     place = spec.at("deserved")
