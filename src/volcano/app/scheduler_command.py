@@ -21,6 +21,7 @@ from volcano.app.component import (
     tls_context,
 )
 from volcano.app.job_expansion import expand_job
+from volcano.controllers.service.settings import POD_GATES_FEATURE
 from volcano.machinery.clock import SystemClock
 from volcano.machinery.http_endpoints import health_route, serving
 from volcano.scheduler.framework.config import InvalidConfig, parse_config
@@ -125,7 +126,7 @@ def settings_from(flags: dict[str, Any]) -> SchedulerSettings:
         ignored_provisioners=tuple(flags["ignored_provisioners"]),
         sharding_mode=flags["scheduler_sharding_mode"],
         shard_name=flags["scheduler_sharding_name"],
-        admits_by_gate=gates.get("SchedulingGatesQueueAdmission", False),
+        admits_by_gate=gates.get(POD_GATES_FEATURE, False),
         plugins_dir=flags["plugins_dir"],
         needs_own_configuration=flags["disable_default_scheduler_config"],
         sync_timeout=parse_duration(flags["resource_sync_timeout"]),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
 from typing import Final
 
@@ -23,7 +23,7 @@ from volcano.controllers.service.job_metrics import ControllerMetrics
 from volcano.controllers.service.manager import DEFAULT_CONTROLLERS, make_controllers
 from volcano.controllers.service.probing import ask
 from volcano.controllers.service.routes import controller_routes
-from volcano.controllers.service.settings import ControllerSettings
+from volcano.controllers.service.settings import GATES, POD_GATES_FEATURE, ControllerSettings
 from volcano.embedded.agent.agent import Agent
 from volcano.embedded.apiserver.kinds.services import SERVICES
 from volcano.embedded.apiserver.server import ApiServer
@@ -72,6 +72,9 @@ class SystemSettings(msgspec.Struct, frozen=True):
     plugins_dir: str = ""
     scheduler_names: tuple[str, ...] = ("volcano",)
     adopt_plain_pods: bool = True
+    gates: Mapping[str, bool] = msgspec.field(default_factory=lambda: GATES)
+    sharding_mode: str = "none"
+    shard_name: str = "volcano"
     root_certificate: str = ""  # by which pods know the API server
     controllers: tuple[str, ...] = tuple(DEFAULT_CONTROLLERS.split(","))  # as --controllers lists them
     workers: int = 8
@@ -157,7 +160,8 @@ class System:
 
     def _controller_settings(self) -> ControllerSettings:
         zone = self._settings.local_zone or local_zone()
-        return ControllerSettings(scheduler_names=self._settings.scheduler_names, local_zone=zone)
+        chosen = self._settings
+        return ControllerSettings(scheduler_names=chosen.scheduler_names, local_zone=zone, gates=chosen.gates)
 
     def _scheduler_settings(self) -> SchedulerSettings:
         chosen = self._settings
@@ -167,6 +171,9 @@ class System:
             plugins_dir=chosen.plugins_dir,
             scheduler_names=chosen.scheduler_names,
             adopt_plain_pods=chosen.adopt_plain_pods,
+            sharding_mode=chosen.sharding_mode,
+            shard_name=chosen.shard_name,
+            admits_by_gate=chosen.gates[POD_GATES_FEATURE],
         )
 
 

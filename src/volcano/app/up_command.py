@@ -16,12 +16,21 @@ import click
 import msgspec
 from click.core import ParameterSource
 
+from volcano.admission.review import Settings as AdmissionSettings
 from volcano.app.admission_plug import VolcanoAdmission
 from volcano.app.component import log_to_stderr, run_until_signalled
+from volcano.app.controllers_command import parse_gates
 from volcano.app.nodes import NodeOptions, node_options, process_settings, simulated_settings
 from volcano.app.settings import DEFAULT_PORT, SCHEDULER_CONFIGMAP, data_directory
 from volcano.app.system import AgentMaker, System, SystemSettings
 from volcano.cli.live.state_log import StateLog
+from volcano.controllers.service.manager import (
+    DEFAULT_CONTROLLERS,
+    SHARDING_CONTROLLER,
+    UnknownController,
+    parse_controllers,
+)
+from volcano.controllers.service.settings import POD_GATES_FEATURE
 from volcano.embedded.agent.agent import Agent
 from volcano.embedded.agent.containers.process_settings import ProcessSettings
 from volcano.embedded.agent.node.settings import NodeSettings
@@ -88,15 +97,17 @@ async def running_system(
     """The system, ready, for as long as the block runs; then everything is stopped in order."""
     with locked(folder):
         store = MemoryStore() if ephemeral else open_store(folder / STORE)
-        admission = VolcanoAdmission(store)
+        settings = settings or SystemSettings()
+        admission = VolcanoAdmission(
+            store,
+            AdmissionSettings(scheduler_names=settings.scheduler_names, gates_pods=settings.gates[POD_GATES_FEATURE]),
+        )
         signing_key = service_account_key(folder / "pki")
         server = ApiServer(store, clock=clock, admission=admission, signing_key=signing_key)
         try:
             await server.start()
             authority = Authority(folder / "pki", clock.now())
-            settings = msgspec.structs.replace(
-                settings or SystemSettings(), root_certificate=authority.pair.certificate.decode()
-            )
+            settings = msgspec.structs.replace(settings, root_certificate=authority.pair.certificate.decode())
             agents = agent_makers(folder, nodes, clock, explicit=explicit_nodes)
             system = System(server, clock, settings=settings, agents=agents)
             admission.record = system.controllers.recorder.record
@@ -179,6 +190,27 @@ def process_agent(client: Client, clock: Clock, nodes: NodeSettings, processes: 
 @click.option("--scheduler-conf", default="", help="A volcano-scheduler.conf; changes are taken up as they are saved.")
 @click.option("--plugins-dir", default="", help="A directory of scheduler plugins, one Python file each.")
 @click.option("--scheduler-configmap", default=SCHEDULER_CONFIGMAP, show_default=True, metavar="NS/NAME:KEY")
+@click.option("--feature-gates", default="", help="Name=true|false, separated by commas.")
+@click.option(
+    "--controllers", default=DEFAULT_CONTROLLERS, show_default=True, help="Which of Volcano's controllers run."
+)
+@click.option(
+    "--scheduler-sharding-mode",
+    type=click.Choice(["none", "hard", "soft"]),
+    default="none",
+    show_default=True,
+    help="Whether the scheduler keeps to its NodeShard; starts the sharding controller.",
+)
+@click.option("--scheduler-sharding-name", default="volcano", show_default=True, help="The scheduler's NodeShard.")
+@click.option(
+    "--adopt-plain-pods",
+    type=bool,
+    default=True,
+    is_flag=False,
+    flag_value=True,
+    show_default=True,
+    help="Also place pods of the default scheduler; they are never evicted for others, unless they name a queue.",
+)
 @click.option("--keep-pods", is_flag=True, help="Leave pods running at the end; the next `up` finds them again.")
 @click.option("-v", "--v", "verbosity", type=int, default=0, help="Log verbosity.")
 @node_options
@@ -195,10 +227,11 @@ def up_command(context: click.Context, /, **flags: Any) -> None:
     if flags["scheduler_conf"] and not Path(flags["scheduler_conf"]).is_file():
         raise click.BadParameter(f"there is no file {flags['scheduler_conf']}", param_hint="--scheduler-conf")
     _check_plugins(flags["plugins_dir"])
+    settings = settings_from(flags)
     log_to_stderr(flags["verbosity"] or -1)  # changes of state are printed anyway; -v asks for more
     nodes = NodeOptions(**{name: flags[name] for name in NodeOptions.__struct_fields__})
     explicit = context.get_parameter_source("nodes") == ParameterSource.COMMANDLINE
-    run_until_signalled(lambda: _up(nodes, flags, explicit=explicit))
+    run_until_signalled(lambda: _up(nodes, flags, settings, explicit=explicit))
 
 
 def _check_plugins(folder: str) -> None:
@@ -210,13 +243,28 @@ def _check_plugins(folder: str) -> None:
         raise click.ClickException(str(error)) from error
 
 
-async def _up(nodes: NodeOptions, flags: dict[str, Any], *, explicit: bool) -> None:
-    folder, clock = data_directory(flags["data_dir"]), SystemClock()
-    settings = SystemSettings(
+def settings_from(flags: dict[str, Any]) -> SystemSettings:
+    """The flags that are the components' own, checked as the components' commands check them."""
+    try:
+        controllers = parse_controllers(flags["controllers"])
+    except UnknownController as error:
+        raise click.BadParameter(str(error), param_hint="--controllers") from error
+    if flags["scheduler_sharding_mode"] != "none":
+        controllers = [SHARDING_CONTROLLER, *controllers]  # the first mention of a controller counts
+    return SystemSettings(
         scheduler_conf=flags["scheduler_conf"],
         scheduler_configmap=flags["scheduler_configmap"],
         plugins_dir=flags["plugins_dir"],
+        controllers=tuple(controllers),
+        gates=parse_gates(flags["feature_gates"]),
+        sharding_mode=flags["scheduler_sharding_mode"],
+        shard_name=flags["scheduler_sharding_name"],
+        adopt_plain_pods=flags["adopt_plain_pods"],
     )
+
+
+async def _up(nodes: NodeOptions, flags: dict[str, Any], settings: SystemSettings, *, explicit: bool) -> None:
+    folder, clock = data_directory(flags["data_dir"]), SystemClock()
     began = clock.monotonic()
     async with running_system(
         folder,

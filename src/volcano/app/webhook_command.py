@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -19,10 +19,10 @@ from volcano.api.durations import DurationError, parse_duration
 from volcano.api.errors import ApiError
 from volcano.app.component import connected, parse_feature_gates, run_component
 from volcano.app.settings import data_directory
+from volcano.controllers.service.settings import POD_GATES_FEATURE
 from volcano.machinery.clock import SystemClock
 
 F = TypeVar("F", bound=Callable[..., Any])
-POD_GATES_FEATURE: Final = "SchedulingGatesQueueAdmission"
 
 
 def parse_paths(text: str) -> tuple[str, ...]:

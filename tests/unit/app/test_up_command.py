@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
-from volcano.app.up_command import up_command
+from volcano.app.system import SystemSettings
+from volcano.app.up_command import settings_from, up_command
+from volcano.controllers.service.manager import SHARDING_CONTROLLER, is_enabled
 
 
 @pytest.mark.parametrize(
@@ -27,3 +30,45 @@ def test_what_cannot_work_is_told_in_a_line(tmp_path: Path, options: list[str], 
 
     assert result.exit_code in (1, 2)
     assert message.format(file=file, folder=folder) in result.output
+
+
+def chosen(*arguments: str) -> SystemSettings:
+    """What `volcano up` with these flags is made of."""
+    with up_command.make_context("up", list(arguments)) as context:
+        return settings_from(context.params)
+
+
+def test_without_flags_no_scheduler_is_sharded_and_plain_pods_are_placed():
+    settings = chosen()
+
+    assert (settings.sharding_mode, settings.adopt_plain_pods) == ("none", True)
+    assert not is_enabled(SHARDING_CONTROLLER, settings.controllers)
+
+
+def test_a_sharded_scheduler_brings_the_sharding_controller():
+    settings = chosen("--scheduler-sharding-mode", "hard", "--scheduler-sharding-name", "mine")
+
+    assert (settings.sharding_mode, settings.shard_name) == ("hard", "mine")
+    assert is_enabled(SHARDING_CONTROLLER, settings.controllers)
+    assert is_enabled("job-controller", settings.controllers)
+
+
+def test_feature_gates_and_adoption_are_those_of_the_separate_commands():
+    settings = chosen("--feature-gates", "SchedulingGatesQueueAdmission=true", "--adopt-plain-pods=false")
+
+    assert settings.gates["SchedulingGatesQueueAdmission"]
+    assert settings.gates["VolcanoJobSupport"]
+    assert not settings.adopt_plain_pods
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--feature-gates", "Nope=true"), "unrecognized feature gate: Nope"),
+        (("--feature-gates", "Nope"), "'Nope' is not Name=true or Name=false"),
+        (("--controllers", "nope"), "there is no controller 'nope'"),
+    ],
+)
+def test_flags_that_name_nothing_are_refused(arguments: tuple[str, ...], message: str):
+    with pytest.raises(click.BadParameter, match=message):
+        chosen(*arguments)

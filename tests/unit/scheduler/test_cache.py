@@ -167,6 +167,29 @@ def test_a_plain_pod_is_a_job_of_one_when_adopted():
     assert given_.refreshed().jobs == {}
 
 
+def test_an_adopted_pod_is_nobodys_victim():
+    chosen = CacheSettings(adopt_plain_pods=True)
+    given_ = Watched(queue("default"), pod("p", group="", schedulerName="default-scheduler"), chosen=chosen)
+
+    snapshot = given_.refreshed()
+
+    (job,) = snapshot.jobs.values()
+    assert not snapshot.tasks["p"].preemptable
+    assert (job.preemptable_stated, job.preemptable) == (True, False)
+
+
+def test_an_adopted_pod_that_names_a_queue_is_a_task_like_others():
+    chosen = CacheSettings(adopt_plain_pods=True)
+    plain = pod("p", group="", schedulerName="default-scheduler")
+    plain.metadata.annotations[scheduling.QUEUE_NAME_ANNOTATION] = "research"
+    given_ = Watched(queue("default"), queue("research"), plain, chosen=chosen)
+
+    snapshot = given_.refreshed()
+
+    (job,) = snapshot.jobs.values()
+    assert (job.queue, job.preemptable_stated, snapshot.tasks["p"].preemptable) == ("research", False, True)
+
+
 def test_news_of_a_groups_status_leaves_its_tasks_where_they_are():
     given_ = Watched(queue(), group(), pod("p"))
     before = given_.refreshed().jobs["ns/g"]

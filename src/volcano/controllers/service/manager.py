@@ -24,7 +24,8 @@ from volcano.machinery.clock import Clock
 from volcano.machinery.controller import Controller
 from volcano.machinery.runner import WORKERS_PER_CONTROLLER, Runner
 
-DEFAULT_CONTROLLERS: Final = "*,-sharding-controller"
+SHARDING_CONTROLLER: Final = "sharding-controller"
+DEFAULT_CONTROLLERS: Final = f"*,-{SHARDING_CONTROLLER}"
 NAMES: Final = (
     "job-controller",
     "queue-controller",
@@ -35,7 +36,7 @@ NAMES: Final = (
     "cronjob-controller",
     "hyperNode-controller",
     "colocation-config-controller",
-    "sharding-controller",
+    SHARDING_CONTROLLER,
 )
 GATED: Final = {"job-controller": "VolcanoJobSupport", "cronjob-controller": "CronVolcanoJobSupport"}
 """Controllers that a feature gate turns off as a whole."""
@@ -96,7 +97,7 @@ def _makers(settings: ControllerSettings) -> dict[str, Callable[[], Controller]]
         "cronjob-controller": lambda: CronJobController(local_zone=settings.local_zone),
         "hyperNode-controller": lambda: HyperNodeController(config_map=settings.controller_configmap),
         "colocation-config-controller": ColocationController,
-        "sharding-controller": lambda: _sharding(settings),
+        SHARDING_CONTROLLER: lambda: _sharding(settings),
     }
 
 

@@ -14,6 +14,7 @@ import msgspec
 from volcano.api.meta import Key
 from volcano.controllers.sharding.settings import DEFAULTS
 
+POD_GATES_FEATURE: Final = "SchedulingGatesQueueAdmission"
 GATES: Final[Mapping[str, bool]] = {
     "WorkLoadSupport": True,
     "VolcanoJobSupport": True,
@@ -23,7 +24,7 @@ GATES: Final[Mapping[str, bool]] = {
     "PodDisruptionBudgetsSupport": True,
     "ResourceTopology": True,
     "CSIStorage": False,
-    "SchedulingGatesQueueAdmission": False,
+    POD_GATES_FEATURE: False,
 }
 """Volcano's feature gates with their defaults, all alpha; some concern the scheduler and admission only."""
 ALL_ALPHA: Final = "AllAlpha"

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from volcano.api import core, scheduling, topology
 from volcano.api.meta import Key, ObjectMeta, Resource
-from volcano.api.scheduling import PodGroup, PodGroupSpec, PodGroupStatus
+from volcano.api.scheduling import QUEUE_NAME_ANNOTATION, PodGroup, PodGroupSpec, PodGroupStatus
 from volcano.scheduler.cache.composition import Composition, keep
 from volcano.scheduler.cache.followed import CLUSTER_WIDE, SURROUNDING, asked_of_group
 from volcano.scheduler.cache.pending_changes import Batch, Confirmed
@@ -30,6 +30,7 @@ from volcano.scheduler.core.snapshot import (
 )
 from volcano.scheduler.model import Shard, Status, Task
 from volcano.scheduler.model.read import task_from_pod
+from volcano.scheduler.model.task import PREEMPTABLE_KEY
 
 log = logging.getLogger(__name__)
 
@@ -161,6 +162,7 @@ class Cache:
         self._apply_assumptions(task, batch)
         if self.settings.adopt_plain_pods and not task.job_id and pod.spec.scheduler_name in PLAIN_SCHEDULERS:
             task.job_id = self._adopt(pod)
+            task.preemptable &= _names_a_queue(pod)
         self.snapshot.set_aside.pop(f"Pod/{key}", None)
         put_task(self.snapshot, task)
 
@@ -179,16 +181,19 @@ class Cache:
             task.status = Status.RELEASING
 
     def _adopt(self, pod: core.Pod) -> str:
-        """The job of one that a plain pod is."""
+        """The job of one that a plain pod is. Unless it names a queue, it is nobody's victim."""
         namespace = pod.namespace or "default"
         job_id = f"{namespace}/{ADOPTED}{pod.name}"
         if job_id not in self.snapshot.jobs or self.snapshot.jobs[job_id].group is None:
             meta = ObjectMeta(
-                name=f"{ADOPTED}{pod.name}", namespace=namespace, creation_timestamp=pod.metadata.creation_timestamp
+                name=f"{ADOPTED}{pod.name}",
+                namespace=namespace,
+                creation_timestamp=pod.metadata.creation_timestamp,
+                annotations={} if _names_a_queue(pod) else {PREEMPTABLE_KEY: "false"},
             )
             spec = PodGroupSpec(
                 min_member=1,
-                queue=self.settings.default_queue,
+                queue=pod.annotations.get(QUEUE_NAME_ANNOTATION) or self.settings.default_queue,
                 priority_class_name=pod.spec.priority_class_name,
             )
             put_group(self.snapshot, PodGroup(metadata=meta, spec=spec, status=PodGroupStatus(phase="Inqueue")))
@@ -251,6 +256,10 @@ class Cache:
             live = {task.shape for task in tasks.values()}
             shapes.by_key = {key: shape for key, shape in shapes.by_key.items() if shape in live}
             shapes.sociable = [shape for shape in shapes.sociable if shape in live]
+
+
+def _names_a_queue(pod: core.Pod) -> bool:
+    return bool(pod.annotations.get(QUEUE_NAME_ANNOTATION))
 
 
 def is_adopted(job_id: str) -> bool:
