@@ -198,7 +198,7 @@ class Components:
                 "apiVersion": "v1",
                 "kind": "Node",
                 "metadata": {"name": f"{prefix}-{n}", "labels": {"pool": prefix, **(labels or {})}},
-                "status": {"capacity": {"cpu": cpu, "memory": "256Gi", "pods": "110"}},
+                "status": {"capacity": {"cpu": cpu, "memory": "256Gi", "pods": "110", "nvidia.com/gpu": "8"}},
             }
             for n in range(count)
         ]

@@ -15,6 +15,7 @@ from volcano.machinery.http_transport import HttpTransport
 from volcano.machinery.kubeconfig import load_endpoint
 from volcano.testing.system import on_virtual_time
 
+GPU, GPUS_OF_A_NODE = "nvidia.com/gpu", "8"
 Story = Callable[[Any], Awaitable[None]]
 
 
@@ -27,7 +28,7 @@ class EmbeddedHost:
     """A system of the story's own, with nodes of the given number and size."""
 
     def __init__(self, *, nodes: int = 4, capacity: Mapping[str, str] | None = None) -> None:
-        self._nodes, self._capacity = nodes, capacity
+        self._nodes, self._capacity = nodes, {GPU: GPUS_OF_A_NODE, **(capacity or {})}
 
     def __call__(self, story: Story) -> None:
         on_virtual_time(nodes=self._nodes, capacity=self._capacity)(story)
@@ -37,7 +38,7 @@ class EmbeddedHost:
 
 
 class KubernetesHost:
-    """The session's control plane, ten nodes of 32 CPUs, and a namespace of the story's own."""
+    """The session's control plane, ten nodes of 32 CPUs and 8 GPUs, and a namespace of the story's own."""
 
     def __init__(self, kubeconfig: Path, namespace: str) -> None:
         self._kubeconfig, self._namespace = kubeconfig, namespace
