@@ -70,3 +70,12 @@ class BatchJob(Resource, frozen=True):
 
     spec: JSON | None = None
     status: JSON | None = None
+
+    @property
+    def end_condition(self) -> JSON | None:
+        """The condition `Complete` or `Failed` of a Job that has ended; None while it runs."""
+        for condition in (self.status or {}).get("conditions") or ():
+            if condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True":
+                ended: JSON = condition
+                return ended
+        return None

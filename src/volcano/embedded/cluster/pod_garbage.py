@@ -1,5 +1,7 @@
 """Deletes pods that no agent deletes: those of nodes that are gone, those deleted before they had a node, and the
 oldest finished ones beyond a limit.
+
+A finished pod is kept while its owner counts it: a job whose succeeded pod is gone would run that pod again.
 """
 
 from __future__ import annotations
@@ -7,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from datetime import timedelta
 from enum import StrEnum
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypeAlias
 
-from volcano.api.core import Node, Pod
+from volcano.api.batch import FINISHED_PHASES, Job
+from volcano.api.core import BatchJob, Node, Pod
 from volcano.api.indexes import PODS_BY_NODE, Indexes
 from volcano.api.meta import Key, Resource, creation_order
+from volcano.api.scheduling import PodGroup
 from volcano.api.scheme import resource_type
 from volcano.machinery.controller import Controller, Wake, Waker
 from volcano.machinery.plan import NOTHING, Delete, Found, Later, Look, Patch, Plan, Ref, Step, Together, ref
@@ -23,6 +27,7 @@ NODE_QUARANTINE: Final = timedelta(seconds=40)
 SWEEP_DEBOUNCE: Final = timedelta(seconds=20)
 FINISHED_PODS_KEY: Final = Key("", "finished/")
 MAX_FINISHED_PODS: Final = 12_500
+Owner: TypeAlias = Job | BatchJob | PodGroup
 OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 
 
@@ -47,7 +52,14 @@ class PodGarbageController(Controller):
 
     @property
     def wakes_on(self) -> Mapping[type[Resource], Waker]:
-        return {Pod: self._pods, Node: _nodes}
+        return {Pod: self._pods, Node: _nodes, Job: self._owners, BatchJob: self._owners, PodGroup: self._owners}
+
+    def _owners(self, change: Change[Owner]) -> Iterable[Wake]:
+        """When an owner no longer counts its pods, those beyond the limit can go."""
+        counted = change.old is not None and _counts_its_pods(change.old)
+        counts = change.new is not None and _counts_its_pods(change.new)
+        if self._max_finished_pods > 0 and counted and not counts:
+            yield Wake(FINISHED_PODS_KEY)
 
     def _pods(self, change: Change[Pod]) -> Iterable[Wake]:
         pod, old = change.new, change.old
@@ -84,13 +96,27 @@ class PodGarbageController(Controller):
         return (Later(self._quarantine, RequeueCause.QUARANTINE_OVER),)
 
     def _sweep(self, world: World) -> Plan:
-        """Delete the oldest finished pods beyond the limit."""
+        """Delete the oldest finished pods beyond the limit, those left out that an owner counts."""
         finished = world.where(Pod, "finished", "yes")
         excess = len(finished) - self._max_finished_pods
         if excess <= 0:
             return NOTHING
-        oldest = sorted(finished, key=creation_order)[:excess]
-        return (Together(tuple(Delete(ref(pod), grace_seconds=0) for pod in oldest)),)
+        owners: tuple[Owner, ...] = (*world.all(Job), *world.all(BatchJob), *world.all(PodGroup))
+        counting = {owner.uid for owner in owners if _counts_its_pods(owner)}
+        free = [pod for pod in finished if not any(each.uid in counting for each in pod.metadata.owner_references)]
+        oldest = sorted(free, key=creation_order)[:excess]
+        return (Together(tuple(Delete(ref(pod), grace_seconds=0) for pod in oldest)),) if oldest else NOTHING
+
+
+def _counts_its_pods(owner: Owner) -> bool:
+    """Whether the owner has not finished: until then it reads from its finished pods what is done."""
+    match owner:
+        case Job():
+            return owner.status.state.phase not in FINISHED_PHASES
+        case BatchJob():
+            return owner.end_condition is None
+        case PodGroup():
+            return owner.status.phase != "Completed"
 
 
 def _nodes(change: Change[Node]) -> Iterable[Wake]:

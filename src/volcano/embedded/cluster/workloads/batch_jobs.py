@@ -59,10 +59,8 @@ def _batch_owner(change: Change[Pod]) -> Iterable[Wake]:
 
 
 def _finished_at(job: BatchJob) -> datetime | None:
-    for condition in (job.status or {}).get("conditions") or []:
-        if condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True":
-            return parse_timestamp(condition["lastTransitionTime"])
-    return None
+    condition = job.end_condition
+    return parse_timestamp(condition["lastTransitionTime"]) if condition is not None else None
 
 
 def _after_finish(job: BatchJob, spec: BatchJobSpec, finished: datetime, world: World) -> Plan:

@@ -124,10 +124,8 @@ def _job_at(cron: BatchCronJobSource, due: Due, times: Timetable) -> JSON:
 # -- those that are there ---------------------------------------------------------------------------------------
 def _outcome(job: BatchJob) -> tuple[str, datetime] | None:
     """`Complete` or `Failed`, and since when; None while the Job runs."""
-    for condition in (job.status or {}).get("conditions") or ():
-        if condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True":
-            return condition["type"], parse_timestamp(condition["lastTransitionTime"])
-    return None
+    condition = job.end_condition
+    return (condition["type"], parse_timestamp(condition["lastTransitionTime"])) if condition is not None else None
 
 
 def _is_active(job: BatchJob) -> bool:
