@@ -132,6 +132,12 @@ class VirtualClock:
         await asyncio.sleep(0)
         return work()
 
+    def stall(self, duration: timedelta) -> None:
+        """Let time pass in which nothing runs, as in a suspended machine: every timer of that time is then late."""
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop), "only virtual time can be made to stall"
+        loop.stall(duration.total_seconds())
+
     async def give_way(self) -> None:
         """Does nothing: virtual time has no network clients, and the order of work stays the same."""
 
@@ -163,6 +169,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._jumps.elapsed
+
+    def stall(self, seconds: float) -> None:
+        """Add to the time without running what was due meanwhile."""
+        self._jumps.elapsed += seconds
 
 
 def run_virtually(main: Coroutine[Any, Any, T]) -> T:

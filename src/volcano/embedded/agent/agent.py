@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final, Protocol
 
+from volcano.api.core import Node
 from volcano.api.kubelet import AgentPod
 from volcano.api.meta import JSON, Key
 from volcano.api.times import timestamp
@@ -149,6 +150,9 @@ class Agent:
                 self._runtime.end_unknown_pods(self._pods.keys())
                 await registration.register()
                 group.create_task(registration.keep_alive())
+                self.mirror.listen(Node, registration.observe)
+                group.create_task(Informer(self._client, self.mirror, self._clock, Node).run())
+                group.create_task(registration.keep_conditions())
                 for service in self._services:
                     group.create_task(service.run())
                 self._ready.set()
@@ -195,6 +199,8 @@ class Agent:
                 self._adopt(pod)
         else:
             was_deleting, known.pod = known.record.is_deleted, pod
+            if change.old is not None and _is_ready(change.old) and not _is_ready(pod):
+                self._writer.mark_overwritten(pod.uid)  # by node health, while this node was silent
             grace_changed = change.old is not None and change.old.grace != pod.grace
             if pod.is_deleting and (not was_deleting or grace_changed):
                 self._on_event(pod.uid, Deleted(pod.grace))
@@ -250,3 +256,7 @@ class Agent:
                 self._writer.forget(uid)
             case _:
                 self._runtime.carry_out(pod, command)
+
+
+def _is_ready(pod: AgentPod) -> bool:
+    return any(each.type == "Ready" and each.status == "True" for each in pod.status.conditions)

@@ -55,6 +55,11 @@ class StatusWriter:
             if uid not in self._writing:
                 self._queue.put_nowait(uid)
 
+    def mark_overwritten(self, uid: str) -> None:
+        """Queue the pod: another writer may have changed its status, so all of it is written again."""
+        self._sent.pop(uid, None)
+        self.mark_changed(uid)
+
     def forget(self, uid: str) -> None:
         self._sent.pop(uid, None)
 

@@ -1,6 +1,6 @@
 """Nodes that stop reporting: their conditions become Unknown, they are tainted, and their pods are marked unready.
 
-Evicting pods because of those taints is taint_eviction's.
+Evicting pods because of those taints is taint_eviction's; silence while this controller did not run is not counted.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from volcano.api.core import Lease, Node, Pod, Taint
 from volcano.api.indexes import PODS_BY_NODE, Indexes
 from volcano.api.meta import JSON, Condition, Key, Resource
 from volcano.api.times import timestamp
+from volcano.embedded.cluster.watch_time import NEXT_LOOK, WATCH_KEY, WatchTime
 from volcano.machinery.controller import Controller, Wake, Waker
 from volcano.machinery.plan import NOTHING, Later, Patch, Plan, Record, Step, Together, ref
 from volcano.machinery.world import Change, World
 
 LEASE_NAMESPACE: Final = "kube-node-lease"
 DEFAULT_GRACE_PERIOD: Final = timedelta(seconds=40)
-GRACE_PERIOD_OVER: Final = "grace period over"  # a cause: the controller has watched for a whole grace period
 PREFIX: Final = "node.kubernetes.io/"
 NOT_READY: Final = PREFIX + "not-ready"
 UNREACHABLE: Final = PREFIX + "unreachable"
@@ -45,6 +45,7 @@ class NodeHealthController(Controller):
 
     def __init__(self, *, grace: timedelta = DEFAULT_GRACE_PERIOD) -> None:
         self._grace = grace
+        self._watch = WatchTime()
 
     @property
     def wakes_on(self) -> Mapping[type[Resource], Waker]:
@@ -55,35 +56,35 @@ class NodeHealthController(Controller):
         return (Pod,)
 
     def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
+        watched_since = self._watch.look(world.now)
+        if key == WATCH_KEY:
+            return (NEXT_LOOK,) if world.all(Node) else NOTHING
         node = world.get(Node, key)
         if node is None or node.is_deleting:
             return NOTHING
         lease = world.get(Lease, Key(LEASE_NAMESPACE, node.name))
-        overdue_at = self._overdue_at(node, lease, world.now)
+        overdue_at = self._overdue_at(node, lease, watched_since)
         ready = _ready(node)
-        steps: list[Step]
+        steps: list[Step] = [NEXT_LOOK]
         if overdue_at > world.now:
-            steps = [Later(overdue_at - world.now, GRACE_PERIOD_OVER)]
-        elif ready != "Unknown" and GRACE_PERIOD_OVER not in causes:
-            # The controller has just started: every node gets a whole grace period from now.
-            steps = [Later(self._grace, GRACE_PERIOD_OVER)]
+            steps.append(Later(overdue_at - world.now))
         else:
             ready = "Unknown"
-            steps = list(_mark_unknown(node, world.now))
+            steps += _mark_unknown(node, world.now)
         steps += _update_taints(node, ready, world.now)
         if ready in ("False", "Unknown"):
             steps += _unready_pods(node, world)
         return tuple(steps)
 
-    def _overdue_at(self, node: Node, lease: Lease | None, now: datetime) -> datetime:
-        """When the node counts as unreachable if it does not report again."""
+    def _overdue_at(self, node: Node, lease: Lease | None, watched_since: datetime) -> datetime:
+        """When the node counts as unreachable if it does not report again; a whole grace period is watched first."""
         reports = [c.last_heartbeat_time for c in node.status.conditions if c.last_heartbeat_time is not None]
         reports += [node.metadata.creation_timestamp] if node.metadata.creation_timestamp is not None else []
         grace = self._grace
         if lease is not None:
             reports += [lease.spec.renew_time] if lease.spec.renew_time is not None else []
             grace = max(grace, timedelta(seconds=lease.spec.lease_duration_seconds or 0))
-        return max(reports, default=now) + grace
+        return max((*reports, watched_since)) + grace
 
 
 def _nodes(change: Change[Node]) -> Iterable[Wake]:

@@ -179,6 +179,46 @@ def test_pods_of_a_silent_node_are_not_ready():
     assert conditions["Ready"] == "False"
 
 
+# -- stalls of the observer -----------------------------------------------------------------------------------
+@pytest.mark.parametrize("watched", [0, 1, 5, 9, 10, 29, 39], ids=lambda seconds: f"after {seconds} s")
+@pytest.mark.parametrize("stalled", [timedelta(seconds=41), timedelta(hours=1)], ids=str)
+def test_after_a_stall_of_the_controller_nodes_have_a_whole_grace_period(watched: int, stalled: timedelta):
+    world = a_world(a_node(), a_lease(), a_pod("p"))
+    world.advance(timedelta(seconds=watched))
+
+    world.now += stalled  # nothing runs meanwhile: neither nodes nor controllers
+    world.advance(timedelta(seconds=39))
+    assert ready(world) == "True"
+    assert len(world.all(Pod)) == 1
+
+    world.advance(timedelta(seconds=1))
+    assert ready(world) == "Unknown"
+
+
+def test_an_outage_that_began_before_a_stall_is_counted_anew_for_evictions():
+    world = a_world(a_node(), a_lease(), a_pod("p", tolerations=tolerating(300)))
+    world.advance(timedelta(seconds=60))
+    assert taints(world)
+
+    world.now += timedelta(hours=1)
+    world.advance(timedelta(seconds=299))
+    assert len(world.all(Pod)) == 1
+
+    world.advance(timedelta(seconds=1))
+    assert world.all(Pod) == []
+
+
+def test_a_taint_that_is_not_about_an_outage_is_counted_through_a_stall():
+    toleration = {"key": "k", "operator": "Exists", "tolerationSeconds": 60}
+    taint = {"key": "k", "effect": "NoExecute", "timeAdded": START.isoformat()}
+    world = a_world(a_node(taints=[taint]), a_lease(lasts=9000), a_pod("p", tolerations=[toleration]))
+
+    world.now += timedelta(hours=1)
+    world.settle()
+
+    assert world.all(Pod) == []
+
+
 # -- evictions ------------------------------------------------------------------------------------------------
 def test_pods_are_evicted_when_their_patience_with_the_taint_is_over():
     world = a_world(

@@ -1,4 +1,4 @@
-"""Registers the agent's nodes and renews their leases: creates or refreshes the Node objects, retries with back-off."""
+"""Registers the agent's nodes, renews their leases and restores their conditions when another writer changed them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Final
 
 from volcano.api.core import Lease, Namespace, Node
-from volcano.api.errors import AlreadyExists
+from volcano.api.errors import AlreadyExists, NotFound
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import resource_type
 from volcano.embedded.agent.node.node_body import LEASE_NAMESPACE, lease_body, node_body, node_conditions, node_status
@@ -18,6 +18,7 @@ from volcano.embedded.agent.node.settings import NodeSettings, NodeShape
 from volcano.machinery.apply import Applier
 from volcano.machinery.clock import Clock
 from volcano.machinery.plan import Create, Patch, Plan, Ref
+from volcano.machinery.world import Change
 
 log = logging.getLogger(__name__)
 NODES: Final = resource_type(Node)
@@ -26,6 +27,8 @@ MAX_CONCURRENT_NODE_WRITES: Final = 32
 MAX_NODES_LEASED_AT_START: Final = 16
 """With more nodes than this the first lease is written by the first renewal: a new Node counts as alive until then."""
 MAX_FIRST_RENEWAL_PERIOD: Final = timedelta(seconds=20)
+MIN_RESTORE_INTERVAL: Final = timedelta(seconds=1)
+"""Between two restorations of conditions, so that two writers who disagree do not write without end."""
 
 
 class NodeRegistration:
@@ -48,6 +51,11 @@ class NodeRegistration:
         self._settings = replace(settings, nodes=shapes, kubelet_port=kubelet_port)
         self._slots = asyncio.Semaphore(MAX_CONCURRENT_NODE_WRITES)
         self._leased: set[str] = set()
+        self._shapes = {shape.name: shape for shape in self._settings.nodes}
+        self._reported = {each["type"]: each["status"] for each in node_conditions(self._settings, clock.now())}
+        self._differing: set[str] = set()  # nodes whose stored conditions are not what this agent reports
+        self._differs = asyncio.Event()
+        self._is_leaving = False
 
     async def register(self) -> None:
         """Return when every node exists with its capacity and is Ready."""
@@ -66,8 +74,39 @@ class NodeRegistration:
                 await asyncio.gather(*(self._renew(shape) for shape in shapes[tick::ticks]))
             period = self._settings.lease_renewal
 
+    def observe(self, change: Change[Node]) -> None:
+        """A stored Node changed: after a stall, for example, its conditions may have been set to Unknown."""
+        node = change.new
+        if node is None or node.name not in self._shapes:
+            return
+        stored = {condition.type: condition.status for condition in node.status.conditions}
+        if any(stored.get(kind) != status for kind, status in self._reported.items()):
+            self._differing.add(node.name)
+            self._differs.set()
+        else:
+            self._differing.discard(node.name)
+
+    async def keep_conditions(self) -> None:
+        """Restore the conditions of nodes that were observed to differ, until cancelled."""
+        while True:
+            await self._differs.wait()
+            self._differs.clear()
+            if not self._is_leaving:
+                await asyncio.gather(*(self._restore(self._shapes[name]) for name in sorted(self._differing)))
+            await self._clock.sleep(MIN_RESTORE_INTERVAL)
+
+    async def _restore(self, shape: NodeShape) -> None:
+        await self._renew(shape)
+        failure = await self._patch(shape, {"conditions": node_conditions(self._settings, self._clock.now())})
+        if failure is None:
+            self._differing.discard(shape.name)
+        elif not isinstance(failure, NotFound):
+            log.warning("conditions of node %s were not restored: %s", shape.name, failure)
+            self._differs.set()
+
     async def leave(self) -> None:
         """Mark the nodes as not Ready because they shut down."""
+        self._is_leaving = True
         conditions = node_conditions(self._settings, self._clock.now(), is_ending=True)
         await asyncio.gather(*(self._patch(shape, {"conditions": conditions}) for shape in self._settings.nodes))
 
