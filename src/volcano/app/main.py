@@ -14,6 +14,7 @@ COMMANDS: Final = {
     "run": ("volcano.app.run_command:run_command", "Submit jobs, watch them live, end with them."),
     "env": ("volcano.app.env_command:env_command", "Print the export line for KUBECONFIG."),
     "replay": ("volcano.scheduler.service.replay:replay_command", "Run the scheduler on recorded clusters."),
+    "simulate": ("volcano.app.simulate_command:simulate_command", "Try scheduling policies on a trace."),
     "scheduler": ("volcano.app.scheduler_command:scheduler_command", "Run the scheduler against an API server."),
     "controller-manager": (
         "volcano.app.controllers_command:controller_manager_command",

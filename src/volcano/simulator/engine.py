@@ -28,6 +28,7 @@ from volcano.scheduler.loop import cycle
 from volcano.scheduler.model import SeededChance
 from volcano.scheduler.model.read import ESTIMATE_KEY
 from volcano.scheduler.model.reservation import RESERVATION_ANNOTATION, encode_reservation
+from volcano.scheduler.model.task import PREEMPTABLE_KEY
 from volcano.scheduler.plugins import PLUGINS
 from volcano.simulator.jobs import JobOutcome, SimulatedJob
 
@@ -54,6 +55,7 @@ class LiveJob:
     group: PodGroup
     pods: dict[str, core.Pod] = field(default_factory=dict)  # by uid
     running: dict[str, str] = field(default_factory=dict)  # uid → node
+    ends: float | None = None  # when it will have run for its run time; None while its gang is not whole
 
 
 class Stuck(Exception):
@@ -87,6 +89,7 @@ class Engine:
         self.now = 0.0
         self.cycles = 0
         self._finished = 0
+        self._replacements = 0
         self._on_progress = on_progress
         for resource in (*nodes, *queues, *priority_classes):
             self._put(resource)
@@ -168,7 +171,12 @@ class Engine:
                 },
                 core.PodSpec,
             )
-            annotations = {**role.annotations, GROUP_NAME_ANNOTATION: job.name, TASK_SPEC_KEY: role.name}
+            annotations = {
+                PREEMPTABLE_KEY: str(job.preemptable).lower(),
+                **role.annotations,
+                GROUP_NAME_ANNOTATION: job.name,
+                TASK_SPEC_KEY: role.name,
+            }
             status = core.PodStatus(phase="Pending")
             for index in range(role.count):
                 name = f"{job.name}-{role.name}-{index}"
@@ -180,7 +188,10 @@ class Engine:
                 self._put(pod)
 
     def _end(self, name: str) -> None:
-        live = self._jobs.pop(name)
+        live = self._jobs.get(name)
+        if live is None or live.ends != self.now:
+            return  # an eviction has ended that attempt already
+        del self._jobs[name]
         live.outcome.end = self.now
         self._finished += 1
         for pod in live.pods.values():
@@ -211,8 +222,11 @@ class Engine:
             if bind.task not in decisions.dropped:
                 self._start_pod(bind.job.partition("/")[2], bind.uid, bind.node)
                 started.add(bind.job.partition("/")[2])
-        for name in started:
+        for name in sorted(started):
             self._started(self._jobs[name])
+        for eviction in decisions.evictions:
+            if eviction.task not in decisions.dropped:
+                self._evict(eviction.job.partition("/")[2], eviction.uid)
         for job_id, status in decisions.groups.items():
             live = self._jobs.get(job_id.partition("/")[2])
             if live is not None:
@@ -231,11 +245,42 @@ class Engine:
         self._put(replaced)
 
     def _started(self, live: LiveJob) -> None:
-        if live.outcome.start is None and len(live.running) >= live.group.spec.min_member:
-            live.outcome.start = self.now
+        if live.ends is None and len(live.running) >= live.group.spec.min_member:
+            if live.outcome.start is None:
+                live.outcome.start = self.now
             live.outcome.attempts += 1
+            live.outcome.last_start = self.now
             live.outcome.nodes = tuple(sorted(set(live.running.values())))
-            self._at(self.now + live.job.run_time, EventKind.JOB_END, live.job.name)
+            live.ends = self.now + live.job.run_time
+            self._at(live.ends, EventKind.JOB_END, live.job.name)
+
+    def _evict(self, job: str, uid: str) -> None:
+        """The pod leaves at once and a new one waits for it; a gang that is no longer whole starts again as a whole."""
+        live = self._jobs.get(job)
+        if live is None or uid not in live.running:
+            return
+        live.outcome.evictions += 1
+        stays_whole = live.ends is not None and len(live.running) > live.group.spec.min_member
+        leaving = [uid] if stays_whole else list(live.running)
+        if live.ends is not None and live.outcome.last_start is not None:
+            live.outcome.lost_seconds += (self.now - live.outcome.last_start) * len(leaving)
+        if not stays_whole:
+            live.ends = None
+        for each in leaving:
+            self._replace_pod(live, each)
+
+    def _replace_pod(self, live: LiveJob, uid: str) -> None:
+        pod = live.pods.pop(uid)
+        del live.running[uid]
+        self._replacements += 1
+        fresh = f"{pod.metadata.name}.{self._replacements}r"
+        live.pods[fresh] = msgspec.structs.replace(
+            pod,
+            metadata=msgspec.structs.replace(pod.metadata, uid=fresh, creation_timestamp=self._moment(self.now)),
+            spec=msgspec.structs.replace(pod.spec, node_name=""),
+            status=core.PodStatus(phase="Pending"),
+        )
+        self._put(live.pods[fresh])
 
     def _update_group(self, live: LiveJob, phase: str, decisions: Decisions) -> None:
         group = live.group

@@ -42,7 +42,8 @@ class JobOutcome:
     """What became of a job; times in seconds of the simulation."""
 
     job: SimulatedJob
-    start: float | None = None
+    start: float | None = None  # of the first attempt
+    last_start: float | None = None
     end: float | None = None
     attempts: int = 0
     evictions: int = 0

@@ -31,9 +31,9 @@ tiers:
 POLICIES = [(shortest, backfill) for shortest in (False, True) for backfill in (False, True)]
 
 
-def engine(nodes: int, *, shortest_first: bool, backfill: bool) -> Engine:
+def engine(nodes: int, *, shortest_first: bool, backfill: bool, text: str = "") -> Engine:
     has = {"cpu": "1", "memory": "1Gi", "pods": "110"}
-    text = CONFIGURATION.format(
+    text = text or CONFIGURATION.format(
         order="shortest" if shortest_first else "submit", strict="false" if backfill else "true"
     )
     return Engine(
@@ -43,6 +43,10 @@ def engine(nodes: int, *, shortest_first: bool, backfill: bool) -> Engine:
         ],
         [scheduling.Queue(metadata=ObjectMeta(name="default"), status=scheduling.QueueStatus(state="Open"))],
         parse_config(text, known_actions=ACTIONS),
+        priority_classes=[
+            core.PriorityClass(metadata=ObjectMeta(name="low"), value=1),
+            core.PriorityClass(metadata=ObjectMeta(name="high"), value=100),
+        ],
     )
 
 
@@ -73,6 +77,34 @@ def test_jobs_start_when_an_independent_simulation_starts_them(
 
     expected = start_times(jobs, 8, shortest_first=shortest_first, backfill=backfill)
     assert {int(name[4:]): outcome.start for name, outcome in of.outcomes.items()} == expected
+
+
+PREEMPTION = """
+actions: "enqueue, allocate, preempt"
+tiers:
+- plugins: [{name: priority}, {name: gang, enablePreemptable: false}, {name: conformance}]
+- plugins: [{name: predicates}, {name: nodeorder}]
+"""
+
+
+def test_an_evicted_gang_starts_again_from_the_beginning() -> None:
+    of = engine(2, shortest_first=False, backfill=False, text=PREEMPTION)
+    role = Role("task", 2, {"cpu": "1"})
+
+    of.submit(
+        [
+            SimulatedJob("humble", 0.0, 100.0, (role,), priority_class="low"),
+            SimulatedJob("urgent", 40.0, 10.0, (role,), priority_class="high"),
+        ]
+    )
+    of.run()
+
+    humble, urgent = of.outcomes["humble"], of.outcomes["urgent"]
+    assert (urgent.start, urgent.end) == (40.0, 50.0)
+    assert (humble.start, humble.last_start, humble.end) == (0.0, 50.0, 150.0)
+    assert humble.attempts == 2
+    assert humble.evictions >= 1
+    assert humble.lost_seconds == 80.0
 
 
 @pytest.mark.slow

@@ -30,6 +30,12 @@ class InvalidConfig(ValueError):
     """The text is no scheduler configuration; the message gives the reason."""
 
 
+class UnknownAction(InvalidConfig):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"failed to find Action {name}")
+        self.name = name
+
+
 @dataclass(frozen=True, slots=True)
 class PluginOption:
     """One plugin in a tier: its arguments, and for each switch whether it is on."""
@@ -99,7 +105,7 @@ def _actions(stated: Any, known: Collection[str], allow_none: bool) -> tuple[str
     names = tuple(name.strip() for name in text.split(","))
     for name in names:
         if name not in known:
-            raise InvalidConfig(f"failed to find Action {name}")
+            raise UnknownAction(name)
     return names
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,14 +61,21 @@ def _slice(jobs: Iterator[SimulatedJob], first: int, count: int | None) -> list[
 def _jobs(
     lines: Iterable[str], unreadable: UnreadableLines, *, single_pod: bool, exact: bool
 ) -> Iterator[SimulatedJob]:
+    names: set[str] = set()
     for number, line in enumerate(lines, 1):
         text = line.strip()
         if not text or text.startswith(";"):
             continue
         try:
-            yield _job(text.split(), single_pod=single_pod, exact=exact)
+            job = _job(text.split(), single_pod=single_pod, exact=exact)
         except ValueError as error:
             unreadable.add(number, str(error))
+            continue
+        if job.name in names:
+            unreadable.add(number, f"{job.name} is already there")
+            continue
+        names.add(job.name)
+        yield job
 
 
 def _job(fields: list[str], *, single_pod: bool, exact: bool) -> SimulatedJob:
@@ -96,6 +104,9 @@ def _job(fields: list[str], *, single_pod: bool, exact: bool) -> SimulatedJob:
 
 def _number(text: str, place: int) -> float:
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
-        raise ValueError(f"field {place + 1} is not a number: {text[:40]!r}") from None
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"field {place + 1} is not a number: {text[:40]!r}")
+    return number
