@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -165,3 +166,71 @@ def test_a_tampered_token_is_refused(running: Running, admin: Client):
 
     for bad in (f"{head}.{body}.", f"{head}.{body}x.{signature}", f"{head}.{body}", f"{head}..{signature}", "a.b.c"):
         assert Client(running.kubeconfig, token=bad).get("/api").status == 401
+
+
+REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+@pytest.mark.parametrize("content_type", ["application/yaml", "application/apply-patch+yaml"])
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"[" * 35_000, "nested deeper"),
+        (b"- " * 35_000, "nested deeper"),
+        (b"".join(b"k%d: 1\n" % n for n in range(270_000)), "more than"),
+        (b"a: &a [x]\nb: *a\n", "aliases"),
+    ],
+    ids=["brackets", "dashes", "flat", "aliases"],
+)
+def test_yaml_that_is_too_deep_or_too_large_is_refused(running: Running, admin: Client, content_type, body, reason):
+    path, method = REVIEW, "POST"
+    if content_type.startswith("application/apply"):
+        path, method = "/api/v1/namespaces/default/configmaps/deep?fieldManager=test", "PATCH"
+
+    answer = admin(method, path, body, content_type=content_type)
+
+    assert answer.status == 400, answer
+    assert reason in answer.body["message"]
+
+
+def test_numbers_to_the_base_of_60_are_texts(running: Running, admin: Client):
+    body = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: base60}\ndata: {a: 1:30, b: " + b"1:" * 100_000 + b"1}\n"
+
+    answer = admin("POST", "/api/v1/namespaces/default/configmaps", body, content_type="application/yaml")
+
+    assert answer.status == 201, answer
+    assert answer.body["data"]["a"] == "1:30"
+
+
+def test_others_are_answered_while_a_large_yaml_body_is_read(running: Running, admin: Client):
+    """The event loop stays free: other requests are answered before the large one is."""
+    lines = b"".join(b"  k%d: v\n" % n for n in range(45_000))
+    body = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: large}\ndata:\n" + lines
+    answers: list[str] = []
+
+    def send_large() -> None:
+        path = "/api/v1/namespaces/default/configmaps"
+        status = Client(running.kubeconfig)("POST", path, body, content_type="application/yaml").status
+        answers.append(f"large {status}")
+
+    thread = threading.Thread(target=send_large)
+    thread.start()
+    assert admin.get("/api/v1/namespaces/default").status == 200
+    answers.append("other")
+    thread.join(60)
+
+    assert answers == ["other", "large 201"]
+
+
+@pytest.mark.parametrize("depth", [201, 35_000, 1_500_000])
+def test_json_that_is_too_deep_is_refused(admin: Client, depth: int):
+    for path, method, content_type in (
+        (REVIEW, "POST", "application/json"),
+        ("/api/v1/namespaces/default", "PATCH", "application/merge-patch+json"),
+        ("/api/v1/namespaces/default", "PATCH", "application/strategic-merge-patch+json"),
+        ("/api/v1/namespaces/default", "PATCH", "application/json-patch+json"),
+        ("/api/v1/namespaces/default?fieldManager=t", "PATCH", "application/apply-patch+yaml"),
+    ):
+        answer = admin(method, path, b'{"a":' + b"[" * depth, content_type=content_type)
+
+        assert answer.status == 400, (path, answer)

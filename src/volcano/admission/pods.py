@@ -6,7 +6,6 @@ import re
 from typing import Any, Final
 
 import msgspec
-import yaml
 
 from volcano.admission.review import (
     ALLOWED,
@@ -20,6 +19,7 @@ from volcano.admission.review import (
     read,
     section,
 )
+from volcano.api.bounded_yaml import TEXT_LOADER, BoundedYamlError, load_yaml
 from volcano.api.core import Pod
 from volcano.api.meta import JSON
 from volcano.machinery.admission import Attributes
@@ -42,10 +42,10 @@ def parse_resource_groups(text: str) -> tuple[ResourceGroup, ...]:
     if len(text) > MAX_CONFIGURATION_BYTES:
         raise ConfigurationError(f"the configuration is over {MAX_CONFIGURATION_BYTES} bytes")
     try:
-        document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        document = load_yaml(text)
         groups = (document or {}).get("resourceGroups") or []
         return tuple(_group(entry) for entry in groups)
-    except (yaml.YAMLError, AttributeError, TypeError, RecursionError, msgspec.ValidationError) as error:
+    except (BoundedYamlError, AttributeError, TypeError, msgspec.ValidationError) as error:
         raise ConfigurationError(f"the configuration cannot be read: {error}") from error
 
 
@@ -135,8 +135,8 @@ def _matches(group: ResourceGroup, annotations: dict[str, str], namespace: str) 
 def _pairs(text: str) -> list[tuple[str, str]]:
     """`key: value` as YAML; anything else names nothing."""
     try:
-        found = yaml.load(text, Loader=yaml.BaseLoader)
-    except (yaml.YAMLError, RecursionError):
+        found = load_yaml(text, loader=TEXT_LOADER)
+    except BoundedYamlError:
         return []
     return [(str(key), str(value)) for key, value in found.items()] if isinstance(found, dict) else []
 

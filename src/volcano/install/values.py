@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from volcano import __version__
+from volcano.api.bounded_yaml import load_yaml
 from volcano.api.meta import JSON
 from volcano.scheduler.service.shipped_configuration import DEFAULT_CONFIGURATION
 
@@ -137,9 +138,7 @@ def chosen_parts(parts: Iterator[Part], values: Values) -> list[JSON]:
 
 def parse_assignment(text: str) -> tuple[str, Any]:
     """`path=value` as on the command line; the value is YAML."""
-    import yaml
-
     path, equals, value = text.partition("=")
     if not equals:
         raise UnknownValue(f"{text!r} is not path=value")
-    return path, yaml.safe_load(value)
+    return path, load_yaml(value)

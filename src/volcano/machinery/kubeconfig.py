@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 import msgspec
-import yaml
 
+from volcano.api.bounded_yaml import BoundedYamlError, load_yaml
 from volcano.api.meta import JSON
 from volcano.api.times import parse_timestamp
 
@@ -232,8 +232,8 @@ def _read(file: Path) -> JSON:
     try:
         if file.stat().st_size > MAX_FILE_BYTES:
             raise ConfigError(f"{file} is larger than {MAX_FILE_BYTES} bytes")
-        config = yaml.load(file.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (OSError, yaml.YAMLError) as error:
+        config = load_yaml(file.read_bytes())
+    except (OSError, BoundedYamlError) as error:
         raise ConfigError(f"{file} cannot be read: {error}") from error
     if not isinstance(config, dict):
         raise ConfigError(f"{file} is not a kubeconfig")

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import yaml
-
+from volcano.api.bounded_yaml import BoundedYamlError, load_yaml
 from volcano.api.core import Node
 from volcano.api.meta import JSON
 from volcano.api.topology import HyperNode
@@ -51,8 +50,8 @@ class DiscoveredDomain:
 def parse_discovery(text: str) -> Discovery:
     """The configuration as far as it can be read; nonsense counts as no configuration."""
     try:
-        document = yaml.safe_load(text)
-    except yaml.YAMLError:
+        document = load_yaml(text)
+    except BoundedYamlError:
         return Discovery()
     sources = document.get("networkTopologyDiscovery") if isinstance(document, dict) else None
     sources = sources if isinstance(sources, list) else []

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
-import yaml
-
+from volcano.api.bounded_yaml import BoundedYamlError, load_yaml
 from volcano.api.durations import DurationError, parse_duration
 
 CONFIG_KEY: Final = "sharding.yaml"
@@ -71,8 +70,8 @@ def from_flags(
 def parse_settings(text: str, base: ShardingSettings) -> ShardingSettings:
     """The YAML of the ConfigMap; SettingsError if it cannot be used."""
     try:
-        document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        document = load_yaml(text)
+    except BoundedYamlError as error:
         raise SettingsError(f"not YAML: {error}") from error
     configs = document.get("schedulerConfigs") if isinstance(document, dict) else None
     if not isinstance(configs, list) or not configs:

@@ -40,6 +40,7 @@ from volcano.embedded.apiserver.verbs.update import update
 from volcano.embedded.apiserver.verbs.watch import watch
 from volcano.embedded.apiserver.wire.representation import error_reply
 from volcano.embedded.apiserver.wire.requests import RequestTarget, parse_target
+from volcano.embedded.apiserver.yaml_bodies import YamlBodies
 from volcano.machinery.transport import Request, Response, User
 
 log = logging.getLogger(__name__)
@@ -83,6 +84,7 @@ class RequestChain:
             read_body,
             pages.answer,  # health, version, metrics, discovery, OpenAPI
             InFlightLimit(telemetry),
+            YamlBodies(backend.clock),
             AccessReviews(authenticator, authorizer).answer,
             ResourceVerbs(backend),  # the verb or the subresource
         )

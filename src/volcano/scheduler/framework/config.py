@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import yaml
-
+from volcano.api.bounded_yaml import BoundedYamlError, load_yaml
 from volcano.scheduler.framework.arguments import Arguments
 from volcano.scheduler.framework.points import POINTS, UNASKED_SWITCHES
 
@@ -76,8 +75,8 @@ def parse_config(text: str, *, known_actions: Collection[str], as_recorded: bool
     if len(text) > MAX_CONFIG_CHARACTERS:
         raise InvalidConfig(f"the configuration is longer than {MAX_CONFIG_CHARACTERS} characters")
     try:
-        document = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
+        document = load_yaml(text)
+    except BoundedYamlError as error:
         raise InvalidConfig(f"not YAML: {error}") from error
     if document is None and not as_recorded:
         raise InvalidConfig("the configuration is empty")

@@ -58,6 +58,7 @@ def test_the_steps_are_in_this_order(server: ApiServer):
         "read_body",
         "Pages.answer",
         "InFlightLimit",
+        "YamlBodies",
         "AccessReviews.answer",
         "ResourceVerbs",
     ]

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-import yaml
+
+from volcano.api.bounded_yaml import BoundedYamlError, load_yaml
 
 DEFAULT_PROGRAMS: Final = {
     "busybox": "sh",
@@ -57,8 +58,8 @@ class NoImage(msgspec.Struct, frozen=True):
 
 def parse_images(text: str, where: str = "images file") -> tuple[Image, ...]:
     try:
-        rows: Any = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        rows: Any = load_yaml(text)
+    except BoundedYamlError as error:
         raise ImagesError(f"{where}: {error}") from error
     if rows is None:
         return ()

@@ -22,7 +22,8 @@ from volcano.embedded.apiserver.store.contract import Stale
 from volcano.embedded.apiserver.verbs.field_ownership import applied
 from volcano.embedded.apiserver.verbs.identity import MODIFIED_MESSAGE, check_kind
 from volcano.embedded.apiserver.verbs.writing import MAX_ATTEMPTS, Transform, create_object, update_object
-from volcano.embedded.apiserver.wire.bodies import decode_json, decode_yaml
+from volcano.embedded.apiserver.wire.bodies import APPLY, decode_applied
+from volcano.embedded.apiserver.wire.json_text import decode_json
 from volcano.embedded.apiserver.wire.representation import reply
 from volcano.embedded.apiserver.wire.requests import WriteOptions, write_options
 from volcano.machinery.patch import PatchError, json_patch, merge_patch
@@ -31,7 +32,6 @@ from volcano.machinery.transport import Response
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
-APPLY: Final = "application/apply-patch+yaml"
 MAX_PATCH_OPERATIONS: Final = 10_000
 
 
@@ -53,7 +53,7 @@ async def _apply(call: Call, options: WriteOptions) -> Response:
     if not options.field_manager:
         error = FieldError("fieldManager", "Required value: is required for apply patch", "FieldValueRequired")
         raise Invalid.of("PatchOptions", "", [error], "meta.k8s.io")
-    given = decode_yaml(call.request.body)
+    given = decode_applied(call.request.body)
     check_kind(call, given)
     metadata = given["metadata"]
     if metadata.setdefault("name", name) != name:

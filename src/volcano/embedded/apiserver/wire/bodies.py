@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 import msgspec
 
+from volcano.api.bounded_yaml import BoundedYamlError, load_all_yaml
 from volcano.api.errors import BadRequest, UnsupportedMediaType
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType
 from volcano.embedded.apiserver.schemas.builtin.strict_fields import check_types, duplicate_fields
+from volcano.embedded.apiserver.wire.json_text import decode_json
 from volcano.embedded.apiserver.wire.protobuf import MEDIA_TYPE, decode_protobuf
 from volcano.machinery.transport import Request
 
-MAX_NESTING: Final = 200
+MAX_YAML_BODY_NODES: Final = 100_000
+"""An object of a megabyte has about thirty thousand; building this many takes a second or two."""
+YAML_MEDIA_TYPES: Final = ("application/yaml", "application/x-yaml", "text/yaml")
+APPLY: Final = "application/apply-patch+yaml"
 
 
 def decode_body(request: Request, *, what: str = "object") -> JSON:
-    """The request's object, from JSON, YAML or protobuf; 415 and 400 for anything else."""
+    """The request's object, from JSON (which yaml_bodies makes of YAML) or protobuf; 415 and 400 for anything else."""
     media = request.headers.get("content-type", "application/json").split(";")[0].strip().lower()
-    if media in ("application/yaml", "application/x-yaml", "text/yaml"):
-        obj = _yaml_value(request.body)
-    elif media == MEDIA_TYPE:
+    if media == MEDIA_TYPE:
         obj = decode_protobuf(request.body)
     elif media in ("application/json", "*/*", ""):
         obj = decode_json(request.body)
@@ -55,56 +57,23 @@ def decode_request_kind(request: Request, api_version: str, kind: str) -> JSON:
     }
 
 
-def decode_json(body: bytes) -> Any:
-    check_depth(body)
-    try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, ValueError) as error:
-        raise BadRequest(f"the object provided is unrecognized: json parse error: {error}") from None
-
-
-_TEXTS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.S)
-_ALL_BUT_BRACKETS: Final = bytes(code for code in range(256) if code not in b"[]{}")
-
-
-def check_depth(body: bytes) -> None:
-    """Refuse JSON that is nested too deeply, before a recursive decoder reads it."""
-    if body.count(b"{") + body.count(b"[") <= MAX_NESTING:
-        return
-    depth = 0
-    for bracket in _TEXTS.sub(b"", body).translate(None, _ALL_BUT_BRACKETS):
-        depth += 1 if bracket in b"[{" else -1
-        if depth > MAX_NESTING:
-            raise BadRequest(f"the object is nested deeper than {MAX_NESTING} levels")
-
-
-def decode_yaml(body: bytes) -> JSON:
-    """An object in YAML, of which JSON is a part."""
-    obj = decode_json(body) if body.lstrip()[:1] == b"{" else _yaml_value(body)
+def decode_applied(body: bytes) -> JSON:
+    """The object of an apply patch, of which yaml_bodies has made JSON."""
+    obj = decode_json(body)
     if not isinstance(obj, dict):
         raise BadRequest("the body must be an object")
     return obj
 
 
-def _yaml_value(body: bytes) -> Any:
-    import yaml
-
+def yaml_value(body: bytes) -> Any:
+    """What a YAML body says, in JSON's types; aliases are not accepted."""
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(body, Loader=_yaml_loader())):
-            raise BadRequest("the object provided is unrecognized: yaml aliases are not accepted")
-        obj = yaml.load(body, Loader=_yaml_loader())
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        found = load_all_yaml(body, max_nodes=MAX_YAML_BODY_NODES, allow_aliases=False)
+        if len(found) > 1:
+            raise BoundedYamlError("expected a single document, but found another")
+        return decode_json(msgspec.json.encode(found[0] if found else None))
+    except (ValueError, TypeError, RecursionError) as error:
         raise BadRequest(f"the object provided is unrecognized: yaml parse error: {error}") from None
-    try:
-        return decode_json(msgspec.json.encode(obj))
-    except (TypeError, RecursionError) as error:
-        raise BadRequest(f"the object provided is unrecognized: yaml parse error: {error}") from None
-
-
-def _yaml_loader() -> Any:
-    import yaml
-
-    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def duplicates_in(raw: bytes, decoded: JSON, *, mode: str) -> list[str]:

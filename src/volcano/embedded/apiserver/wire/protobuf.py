@@ -20,6 +20,7 @@ import msgspec
 from volcano.api.errors import BadRequest
 from volcano.api.meta import JSON
 from volcano.api.times import micro_timestamp, timestamp
+from volcano.embedded.apiserver.wire.json_text import decode_json
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 MAGIC: Final = b"k8s\x00"
@@ -195,7 +196,7 @@ def _micro_time(content: bytes, depth: int) -> str | None:
 
 def _raw_json(content: bytes, depth: int) -> Any:
     raw = dict(_wire(content)).get(1, b"")
-    return msgspec.json.decode(raw) if raw else None
+    return decode_json(raw) if raw else None
 
 
 def _items(content: bytes, depth: int) -> list[str]:
