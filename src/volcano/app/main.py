@@ -27,6 +27,7 @@ COMMANDS: Final = {
     ),
     "agent": ("volcano.app.agent_command:agent_command", "Run this machine as a node of an API server."),
     "apiserver": ("volcano.app.apiserver_command:apiserver_command", "Run the embedded API server alone."),
+    "store": ("volcano.app.store_command:store_command", "Check, back up, restore the embedded system's database."),
     "manifests": ("volcano.app.manifests_command:manifests_command", "Print CRDs and deployment manifests."),
 }
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import logging
 import os
 import signal
+import stat
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -37,12 +39,15 @@ from volcano.embedded.agent.node.settings import NodeSettings
 from volcano.embedded.agent.runtime.simulated_runtime import SimulatedRuntime
 from volcano.embedded.apiserver.server import ApiServer
 from volcano.embedded.apiserver.serving.serve import serve
+from volcano.embedded.apiserver.store.log_file import UnusableFile
 from volcano.embedded.apiserver.store.memory_store import MemoryStore
-from volcano.embedded.apiserver.store.sqlite_store import SqliteStore, UnusableFile
+from volcano.embedded.apiserver.store.sqlite_store import SqliteStore
 from volcano.machinery.certificates import Authority, service_account_key, write_private
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock, SystemClock
 from volcano.scheduler.service.registry import PluginError, load_registry
+
+log = logging.getLogger(__name__)
 
 STORE: Final = "volcano.db"
 SHUTDOWN_GRACE: Final = timedelta(seconds=30)
@@ -61,6 +66,7 @@ def locked(folder: Path) -> Iterator[None]:
     """Keep a second system away from this data directory for as long as this process lives."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _keep_others_out(folder)
         handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise UnusableDataDirectory(
@@ -80,6 +86,16 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def _keep_others_out(folder: Path) -> None:
+    """Only the owner enters the data directory, which has all Secrets and keys in it."""
+    mode = folder.stat().st_mode
+    if mode & stat.S_ISVTX:
+        raise UnusableDataDirectory(f"{folder} is shared by all users; choose a --data-dir of its own inside it")
+    if mode & 0o077:
+        folder.chmod(0o700)
+        log.warning("%s could be entered by other users; now only its owner can", folder)
 
 
 @contextlib.asynccontextmanager

@@ -76,7 +76,7 @@ class ApiServer:
         )
         self.health = Health()
         telemetry = Telemetry(store, hub, metrics)
-        pages = Pages(registry, self.health, telemetry, clock)
+        pages = Pages(registry, self.health, telemetry, store, clock)
         self._chain = RequestChain(self.backend, authenticator, authorizer, pages, telemetry)
         self._quotas = QuotaStatus(store, self.backend.admission.quota, self.handle, clock)
         self._cleaner = DefinitionCleaner(store, self.handle, clock)

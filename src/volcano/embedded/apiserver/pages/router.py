@@ -9,8 +9,10 @@ from volcano.embedded.apiserver.exchange import Exchange
 from volcano.embedded.apiserver.pages.discovery import discover
 from volcano.embedded.apiserver.pages.openapi_pages import OpenApiPages
 from volcano.embedded.apiserver.pages.status import VERSION, Health
+from volcano.embedded.apiserver.pages.store_pages import StorePages
 from volcano.embedded.apiserver.pages.telemetry import Telemetry
 from volcano.embedded.apiserver.registry.resources import ResourceRegistry
+from volcano.embedded.apiserver.store.contract import Store
 from volcano.embedded.apiserver.wire.representation import reply
 from volcano.machinery.clock import Clock
 from volcano.machinery.transport import Request, Response
@@ -25,10 +27,14 @@ _FIXED_PATHS: Final = (
 class Pages:
     """Answers requests that name no resource."""
 
-    def __init__(self, registry: ResourceRegistry, health: Health, telemetry: Telemetry, clock: Clock) -> None:
+    def __init__(
+        self, registry: ResourceRegistry, health: Health, telemetry: Telemetry, store: Store, clock: Clock
+    ) -> None:
         self._registry = registry
         self._health = health
         self._telemetry = telemetry
+        self._store = StorePages(store, clock)
+        health.add("store-writes", self._store.write_fault)
         self._openapi = OpenApiPages(registry, clock)
 
     async def answer(self, exchange: Exchange) -> Response | None:
@@ -45,7 +51,12 @@ class Pages:
 
     async def _page(self, request: Request) -> Response | None:
         match request.path.strip("/").split("/")[0]:
-            case "healthz" | "livez" | "readyz":
+            case "readyz":
+                await self._store.probe()
+                return self._health.reply(request)
+            case "store" if request.path.strip("/") == "store/backup":
+                return await self._store.backup()
+            case "healthz" | "livez":
                 return self._health.reply(request)
             case "version":
                 return reply(VERSION)

@@ -1,12 +1,12 @@
 """The log in one SQLite table: one connection in one writer thread, group commit, WAL with synchronous=FULL.
 
-A write returns only after its commit returned. A file that is damaged, foreign or of a newer format is left exactly
-as it is, and the error names it.
+A write returns only after its commit returned. log_file verifies the whole file before it is opened for writing.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import queue
 import sqlite3
@@ -17,6 +17,7 @@ from typing import Final
 
 import msgspec
 
+from volcano.embedded.apiserver.store.acknowledged import AcknowledgedRevision
 from volcano.embedded.apiserver.store.contract import (
     ADDED,
     DELETED,
@@ -27,26 +28,15 @@ from volcano.embedded.apiserver.store.contract import (
     StoreFailed,
     Write,
 )
+from volcano.embedded.apiserver.store.log_file import StoredValue, acknowledged_path, explained, open_verified
+from volcano.embedded.apiserver.store.log_rows import INSERT_ROW, UPDATE_STATE, delete_rows, make_row
 from volcano.embedded.apiserver.store.memory_store import change_for
+from volcano.embedded.apiserver.store.private_files import touch_private
 from volcano.embedded.apiserver.store.revision_log import MAX_LOG_BYTES, MAX_LOG_CHANGES, RevisionLog
 
 log = logging.getLogger(__name__)
 
-APPLICATION_ID: Final = 0x766F6C63
-FILE_FORMAT: Final = 1
 MAX_BATCH_WRITES: Final = 512
-_SCHEMA: Final = """
-CREATE TABLE log (
-    revision INTEGER PRIMARY KEY, resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
-    deleted INTEGER NOT NULL, value BLOB NOT NULL
-) STRICT;
-CREATE TABLE compaction (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), revision INTEGER NOT NULL) STRICT;
-INSERT INTO compaction VALUES (1, 0);
-"""
-
-
-class UnusableFile(Exception):
-    """The store's file cannot be used; it was not changed."""
 
 
 class _Entry(msgspec.Struct):
@@ -59,6 +49,13 @@ class _Compaction(msgspec.Struct):
     superseded: list[int]
 
 
+class _Task(msgspec.Struct):
+    """Something else that is done with the connection between two commits."""
+
+    work: Callable[[sqlite3.Connection], None]
+    done: asyncio.Future[None]
+
+
 class SqliteStore:
     """Open with `SqliteStore(path)`; the file is made if it does not exist."""
 
@@ -67,12 +64,14 @@ class SqliteStore:
         self._log = RevisionLog(max_changes=max_changes, max_bytes=max_bytes)
         self._listeners: list[Callable[[Sequence[LoggedChange]], None]] = []
         self._pending: dict[ObjectKey, asyncio.Future[Stored]] = {}
-        self._work: queue.SimpleQueue[_Entry | _Compaction | None] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[_Entry | _Compaction | _Task | None] = queue.SimpleQueue()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._is_closed = False
-        self._connection = open_log(path)
-        self._load()
+        self._connection, contents = open_verified(path)
+        self._keys, self._state = contents.keys, contents.state
+        self._acknowledged = AcknowledgedRevision(acknowledged_path(path), self._state.revision)
+        self._load(contents.values)
         self._assigned = self._log.revision
         self.find = self._log.find
         self.scan = self._log.scan
@@ -114,6 +113,26 @@ class SqliteStore:
             self._work.put(None)
             await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
         self._connection.close()
+        self._acknowledged.close()
+
+    async def backup(self, path: Path) -> None:
+        """A copy of the database as it is between two commits, in a new file for its owner only."""
+        touch_private(path)
+        await self._between_commits(lambda connection: _copy(connection, path))
+
+    async def probe(self) -> None:
+        """Write the state row again; StoreFailed when no write would last."""
+        await self._between_commits(self._write_state)
+
+    def _write_state(self, connection: sqlite3.Connection) -> None:
+        connection.execute(UPDATE_STATE, self._state.columns())
+
+    async def _between_commits(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        if self._is_closed:
+            raise StoreFailed("the store is closed")
+        done: asyncio.Future[None] = self._running_loop().create_future()
+        self._work.put(_Task(work, done))
+        await asyncio.shield(done)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
@@ -122,29 +141,26 @@ class SqliteStore:
             self._thread.start()
         return self._loop
 
-    def _load(self) -> None:
-        (compacted,) = self._connection.execute("SELECT revision FROM compaction").fetchone()
-        self._log.revision = self._log.compacted = compacted
-        rows = self._connection.execute(
-            "SELECT revision, resource, namespace, name, deleted, value FROM log ORDER BY revision"
-        )
-        for revision, resource, namespace, name, deleted, value in rows:
-            stored = Stored(ObjectKey(resource, namespace, name), revision, value)
+    def _load(self, values: Sequence[StoredValue]) -> None:
+        compacted = self._state.compacted
+        self._log.compacted = compacted
+        for revision, key, is_deleted, raw in values:
+            stored = Stored(key, revision, raw)
             if revision <= compacted:
                 self._log.restore(stored)
                 continue
-            current = self._log.find(stored.key)
-            kind = DELETED if deleted else (MODIFIED if current else ADDED)
+            current = self._log.find(key)
+            kind = DELETED if is_deleted else (MODIFIED if current else ADDED)
             self._log.apply(LoggedChange(kind, stored, current))
+        self._log.revision = self._state.revision
         if excess := self._log.excess():
-            self._forget_on_disk(_Compaction(excess, self._log.forget(excess)))
-            self._connection.commit()
+            self._commit([], [_Compaction(excess, self._log.forget(excess))])
 
     # ── the writer thread ──
 
     def _write_batches(self) -> None:
         while True:
-            batch, compactions, is_last = self._next_batch()
+            batch, compactions, tasks, is_last = self._next_batch()
             failure: Exception | None = None
             try:
                 self._commit(batch, compactions)
@@ -158,44 +174,67 @@ class SqliteStore:
                     self._loop.call_soon_threadsafe(self._settle, batch, failure)
                 except RuntimeError:  # the loop is closed; what was committed stays committed
                     return
+            for task in tasks:
+                self._run_task(task)
+            self._acknowledged.sync_now_and_then()
             if is_last:
                 return
 
-    def _next_batch(self) -> tuple[list[_Entry], list[_Compaction], bool]:
+    def _next_batch(self) -> tuple[list[_Entry], list[_Compaction], list[_Task], bool]:
         batch: list[_Entry] = []
         compactions: list[_Compaction] = []
+        tasks: list[_Task] = []
         item = self._work.get()
         while True:
             if item is None:
-                return batch, compactions, True
+                return batch, compactions, tasks, True
             if isinstance(item, _Entry):
                 batch.append(item)
-            else:
+            elif isinstance(item, _Compaction):
                 compactions.append(item)
+            else:
+                tasks.append(item)
             if len(batch) >= MAX_BATCH_WRITES:
-                return batch, compactions, False
+                return batch, compactions, tasks, False
             try:
                 item = self._work.get_nowait()
             except queue.Empty:
-                return batch, compactions, False
+                return batch, compactions, tasks, False
 
     def _commit(self, batch: list[_Entry], compactions: list[_Compaction]) -> None:
         if not batch and not compactions:
             return
+        state = msgspec.structs.replace(self._state)
+        rows = [make_row(entry.change.stored, entry.change.kind == DELETED, self._keys) for entry in batch]
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.executemany("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)", map(_row, batch))
+            self._connection.executemany(INSERT_ROW, rows)
+            for row in rows:
+                state.add(row)
             for compaction in compactions:
-                self._forget_on_disk(compaction)
+                delete_rows(self._connection, compaction.superseded, state)
+                state.compacted = max(state.compacted, compaction.revision)
+            self._connection.execute(UPDATE_STATE, state.columns())
             self._connection.execute("COMMIT")
         except BaseException:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
+        self._state = state
+        try:
+            self._acknowledged.write(state.revision)
+        except OSError as error:  # never a reason to fail: the writes are durable by now
+            log.warning("%s: %s: a log that is cut after this would not be noticed", self.path, error)
 
-    def _forget_on_disk(self, compaction: _Compaction) -> None:
-        self._connection.executemany("DELETE FROM log WHERE revision = ?", ((r,) for r in compaction.superseded))
-        self._connection.execute("UPDATE compaction SET revision = max(revision, ?)", (compaction.revision,))
+    def _run_task(self, task: _Task) -> None:
+        failure: StoreFailed | None = None
+        try:
+            task.work(self._connection)
+        except (sqlite3.Error, OSError) as error:
+            failure = StoreFailed(explained(self.path, error))
+        assert self._loop is not None
+        with contextlib.suppress(RuntimeError):  # the event loop is closed, so nobody waits
+            self._loop.call_soon_threadsafe(_finish, task.done, failure)
 
     # ── back on the event loop ──
 
@@ -203,7 +242,7 @@ class SqliteStore:
         for entry in batch:
             del self._pending[entry.change.stored.key]
         if failure is not None:
-            error = StoreFailed(f"{self.path}: {failure}")
+            error = StoreFailed(explained(self.path, failure))
             for entry in batch:
                 if not entry.done.done():
                     entry.done.set_exception(error)
@@ -221,58 +260,16 @@ class SqliteStore:
             self._work.put(_Compaction(excess, self._log.forget(excess)))
 
 
-def _row(entry: _Entry) -> tuple[int, str, str, str, int, bytes]:
-    stored = entry.change.stored
-    return (stored.revision, *stored.key, int(entry.change.kind == DELETED), stored.raw)
+def _copy(connection: sqlite3.Connection, path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as target:
+        connection.backup(target)
 
 
-def open_log(path: Path) -> sqlite3.Connection:
-    """The connection, after a read-only check of the file."""
-    try:
-        if path.exists() and path.stat().st_size > 0:
-            _check(path)
-        else:
-            _make(path)
-        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=1.0)
-        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA wal_autocheckpoint = 4000")
-    except (sqlite3.Error, OSError) as error:
-        raise UnusableFile(f"{path}: {error}") from error
-    return connection
-
-
-def _make(path: Path) -> None:
-    """Under another name first, so that a crash leaves no incomplete file under the real one."""
-    aside = path.with_name(path.name + ".making")
-    aside.unlink(missing_ok=True)
-    connection = sqlite3.connect(aside, isolation_level=None)
-    connection.executescript(
-        f"BEGIN; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FILE_FORMAT}; {_SCHEMA} COMMIT;"
-    )
-    connection.close()
-    aside.rename(path)
-
-
-def _check(path: Path) -> None:
-    probe: sqlite3.Connection | None = None
-    try:
-        probe = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=1.0)
-        (application,) = probe.execute("PRAGMA application_id").fetchone()
-        (version,) = probe.execute("PRAGMA user_version").fetchone()
-        if application != APPLICATION_ID:
-            raise UnusableFile(f"{path}: not a file of this API server; it was left as it is")
-        if version > FILE_FORMAT:
-            raise UnusableFile(
-                f"{path}: written by a newer release (format {version}, this one reads up to {FILE_FORMAT}); "
-                "it was left as it is"
-            )
-        (verdict,) = probe.execute("PRAGMA quick_check(1)").fetchone()
-        if verdict != "ok":
-            raise UnusableFile(f"{path}: damaged: {verdict}; it was left as it is")
-    except sqlite3.Error as error:
-        raise UnusableFile(f"{path}: damaged or unreadable: {error}; it was left as it is") from error
-    finally:
-        if probe is not None:
-            probe.close()
+def _finish(done: asyncio.Future[None], failure: StoreFailed | None) -> None:
+    if done.done():
+        return
+    if failure is None:
+        done.set_result(None)
+    else:
+        done.set_exception(failure)
+        done.exception()  # a caller that was cancelled must not make asyncio log it

@@ -23,8 +23,10 @@ from volcano.embedded.apiserver.store.contract import (
     StoreFailed,
     Write,
 )
+from volcano.embedded.apiserver.store.log_file import UnusableFile
+from volcano.embedded.apiserver.store.log_rows import FILE_FORMAT
 from volcano.embedded.apiserver.store.memory_store import MemoryStore
-from volcano.embedded.apiserver.store.sqlite_store import FILE_FORMAT, SqliteStore, UnusableFile
+from volcano.embedded.apiserver.store.sqlite_store import SqliteStore
 
 
 @pytest.fixture(params=["memory", "sqlite"])
