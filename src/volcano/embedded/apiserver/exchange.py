@@ -27,4 +27,5 @@ class Exchange:
     """Frees the slot that the request holds among those in flight."""
 
 
-Step = Callable[[Exchange], Awaitable[Response | None]]
+Step = Callable[[Exchange], Response | Awaitable[Response | None] | None]
+"""Answers the request, or passes it on with None; refuses by raising an ApiError."""

@@ -88,7 +88,7 @@ class RequestChain:
             AccessReviews(authenticator, authorizer).answer,
             ResourceVerbs(backend),  # the verb or the subresource
         )
-        self.connection_steps: Sequence[Step] = (
+        self.connection_steps: Sequence[Callable[[Exchange], None]] = (
             parse_url,
             authenticate,
             impersonate,
@@ -117,18 +117,20 @@ class RequestChain:
 
     async def _first_answer(self, exchange: Exchange) -> Response:
         for step in self.steps:
-            response = await step(exchange)
+            response = step(exchange)
+            if response is not None and not isinstance(response, Response):
+                response = await response
             if response is not None:
                 return response
         raise NotFound("the server could not find the requested resource")
 
-    async def authorize_connection(self, exchange: Exchange) -> None:
+    def authorize_connection(self, exchange: Exchange) -> None:
         """Pass the steps of a connection that outlives its request (exec, attach, portforward)."""
         for step in self.connection_steps:
-            await step(exchange)
+            step(exchange)
 
 
-async def parse_url(exchange: Exchange) -> None:
+def parse_url(exchange: Exchange) -> None:
     exchange.target = parse_target(exchange.request)
 
 
@@ -138,7 +140,7 @@ class Authentication:
     def __init__(self, authenticator: Authenticator) -> None:
         self._authenticator = authenticator
 
-    async def __call__(self, exchange: Exchange) -> None:
+    def __call__(self, exchange: Exchange) -> None:
         request = exchange.request
         exchange.user = request.user or self._authenticator.user(request, exchange.certificate)
 
@@ -149,7 +151,7 @@ class Impersonation:
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
 
-    async def __call__(self, exchange: Exchange) -> None:
+    def __call__(self, exchange: Exchange) -> None:
         caller = exchange.user
         asked = impersonation(exchange.request) if "impersonate-user" in exchange.request.headers else None
         if asked is None or caller is None:
@@ -169,7 +171,7 @@ class Authorization:
         self._authorizer = authorizer
         self._verb = verb
 
-    async def __call__(self, exchange: Exchange) -> None:
+    def __call__(self, exchange: Exchange) -> None:
         target, request, user = exchange.target, exchange.request, exchange.user
         if target is None and request.path.strip("/").split("/")[0] in PUBLIC_PATHS:
             return
@@ -195,14 +197,18 @@ def _forbidden(user: User, ask: AccessRequest, target: RequestTarget | None) -> 
     )
 
 
-async def read_body(exchange: Exchange) -> None:
+def read_body(exchange: Exchange) -> Awaitable[None] | None:
     """Read the body only now: callers that are refused cannot make the server hold large bodies."""
-    request = exchange.request
     if exchange.read_body is not None:
-        body = await exchange.read_body()
-        exchange.request = Request(request.method, request.path, request.query, request.headers, body)
-    elif len(request.body) > MAX_BODY_BYTES:
+        return _read_body(exchange, exchange.read_body)
+    if len(exchange.request.body) > MAX_BODY_BYTES:
         raise TooLarge(f"Request entity too large: limit is {MAX_BODY_BYTES}")
+    return None
+
+
+async def _read_body(exchange: Exchange, read: Callable[[], Awaitable[bytes]]) -> None:
+    request, body = exchange.request, await read()
+    exchange.request = Request(request.method, request.path, request.query, request.headers, body)
 
 
 class InFlightLimit:
@@ -218,7 +224,7 @@ class InFlightLimit:
         telemetry.in_flight.labels("readOnly").set_function(lambda: self._reads)
         telemetry.in_flight.labels("mutating").set_function(lambda: self._writes)
 
-    async def __call__(self, exchange: Exchange) -> None:
+    def __call__(self, exchange: Exchange) -> None:
         target, user = exchange.target, exchange.user
         if target is None or user is None or target.verb == "watch" or MASTERS in user.groups:
             return

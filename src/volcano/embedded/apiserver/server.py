@@ -104,10 +104,10 @@ class ApiServer:
         """Answer a request that came over HTTP and names no user; its body is read when the caller may ask."""
         return await self._chain.handle(Exchange(request, certificate, read_body))
 
-    async def authorize_connection(self, request: Request, certificate: Subject | None) -> RequestTarget:
+    def authorize_connection(self, request: Request, certificate: Subject | None) -> RequestTarget:
         """What a client may connect to (exec, attach, portforward); raises an ApiError when it may not."""
         exchange = Exchange(request, certificate)
-        await self._chain.authorize_connection(exchange)
+        self._chain.authorize_connection(exchange)
         if exchange.target is None:
             raise NotFound("the server could not find the requested resource")
         return exchange.target

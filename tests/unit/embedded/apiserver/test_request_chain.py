@@ -102,15 +102,15 @@ def test_a_connection_is_authorized_as_the_impersonated_user(server: ApiServer):
     masters = Subject("root", ("system:masters",))
     as_tina = Request("GET", path, headers={"impersonate-user": "tina"})
 
-    target = asyncio.run(server.authorize_connection(Request("GET", path), masters))
+    target = server.authorize_connection(Request("GET", path), masters)
     with pytest.raises(Forbidden, match="tina") as refused:
-        asyncio.run(server.authorize_connection(as_tina, masters))
+        server.authorize_connection(as_tina, masters)
 
     assert (target.name, target.subresource) == ("p", "exec")
     assert 'User "tina" cannot create resource "pods/exec"' in str(refused.value)
 
 
-async def test_requests_in_flight_are_bounded_except_for_masters_and_watches():
+def test_requests_in_flight_are_bounded_except_for_masters_and_watches():
     store = MemoryStore()
     telemetry = Telemetry(store, WatchHub(store))
     limit = InFlightLimit(telemetry, max_reads=1, max_writes=1)
@@ -119,13 +119,13 @@ async def test_requests_in_flight_are_bounded_except_for_masters_and_watches():
         for verb, user in (("get", TINA), ("list", TINA), ("watch", TINA), ("get", ADMIN))
     )
 
-    await limit(first)
+    limit(first)
     with pytest.raises(TooManyRequests):
-        await limit(second)
-    await limit(watch)
-    await limit(master)
+        limit(second)
+    limit(watch)
+    limit(master)
     assert b'apiserver_current_inflight_requests{request_kind="readOnly"} 1.0' in telemetry.page()
     first.leave()
-    await limit(second)
+    limit(second)
 
     assert second.leave is not None and watch.leave is None and master.leave is None

@@ -32,7 +32,7 @@ class Definitions(Strategy):
 
     def allocate(self, obj: JSON, old: JSON | None, context: AllocationContext) -> None:
         if not obj["metadata"].get("deletionTimestamp"):
-            _set_status(obj, context.names_taken(obj), context.now)
+            _set_status(obj, context.names_taken(obj), context.timestamp())
 
 
 def _set_status(crd: JSON, taken: Mapping[str, str], now: str) -> None:

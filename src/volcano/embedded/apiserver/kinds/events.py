@@ -33,11 +33,11 @@ class CoreEvents(Strategy):
     def storage(self) -> str:
         return "events"
 
-    def field_text(self, obj: JSON, path: str) -> str:
-        source = obj.get("source")
-        if path == "source" and isinstance(source, dict):
-            return str(source.get("component") or obj.get("reportingComponent") or "")
-        return super().field_text(obj, path)
+    def field_texts(self, obj: JSON) -> dict[str, str]:
+        texts, source = super().field_texts(obj), obj.get("source")
+        if isinstance(source, dict):
+            texts["source"] = str(source.get("component") or obj.get("reportingComponent") or "")
+        return texts
 
 
 class GroupEvents(CoreEvents):

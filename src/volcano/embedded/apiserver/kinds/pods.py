@@ -50,11 +50,13 @@ class Pods(Strategy):
         "status.nominatedNodeName": "",
     }
 
-    def field_text(self, obj: JSON, path: str) -> str:
-        if path != "status.podIPs":
-            return super().field_text(obj, path)
-        addresses = (obj.get("status") or {}).get("podIPs") or []
-        return str(addresses[0].get("ip", "")) if addresses and isinstance(addresses[0], dict) else ""
+    def field_texts(self, obj: JSON) -> dict[str, str]:
+        texts = super().field_texts(obj)
+        addresses = (obj.get("status") or {}).get("podIPs")
+        if isinstance(addresses, list):
+            first = addresses[0] if addresses else None
+            texts["status.podIPs"] = str(first.get("ip", "")) if isinstance(first, dict) else ""
+        return texts
 
     def shape_new(self, obj: JSON, *, mode: str, duplicates: Sequence[str] = ()) -> tuple[JSON, list[str]]:
         spec = obj.get("spec")

@@ -42,7 +42,8 @@ class AllocationContext(msgspec.Struct, frozen=True):
     store: Store
     names_taken: Callable[[JSON], Mapping[str, str]]
     """Of a CustomResourceDefinition: the names that another resource of its group already has."""
-    now: str
+    timestamp: Callable[[], str]
+    """The time of the write."""
     addresses: AddressClaim
     """Holds the addresses that the write assigns until it is over."""
 
@@ -100,16 +101,15 @@ class Strategy:
         """What is wrong with a name of this kind."""
         return subdomain_problems(name)
 
-    def field_text(self, obj: JSON, path: str) -> str:
-        """A selectable field as fieldSelector compares it."""
-        value: Any = obj
-        for part in _parts(path):
-            value = value.get(part) if isinstance(value, dict) else None
-        if value is None:
-            return self.selectable_fields[path]
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        return str(value)
+    def field_texts(self, obj: JSON) -> dict[str, str]:
+        """The selectable fields of a stored object, as fieldSelector compares them."""
+        texts = {}
+        for path, unset in self.selectable_fields.items():
+            value: Any = obj
+            for part in _parts(path):
+                value = value.get(part) if isinstance(value, dict) else None
+            texts[path] = unset if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+        return texts
 
     # ── between the version that is stored and the one that is served ──
 

@@ -44,7 +44,7 @@ class AccessReviews:
             "selfsubjectrulesreviews": self._my_rules,
         }
 
-    async def answer(self, exchange: Exchange) -> Response | None:
+    def answer(self, exchange: Exchange) -> Response | None:
         """The review with its status; None when the request is about another resource."""
         target, user = exchange.target, exchange.user
         assert target is not None and user is not None, "pages and authorization come first"

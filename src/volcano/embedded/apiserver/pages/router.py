@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Final
 
 from volcano.api.errors import MethodNotAllowed, NotFound
@@ -37,11 +38,11 @@ class Pages:
         health.add("store-writes", self._store.write_fault)
         self._openapi = OpenApiPages(registry, clock)
 
-    async def answer(self, exchange: Exchange) -> Response | None:
+    def answer(self, exchange: Exchange) -> Awaitable[Response] | None:
         """The page of a path; None when the request is about a resource."""
-        if exchange.target is not None:
-            return None
-        request = exchange.request
+        return self._answer(exchange.request) if exchange.target is None else None
+
+    async def _answer(self, request: Request) -> Response:
         if request.method not in ("GET", "HEAD"):
             raise MethodNotAllowed("the server does not allow this method on the requested resource")
         page = await self._page(request)

@@ -44,9 +44,7 @@ class Served(msgspec.Struct, frozen=True):
 
     def index(self, obj: JSON) -> Index:
         """What selectors can see of a stored object."""
-        strategy = self.strategy
-        fields = {path: strategy.field_text(obj, path) for path in strategy.selectable_fields}
-        return Index((obj.get("metadata") or {}).get("labels") or {}, fields)
+        return Index((obj.get("metadata") or {}).get("labels") or {}, self.strategy.field_texts(obj))
 
 
 class ResourceRegistry:

@@ -76,7 +76,7 @@ class Connector:
         from websockets.asyncio.client import connect
         from websockets.exceptions import InvalidStatus, WebSocketException
 
-        url = (await self._url(request, certificate)).replace("http", "ws", 1)
+        url = self._url(request, certificate).replace("http", "ws", 1)
         try:
             connection = await connect(
                 url,
@@ -98,11 +98,11 @@ class Connector:
         self, request: Request, certificate: Subject | None, versions: Sequence[str]
     ) -> KubeletStream:
         """The same for a client that speaks SPDY, in one of these stream protocols."""
-        return await open_stream(await self._url(request, certificate), versions, self._context)
+        return await open_stream(self._url(request, certificate), versions, self._context)
 
-    async def _url(self, request: Request, certificate: Subject | None) -> str:
+    def _url(self, request: Request, certificate: Subject | None) -> str:
         """Where the kubelet serves this; the caller must be allowed to create the subresource."""
-        target = await self._server.authorize_connection(request, certificate)
+        target = self._server.authorize_connection(request, certificate)
         if target.qualified != "pods" or target.subresource not in CONNECTABLE:
             raise NotFound("the server could not find the requested resource")
         stored = self._server.backend.store.find(ObjectKey("pods", target.namespace, target.name))

@@ -138,7 +138,7 @@ async def _update_once(
 
 def _allocation(call: Call, addresses: AddressClaim) -> AllocationContext:
     backend = call.backend
-    return AllocationContext(backend.store, backend.registry.names_taken, backend.timestamp(), addresses)
+    return AllocationContext(backend.store, backend.registry.names_taken, backend.timestamp, addresses)
 
 
 def _may_be_removed(call: Call, obj: JSON) -> bool:
