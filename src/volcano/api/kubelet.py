@@ -151,6 +151,8 @@ class AgentPodSpec(Model, frozen=True):
     host_ipc: bool = msgspec.field(default=False, name="hostIPC")
     share_process_namespace: bool | None = None
     host_aliases: list[HostAlias] = []
+    dns_policy: str = "ClusterFirst"
+    dns_config: JSON | None = None
     service_account_name: str = ""
     automount_service_account_token: bool | None = None
     enable_service_links: bool | None = None

@@ -50,6 +50,9 @@ class Machine:
         self.client = Client(InProcess(self.server.handle, User("admin", ("system:masters",))))
         self.directory, self.network, self.images = directory, network, images
         self.api_server: tuple[str, int] | None = None
+        self.name_servers: list[
+            tuple[str, int]
+        ] = []  # for names outside the cluster: none, so that nothing is sent out
         self.tls: KubeletTls | None = None
         self.runtime: ProcessRuntime
         self.agent: Agent
@@ -62,6 +65,7 @@ class Machine:
             images=self.images,
             hidden=(self.directory / "secrets",),
             api_server=lambda: self.api_server,
+            name_servers=lambda: self.name_servers,
         )
         shape = NodeShape(NODE, {"cpu": "4", "memory": "8Gi", "pods": "110"})
         self.runtime = ProcessRuntime(self.client, self.clock, settings)
@@ -153,6 +157,12 @@ class Machine:
 
     async def finished(self, name: str) -> JSON:
         return await self.until(name, lambda pod: pod["status"].get("phase") in ("Succeeded", "Failed"))
+
+    async def until_output(self, name: str, text: str) -> None:
+        """Return once the pod's first container has written this."""
+        async with asyncio.timeout(DEADLINE):
+            while text not in await self.output(name):
+                await asyncio.sleep(0.02)
 
     async def output(self, name: str, container: str = "main", attempt: int = 0) -> str:
         """What a container wrote, without the times."""

@@ -85,6 +85,7 @@ async def test_a_token_is_made_anew_before_it_ends_and_the_pod_sees_it(machine):
     script = f'cd {FOLDER}; before=$(cat token); echo ready; while [ "$(cat token)" = "$before" ]; do sleep 0.05; done'
     await machine.create(a_pod("long", "sh", "-c", script))
     pod = await machine.until_phase("long", "Running")
+    await machine.until_output("long", "ready")
     sandbox = machine.runtime.sandboxes.pods[pod["metadata"]["uid"]]
     assert sandbox.renew_tokens_at > machine.clock.now()
 

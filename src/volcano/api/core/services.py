@@ -26,6 +26,8 @@ class ServiceSpec(Model, frozen=True):
     type: str = ""
     publish_not_ready_addresses: bool = False
     external_name: str = ""
+    session_affinity: str = ""
+    session_affinity_config: JSON | None = None
 
 
 class Service(Resource, frozen=True):

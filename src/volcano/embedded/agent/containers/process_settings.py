@@ -32,6 +32,9 @@ class ProcessSettings:
     api_server: Callable[[], tuple[str, int] | None] = lambda: (
         None
     )  # as this machine reaches it; called when the runtime opens
+    name_servers: Callable[[], list[tuple[str, int]]] | None = (
+        None  # for names outside the cluster; None: the machine's
+    )
     environment: dict[str, str] = field(default_factory=SHARED_MACHINE_ENVIRONMENT.copy)  # of every container
 
     @property

@@ -21,6 +21,8 @@ INFO_KIND, INFO_DATA, VETH_PEER = 1, 2, 1
 ADDRESS_ADDRESS, ADDRESS_LOCAL = 1, 2
 ROUTE_GATEWAY, ROUTE_OIF = 5, 4
 ROUTE_IS_ON_LINK: Final = 4
+PORT_INFO, PORT_HAIRPIN = 12, 4
+SEND_BUFFER_FORCED: Final = 32  # SO_SNDBUFFORCE, which the socket module does not name
 
 
 class Netlink:
@@ -60,6 +62,11 @@ class Netlink:
     def set_up(self, name: str) -> None:
         self.send(NEWLINK, _link_header(UP, socket.if_nametoindex(name)))
 
+    def allow_hairpin(self, name: str) -> None:
+        """Let the bridge send a packet back through the port it came from: a pod may be its own service's endpoint."""
+        header = struct.pack("=BBHiII", socket.AF_BRIDGE, 0, 0, socket.if_nametoindex(name), 0, 0)
+        self.send(SETLINK, header + attribute(PORT_INFO | 0x8000, attribute(PORT_HAIRPIN, b"\1")))
+
     def _link(self, attributes: bytes) -> None:
         self.send(NEWLINK, _link_header(UP) + attributes, CREATE | EXCLUSIVE)
 
@@ -89,6 +96,8 @@ class Netlink:
                 flags |= ACK
                 unacknowledged.add(self._sequence)
             sent += struct.pack("=IHHII", 16 + len(body), message, flags, self._sequence, 0) + body
+        if len(sent) > self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) // 2:
+            self._socket.setsockopt(socket.SOL_SOCKET, SEND_BUFFER_FORCED, 2 * len(sent))
         self._socket.send(sent)
         error: OSError | None = None
         while unacknowledged:

@@ -20,7 +20,7 @@ NEW_SET, DELETE_SET, NEW_ELEMENT, DELETE_ELEMENT = 9, 11, 12, 14
 APPEND: Final = 0x800
 NESTED: Final = 0x8000
 
-PREROUTING, FORWARD, OUTPUT, POSTROUTING = 0, 2, 3, 4
+PREROUTING, INPUT, FORWARD, OUTPUT, POSTROUTING = 0, 1, 2, 3, 4
 DESTINATION_NAT_PRIORITY, FILTER_PRIORITY, SOURCE_NAT_PRIORITY = -100, 0, 100
 
 REGISTERS: Final = (8, 9, 10, 11)
@@ -35,6 +35,8 @@ IS_MAP, HAS_TIMEOUT, IS_UPDATED_BY_RULES = 0x8, 0x10, 0x20
 VERDICTS: Final = 0xFFFFFF00
 GOTO: Final = -4
 DESTINATION: Final = 1
+MAX_REMEMBERED_KEYS: Final = 65536
+"""The size of a set that rules add to."""
 RANDOM: Final = 1
 UPDATE: Final = 1
 
@@ -42,14 +44,16 @@ Message = tuple[int, bytes, int]  # type, body, flags
 
 
 def transact(messages: list[Message]) -> None:
-    """Carry out all messages, or none and raise OSError."""
+    """Carry out all messages, or none and raise OSError. Only the last is acknowledged: errors are always reported."""
     edge = struct.pack(">BBH", socket.AF_UNSPEC, 0, 10)
     header = struct.pack(">BBH", socket.AF_INET, 0, 0)
+    last, content, last_flags = messages[-1]
     with Netlink(NETFILTER) as kernel:
         kernel.batch(
             [
                 (BATCH_BEGIN, edge, 0),
-                *((SUBSYSTEM | message, header + body, flags | ACK) for message, body, flags in messages),
+                *((SUBSYSTEM | message, header + body, flags) for message, body, flags in messages[:-1]),
+                (SUBSYSTEM | last, header + content, last_flags | ACK),
                 (BATCH_END, edge, 0),
             ]
         )
@@ -104,6 +108,8 @@ def make_set(
     body += attribute(4, number(0)) + attribute(5, number(key_bytes))
     if flags & IS_MAP:
         body += attribute(6, number(VERDICTS)) + attribute(7, number(0))
+    if flags & IS_UPDATED_BY_RULES:
+        body += attribute(9 | NESTED, attribute(1, number(MAX_REMEMBERED_KEYS)))
     body += attribute(10, number(identity))
     if timeout_seconds:
         body += attribute(11, milliseconds(timeout_seconds))

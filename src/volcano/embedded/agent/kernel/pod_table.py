@@ -12,6 +12,7 @@ from typing import Final
 from volcano.embedded.agent.kernel import nftables as nft
 
 FORWARD_CHAIN: Final = "forward"
+INPUT_CHAIN: Final = "input"
 POSTROUTING_CHAIN: Final = "postrouting"
 
 
@@ -20,7 +21,8 @@ def make_pod_table(
 ) -> None:
     """Packets of pods to the outside get the machine's address; those to pods or services never leave the machine.
 
-    A packet to a service that has endpoints has their address by the time it is forwarded.
+    A packet to a service that has endpoints has their address by the time it is forwarded. What listens at the
+    bridge's address (names, the API server) is for pods and for this machine, not for the networks around it.
     """
     from_pods = nft.source() + nft.is_within(subnet)
     elsewhere = nft.device_is(nft.OUT_DEVICE, bridge, negated=True)
@@ -36,6 +38,16 @@ def make_pod_table(
                 nft.device_is(nft.IN_DEVICE, bridge),
                 nft.destination(),
                 nft.is_within(service_range),
+                nft.reject(),
+            ),
+            nft.base_chain(table, INPUT_CHAIN, "filter", nft.INPUT, nft.FILTER_PRIORITY),
+            nft.rule(
+                table,
+                INPUT_CHAIN,
+                nft.device_is(nft.IN_DEVICE, bridge, negated=True),
+                nft.device_is(nft.IN_DEVICE, "lo", negated=True),
+                nft.destination(),
+                nft.is_within(subnet),
                 nft.reject(),
             ),
             nft.rule(table, FORWARD_CHAIN, elsewhere, nft.destination(), nft.is_within(subnet), nft.reject()),

@@ -42,9 +42,10 @@ class Assigned(msgspec.Struct, frozen=True):
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """The volumes and the network of the pod exist."""
+    """The volumes and the network of the pod exist. `warning` is what of its DNS settings could not be done."""
 
     address: str
+    warning: str = ""
 
 
 class Unprepared(msgspec.Struct, frozen=True):

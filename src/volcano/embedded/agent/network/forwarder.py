@@ -1,4 +1,4 @@
-"""A TCP forwarder: pods on their own network reach the API server that listens on this machine's loopback."""
+"""TCP connections copied between two sockets; and a listener that leads all its connections to one endpoint."""
 
 from __future__ import annotations
 
@@ -8,15 +8,22 @@ from typing import Final
 
 COPY_CHUNK_BYTES: Final = 65536
 MAX_CONNECTIONS: Final = 512
+CONNECT_TIMEOUT_SECONDS: Final = 10.0
+
+Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Forwarder:
-    """Listens on an address of the pod network and forwards connections to one endpoint."""
+    """Listens on an address of the pod network and forwards connections to an endpoint on this machine's loopback."""
 
     def __init__(self, listen: tuple[str, int], to: tuple[str, int]) -> None:
         self._listen, self._to = listen, to
         self._server: asyncio.Server | None = None
         self._open = 0
+
+    @property
+    def port(self) -> int:
+        return int(self._server.sockets[0].getsockname()[1]) if self._server is not None else self._listen[1]
 
     async def open(self) -> None:
         """Start listening. If the address is in use, the API server itself listens there and nothing is forwarded."""
@@ -29,24 +36,35 @@ class Forwarder:
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._open >= MAX_CONNECTIONS:
-            writer.close()
+            writer.transport.abort()
             return
         self._open += 1
         try:
-            from_target, to_target = await asyncio.open_connection(*self._to)
-            await asyncio.gather(_copy(reader, to_target), _copy(from_target, writer), return_exceptions=True)
-        except OSError:
-            pass
+            async with asyncio.timeout(CONNECT_TIMEOUT_SECONDS):
+                target = await asyncio.open_connection(*self._to)
+            await join((reader, writer), target)
+        except (OSError, TimeoutError):
+            writer.transport.abort()
         finally:
             self._open -= 1
+
+
+async def join(one: Stream, other: Stream) -> None:
+    """Copy both ways until both have ended; a side that only stops sending still receives."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_copy(one[0], other[1]))
+            group.create_task(_copy(other[0], one[1]))
+    except* OSError:
+        pass  # one side broke the connection: the other one's ends with it
+    finally:
+        for _, writer in (one, other):
             writer.close()
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    try:
-        while chunk := await reader.read(COPY_CHUNK_BYTES):
-            writer.write(chunk)
-            await writer.drain()
-    finally:
-        with contextlib.suppress(OSError, RuntimeError):
-            writer.close()
+    while chunk := await reader.read(COPY_CHUNK_BYTES):
+        writer.write(chunk)
+        await writer.drain()
+    if writer.can_write_eof():
+        writer.write_eof()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from volcano.api.kubelet import AgentPod
+from volcano.api.service_network import SERVICE_DOMAIN
 
 HEADER = "# Kubernetes-managed hosts file."
 LOCAL = (
@@ -15,7 +16,6 @@ LOCAL = (
     "fe00::1\tip6-allnodes",
     "fe00::2\tip6-allrouters",
 )
-DOMAIN = "svc.cluster.local"
 
 
 def hosts_file(pod: AgentPod, address: str, peers: Iterable[AgentPod], services: Iterable[tuple[str, str]] = ()) -> str:
@@ -34,7 +34,9 @@ def hosts_file(pod: AgentPod, address: str, peers: Iterable[AgentPod], services:
             if where:
                 heads.setdefault(peer.spec.subdomain, []).append(where)
     for head, addresses in sorted(heads.items()):
-        lines += [f"{where}\t{head}.{pod.namespace}.{DOMAIN} {head}.{pod.namespace}.svc {head}" for where in addresses]
+        lines += [
+            f"{where}\t{head}.{pod.namespace}.{SERVICE_DOMAIN} {head}.{pod.namespace}.svc {head}" for where in addresses
+        ]
     lines += [f"{where}\t{name}" for name, where in services]
     if pod.spec.host_aliases:
         lines.append("# Entries added by HostAliases.")
@@ -47,6 +49,6 @@ def names_of(pod: AgentPod, seen_from: str) -> list[str]:
     host, head = pod.hostname, pod.spec.subdomain
     if not head:
         return [host] if pod.namespace == seen_from else []
-    full = f"{host}.{head}.{pod.namespace}.{DOMAIN}"
+    full = f"{host}.{head}.{pod.namespace}.{SERVICE_DOMAIN}"
     short = [f"{host}.{head}.{pod.namespace}.svc", f"{host}.{head}.{pod.namespace}"]
     return [full, *short, f"{host}.{head}", host] if pod.namespace == seen_from else [full, *short]

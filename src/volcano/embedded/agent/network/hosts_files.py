@@ -28,12 +28,13 @@ Group = tuple[str, str]
 class HostsFiles:
     """Groups of peers, and the hosts files of those that run on this node."""
 
-    def __init__(self, timers: Timers, services: Callable[[], Iterable[tuple[str, str]]]) -> None:
+    def __init__(self, timers: Timers, services: Callable[[str], Iterable[tuple[str, str]]]) -> None:
         self._timers, self._services = timers, services
         self._groups: dict[Group, dict[str, AgentPod]] = {}
         self._files: dict[str, tuple[AgentPod, str, Path]] = {}
         self._addresses: dict[str, str] = {}
         self._scheduled: set[Group] = set()
+        self._is_rewriting_all = False
 
     def add(self, pod: AgentPod, address: str, file: Path) -> None:
         """Add a pod of this node and write its file."""
@@ -61,6 +62,17 @@ class HostsFiles:
         group = _group(found[0]) if found is not None else None
         if group is not None:
             self._remove_peer(group, uid)
+
+    def services_changed(self) -> None:
+        """Rewrite all files; several changes of services at once."""
+        if not self._is_rewriting_all:
+            self._is_rewriting_all = True
+            self._timers.after(REWRITE_DELAY + REWRITE_DELAY_PER_PEER * len(self._files), self._rewrite_all)
+
+    def _rewrite_all(self) -> None:
+        self._is_rewriting_all = False
+        for uid in tuple(self._files):
+            self._write(uid)
 
     def _add_peer(self, pod: AgentPod) -> None:
         group = _group(pod)
@@ -92,7 +104,7 @@ class HostsFiles:
         pod, address, file = self._files[uid]
         group = _group(pod)
         peers = [self._with_address(peer) for peer in self._groups.get(group, {}).values()] if group else []
-        text = hosts_file(pod, address, peers, self._services()).encode()
+        text = hosts_file(pod, address, peers, self._services(pod.namespace)).encode()
         try:
             descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         except OSError:

@@ -20,6 +20,7 @@ from volcano.embedded.agent.containers.process_settings import PodNetwork
 from volcano.embedded.agent.kernel import linux
 from volcano.embedded.agent.kernel.netlink import Netlink
 from volcano.embedded.agent.kernel.pod_table import make_pod_table, remove_table
+from volcano.embedded.agent.kernel.service_rules import ServiceRules
 from volcano.embedded.agent.processes.supervisor_protocol import Wire
 
 log = logging.getLogger(__name__)
@@ -118,6 +119,7 @@ class BridgedNetwork:
         self.addresses = Addresses(self.subnet)
         self.api_address = str(self.subnet[1])
         self._mtu = _smallest_mtu()
+        self.rules = ServiceRules(self._table, self._bridge)
 
     def open(self) -> None:
         """Make the bridge and the NAT rule; both may exist from before."""
@@ -129,6 +131,7 @@ class BridgedNetwork:
             if IP_FORWARD_FILE.read_text().strip() != "1":
                 IP_FORWARD_FILE.write_text("1\n")
             make_pod_table(self._table, self.subnet, self._bridge, SERVICE_RANGE)
+            self.rules.open()
         except OSError as error:
             self.close()
             raise NetworkUnavailable(f"a bridge for pods cannot be made: {error}") from error

@@ -10,8 +10,9 @@ from typing import Final
 
 from volcano.api.kubelet import AgentPod
 from volcano.embedded.agent.containers.process_settings import ProcessSettings
-from volcano.embedded.agent.network.forwarder import Forwarder
+from volcano.embedded.agent.network.cluster_services import ClusterServices
 from volcano.embedded.agent.network.network import HostNetwork, Network, choose_network
+from volcano.embedded.agent.network.resolver_content import policy_of, read_resolver, resolver_of, resolver_text
 from volcano.embedded.agent.processes.supervisor_client import SupervisorClient, SupervisorError
 
 DIAL_TIMEOUT_SECONDS: Final = 10.0
@@ -22,11 +23,9 @@ API_NAMES: Final = "kubernetes.default.svc.cluster.local kubernetes.default.svc 
 class PodConnections:
     """The network of one agent. The supervisor makes and owns the namespaces of pods."""
 
-    def __init__(self, settings: ProcessSettings, supervisor: SupervisorClient) -> None:
-        self._settings, self._supervisor = settings, supervisor
+    def __init__(self, settings: ProcessSettings, supervisor: SupervisorClient, services: ClusterServices) -> None:
+        self._settings, self._supervisor, self._services = settings, supervisor, services
         self._network: Network = HostNetwork()
-        self._forwarder: Forwarder | None = None
-        self._api_address = ""
         self.variables: dict[str, str] = {}
 
     @property
@@ -39,12 +38,12 @@ class PodConnections:
         self._network = network
         for uid, address in known.items():
             network.addresses.claim(uid, address)
-        await self._open_api_server()
-        return f"{network.name}: {why}"
+        await self._services.open(network)
+        self._set_variables()
+        return f"{network.name}: {why}; {self._services.description}"
 
     async def close(self, *, take_down: bool) -> None:
-        if self._forwarder is not None:
-            await self._forwarder.close()
+        await self._services.close()
         if take_down:
             self._network.close()
 
@@ -87,23 +86,39 @@ class PodConnections:
             made.close()
             raise
 
-    def service_names(self) -> list[tuple[str, str]]:
-        """Names and addresses for every pod's /etc/hosts."""
-        return [(API_NAMES, self._api_address)] if self._api_address else []
+    def service_names(self, namespace: str) -> list[tuple[str, str]]:
+        """Names and addresses for the /etc/hosts of a pod in this namespace."""
+        found = self._services.api_server
+        own = [(API_NAMES, found[0])] if found is not None else []
+        return [*own, *self._services.hosts_lines(namespace)]
 
-    async def _open_api_server(self) -> None:
-        """Set the usual variables, and forward to an API server that listens on loopback only."""
-        found = self._settings.api_server()
+    def resolver_for(self, pod: AgentPod, machine: bytes) -> str:
+        """The pod's /etc/resolv.conf, given the machine's."""
+        settings = read_resolver(machine.decode(errors="replace"))
+        return resolver_text(resolver_of(pod, settings, name_server=self._services.name_server))
+
+    def warning_for(self, pod: AgentPod) -> str:
+        """What of the pod's DNS settings this machine cannot do; empty when nothing is missing."""
+        if policy_of(pod) != "ClusterFirst" or (self._services.name_server and self._supervisor.tier != "none"):
+            return ""
+        if self._supervisor.tier == "none":
+            return (
+                "names of services do not resolve in this pod: this machine does not let its user make mount "
+                "namespaces, so the pod has the machine's own /etc/hosts and /etc/resolv.conf"
+            )
+        return (
+            "there is no DNS server for this pod, since this user may not listen on port 53: names of services are in "
+            "its /etc/hosts, other DNS settings are the machine's"
+        )
+
+    def _set_variables(self) -> None:
+        """The variables by which programs in pods find the API server."""
+        found = self._services.api_server
         if found is None:
             return
         host, port = found
-        self._api_address = host
-        if host.startswith("127.") and self._network.api_address != host:
-            self._api_address = self._network.api_address
-            self._forwarder = Forwarder((self._api_address, port), found)
-            await self._forwarder.open()
         # The name is in every pod's /etc/hosts, unless pods share the machine's.
-        name = "kubernetes.default.svc" if self._supervisor.tier != "none" else self._api_address
+        name = "kubernetes.default.svc" if self._supervisor.tier != "none" else host
         self.variables = {
             "KUBERNETES_SERVICE_HOST": name,
             "KUBERNETES_SERVICE_PORT": str(port),

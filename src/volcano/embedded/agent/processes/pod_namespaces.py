@@ -86,6 +86,7 @@ class PodNamespaces:
         """Make a wire from the bridge into the pod's network, and set its address and route."""
         with Netlink() as kernel:
             kernel.add_pair(wire["device"], "eth0", peer_namespace=namespace, master=wire["bridge"], mtu=wire["mtu"])
+            kernel.allow_hairpin(wire["device"])
         linux.setns(namespace, linux.NEWNET)
         try:
             # Root of the pod's own user namespace could not bind low ports otherwise.

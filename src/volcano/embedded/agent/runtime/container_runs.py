@@ -34,7 +34,7 @@ from volcano.embedded.agent.runtime.pod_folders import PodFolders
 from volcano.embedded.agent.runtime.pod_sandboxes import PodSandboxes
 from volcano.embedded.agent.runtime.probes_and_hooks import ProbesAndHooks
 from volcano.embedded.agent.runtime.process_records import ended_of, is_live, started_at
-from volcano.embedded.agent.runtime.task_set import TaskSet
+from volcano.embedded.agent.task_set import TaskSet
 from volcano.machinery.clock import Clock
 
 log = logging.getLogger(__name__)

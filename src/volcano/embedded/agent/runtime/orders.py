@@ -19,6 +19,7 @@ from volcano.embedded.agent.processes.supervisor_protocol import Mount, Order
 from volcano.embedded.agent.storage.volume_files import safe_path
 
 TERMINATION_LOG: Final = "termination"
+RESOLVER: Final = "resolv.conf"
 TEMPORARY_FOLDERS: Final = ("/tmp", "/var/tmp")
 """Each container has its own copy of these, and of /run, as it would with an image."""
 UNLIMITED: Final = -1
@@ -33,7 +34,6 @@ class ContainerFolders(msgspec.Struct, frozen=True):
     logs: Path
     devices: Path
     shared_memory: Path
-    resolver: Path
     hidden: tuple[Path, ...]
     programs: tuple[Path, ...]  # the interpreter and this package, where a folder of the container would cover them
     volumes: Mapping[str, str]
@@ -108,7 +108,7 @@ def mounts_of(
         *(Mount(kind="hide", source="", target=str(path), options="", read_only=True) for path in folders.hidden),
         bind(folders.pod / "hosts", "/etc/hosts"),
         bind(folders.pod / "hostname", "/etc/hostname"),
-        bind(folders.resolver, "/etc/resolv.conf", read_only=True),
+        bind(folders.pod / RESOLVER, "/etc/resolv.conf", read_only=True),
     ]
     if container.termination_message_path:
         mounts.append(bind(folders.container / TERMINATION_LOG, container.termination_message_path))

@@ -34,7 +34,6 @@ class PodFolders:
         for folder in (self._settings.directory, self._settings.pods, self._settings.logs):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._settings.memory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (self._settings.directory / "resolv.conf").write_bytes(resolver_file())
 
     def make(
         self,
@@ -66,7 +65,6 @@ class PodFolders:
             logs=logs,
             devices=self._settings.supervisor / "dev",
             shared_memory=memory / "shm",
-            resolver=self._settings.directory / "resolv.conf",
             hidden=(self._settings.directory, *self._settings.hidden),
             programs=covered_programs(),
             volumes=volumes,

@@ -18,7 +18,8 @@ from volcano.embedded.agent.network.hosts_files import HostsFiles
 from volcano.embedded.agent.network.network import NetworkUnavailable
 from volcano.embedded.agent.network.pod_connections import PodConnections
 from volcano.embedded.agent.processes.supervisor_client import SupervisorError
-from volcano.embedded.agent.runtime.pod_folders import PodFolders
+from volcano.embedded.agent.runtime.orders import RESOLVER
+from volcano.embedded.agent.runtime.pod_folders import PodFolders, resolver_file
 from volcano.embedded.agent.storage.pod_files import MountedPod, PodFiles
 from volcano.machinery.clock import Clock
 
@@ -74,7 +75,7 @@ class PodSandboxes:
         except (SupervisorError, NetworkUnavailable, ApiError, OSError) as error:
             failure = Unprepared("FailedCreatePodSandBox", f"{error}")
         else:
-            return Prepared(sandbox.address)
+            return Prepared(sandbox.address, self._connections.warning_for(pod))
         self._release(sandbox)
         return failure
 
@@ -107,3 +108,4 @@ class PodSandboxes:
         folder.mkdir(exist_ok=True)
         self._hosts.add(pod, address, folder / "hosts")
         (folder / "hostname").write_text(pod.hostname + "\n")
+        (folder / RESOLVER).write_text(self._connections.resolver_for(pod, resolver_file()))

@@ -28,6 +28,7 @@ from volcano.embedded.agent.lifecycle.pod_events import (
     Start,
     Stop,
 )
+from volcano.embedded.agent.network.cluster_services import ClusterServices
 from volcano.embedded.agent.network.hosts_files import HostsFiles
 from volcano.embedded.agent.network.pod_connections import PodConnections
 from volcano.embedded.agent.processes.supervisor_client import SupervisorClient, SupervisorError
@@ -36,9 +37,9 @@ from volcano.embedded.agent.runtime.contract import Report
 from volcano.embedded.agent.runtime.pod_folders import PodFolders
 from volcano.embedded.agent.runtime.pod_sandboxes import PodSandboxes, SandboxedPod
 from volcano.embedded.agent.runtime.process_records import found_container, is_live
-from volcano.embedded.agent.runtime.task_set import TaskSet
 from volcano.embedded.agent.storage.pod_files import PodFiles
 from volcano.embedded.agent.storage.volumes import PodVolumes
+from volcano.embedded.agent.task_set import TaskSet
 from volcano.embedded.agent.timers import Timers
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
@@ -68,7 +69,12 @@ class ProcessRuntime:
             on_exit=lambda record: self._runs.on_exit(record),
             on_lost=self._on_supervisor_lost,
         )
-        self._connections = PodConnections(settings, self._supervisor)
+        self._host_pods: set[str] = set()  # UIDs of pods on the machine's own network
+        services = ClusterServices(
+            client, clock, settings, is_host_pod=self._host_pods.__contains__, on_change=self._on_services_changed
+        )
+        self._services = services
+        self._connections = PodConnections(settings, self._supervisor, services)
         self._hosts = HostsFiles(self._timers, self._connections.service_names)
         self._folders = PodFolders(settings)
         volumes = PodVolumes(client, settings.pods, settings.memory)
@@ -88,6 +94,10 @@ class ProcessRuntime:
 
     def _report_event(self, uid: str, event: PodEvent) -> None:
         self._report(uid, event)
+
+    def _on_services_changed(self) -> None:
+        if not self._services.name_server:
+            self._hosts.services_changed()
 
     # -- the runtime's contract -------------------------------------------------------------------------------
     async def open(self, report: Report) -> None:
@@ -121,6 +131,10 @@ class ProcessRuntime:
 
     def observe(self, pod: AgentPod, *, is_gone: bool) -> None:
         self._hosts.observe(pod, is_gone=is_gone)
+        if pod.spec.host_network and not is_gone:
+            self._host_pods.add(pod.uid)
+        else:
+            self._host_pods.discard(pod.uid)
 
     def resume(self, pod: AgentPod) -> Assigned:
         if pod.is_finished:

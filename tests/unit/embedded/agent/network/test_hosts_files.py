@@ -80,7 +80,7 @@ class Moments:
 
 def test_files_follow_the_peers_and_many_changes_are_one_rewrite(tmp_path: Path):
     moments = Moments()
-    names = HostsFiles(moments, list)  # type: ignore[arg-type]
+    names = HostsFiles(moments, lambda _namespace: [])  # type: ignore[arg-type]
     file = tmp_path / "hosts"
     names.add(a_peer("w-0"), "10.0.0.1", file)
     moments.fire()
@@ -100,7 +100,7 @@ def test_files_follow_the_peers_and_many_changes_are_one_rewrite(tmp_path: Path)
 
 def test_a_peer_of_this_node_is_known_before_the_api_server_has_heard(tmp_path: Path):
     moments = Moments()
-    names = HostsFiles(moments, list)  # type: ignore[arg-type]
+    names = HostsFiles(moments, lambda _namespace: [])  # type: ignore[arg-type]
 
     names.add(a_peer("w-0"), "10.0.0.1", tmp_path / "0")
     names.add(a_peer("w-1"), "10.0.0.2", tmp_path / "1")
