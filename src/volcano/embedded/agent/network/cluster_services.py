@@ -36,7 +36,7 @@ from volcano.embedded.agent.network.service_planes import (
     ServicePlane,
     port_problem,
 )
-from volcano.embedded.agent.network.service_routes import Route, Target, is_ready
+from volcano.embedded.agent.network.service_routes import Route, RouteTarget, is_ready
 from volcano.embedded.agent.network.service_watch import ServiceWatch
 from volcano.embedded.agent.task_set import TaskSet
 from volcano.machinery.client import Client
@@ -108,7 +108,7 @@ class ClusterServices:
         dns = self._make_dns(SERVICE_RANGE, network.subnet)
         port = await dns.open(gateway)
         self.name_server = DNS_ADDRESS
-        to_dns = (Target(gateway, port),)
+        to_dns = (RouteTarget(gateway, port),)
         fixed = {DNS_SERVICE: tuple(Route(DNS_ADDRESS, NAME_SERVER_PORT, each, to_dns) for each in ("UDP", "TCP"))}
         found = self._settings.api_server()
         if found is not None:
@@ -117,7 +117,7 @@ class ClusterServices:
                 self._forwarder = Forwarder((gateway, number), found)
                 await self._forwarder.open()
                 host, number = gateway, self._forwarder.port
-            fixed[API_SERVICE] = (Route(API_SERVER_ADDRESS, API_SERVER_PORT, "TCP", (Target(host, number),)),)
+            fixed[API_SERVICE] = (Route(API_SERVER_ADDRESS, API_SERVER_PORT, "TCP", (RouteTarget(host, number),)),)
             self.api_server = (API_SERVER_ADDRESS, API_SERVER_PORT)
         self._fixed = set(fixed)
         await self._plane.change(fixed)
@@ -137,7 +137,7 @@ class ClusterServices:
             address = str(plane.block[1])
             plane.set_address(API_SERVICE, address)
             self._fixed = {API_SERVICE}
-            route = Route(API_SERVER_ADDRESS, API_SERVER_PORT, "TCP", (Target(*found),))
+            route = Route(API_SERVER_ADDRESS, API_SERVER_PORT, "TCP", (RouteTarget(*found),))
             problem = (await plane.change({API_SERVICE: (route,)})).get(API_SERVICE)
             self.api_server = found if problem else (address, API_SERVER_PORT)
             if problem:

@@ -119,7 +119,7 @@ class _Waiting(asyncio.DatagramProtocol):
 
 
 async def _ask_udp(server: NameServer, message: bytes) -> bytes:
-    sent = os.urandom(2) + message[2:]  # a number and a port that nobody can guess
+    sent = os.urandom(2) + message[2:]  # with a number and a port that cannot be guessed
     loop = asyncio.get_running_loop()
     transport, waiting = await loop.create_datagram_endpoint(lambda: _Waiting(sent), remote_addr=server)
     try:

@@ -19,7 +19,7 @@ from volcano.embedded.agent.kernel.service_rules import PortTargets, ServedPort
 from volcano.embedded.agent.network.forwarder import Forwarder
 from volcano.embedded.agent.network.network import Addresses, BridgedNetwork, NetworkUnavailable
 from volcano.embedded.agent.network.service_proxy import PortProxy
-from volcano.embedded.agent.network.service_routes import Route, Target
+from volcano.embedded.agent.network.service_routes import Route, RouteTarget
 from volcano.machinery.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ class KernelServices:
                 problems[key] = f"the kernel refused the rules of this service: {error.strerror}"
         return problems
 
-    async def _reachable(self, target: Target) -> tuple[str, int] | None:
+    async def _reachable(self, target: RouteTarget) -> tuple[str, int] | None:
         """Where the kernel may send packets for a target; None for a loopback address that is no pod of ours."""
         if not target.address.startswith("127."):
             return target.address, target.port

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from volcano.embedded.agent.network.forwarder import CONNECT_TIMEOUT_SECONDS, join
-from volcano.embedded.agent.network.service_routes import Target
+from volcano.embedded.agent.network.service_routes import RouteTarget
 from volcano.embedded.agent.task_set import TaskSet
 from volcano.machinery.clock import Clock
 
@@ -29,19 +29,19 @@ class TargetChoice:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._targets: tuple[Target, ...] = ()
+        self._targets: tuple[RouteTarget, ...] = ()
         self._affinity_seconds = 0
         self._next = 0
-        self._kept: OrderedDict[str, tuple[Target, float]] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[RouteTarget, float]] = OrderedDict()
 
     @property
-    def targets(self) -> tuple[Target, ...]:
+    def targets(self) -> tuple[RouteTarget, ...]:
         return self._targets
 
-    def change(self, targets: tuple[Target, ...], affinity_seconds: int) -> None:
+    def change(self, targets: tuple[RouteTarget, ...], affinity_seconds: int) -> None:
         self._targets, self._affinity_seconds = targets, affinity_seconds
 
-    def choose(self, client: str) -> list[Target]:
+    def choose(self, client: str) -> list[RouteTarget]:
         """Targets to try, in this order."""
         if not self._targets:
             return []
@@ -69,7 +69,7 @@ class PortProxy:
         self._datagrams: _DatagramProxy | None = None
         self._connections = 0
 
-    async def change(self, targets: tuple[Target, ...], affinity_seconds: int) -> None:
+    async def change(self, targets: tuple[RouteTarget, ...], affinity_seconds: int) -> None:
         """Lead to these targets from now on. OSError when the port cannot be listened on."""
         self._choice.change(targets, affinity_seconds)
         if not targets:
@@ -110,7 +110,7 @@ class PortProxy:
 class _DatagramProxy(asyncio.DatagramProtocol):
     """UDP: each client has a socket of its own to its target, until it is silent for a while."""
 
-    def __init__(self, clock: Clock, choose: Callable[[str], list[Target]]) -> None:
+    def __init__(self, clock: Clock, choose: Callable[[str], list[RouteTarget]]) -> None:
         self._clock, self._choose = clock, choose
         self._transport: asyncio.DatagramTransport | None = None
         self._clients: OrderedDict[tuple[str, int], _Answers] = OrderedDict()
@@ -126,7 +126,7 @@ class _DatagramProxy(asyncio.DatagramProtocol):
         elif targets := self._choose(address[0]):
             self._tasks.start(self._begin(address, targets[0], data))
 
-    async def _begin(self, client: tuple[str, int], target: Target, first: bytes) -> None:
+    async def _begin(self, client: tuple[str, int], target: RouteTarget, first: bytes) -> None:
         assert self._transport is not None, "datagrams come after the connection"
         made = _Answers(self._clock, self._transport, client)
         with contextlib.suppress(OSError):

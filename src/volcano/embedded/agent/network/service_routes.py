@@ -16,7 +16,7 @@ DEFAULT_AFFINITY_SECONDS: Final = 10800
 MAX_TARGETS_PER_PORT: Final = 1000
 
 
-class Target(msgspec.Struct, frozen=True, order=True):
+class RouteTarget(msgspec.Struct, frozen=True, order=True):
     """One endpoint of a port."""
 
     address: str
@@ -30,7 +30,7 @@ class Route(msgspec.Struct, frozen=True):
     address: str
     port: int
     protocol: str
-    targets: tuple[Target, ...] = ()
+    targets: tuple[RouteTarget, ...] = ()
     affinity_seconds: int = 0
     node_port: int = 0
 
@@ -72,11 +72,11 @@ def _is_draining(endpoint: JSON) -> bool:
     return bool(conditions.get("serving")) and bool(conditions.get("terminating"))
 
 
-def _targets(slices: list[EndpointSlice], name: str, protocol: str) -> tuple[Target, ...]:
+def _targets(slices: list[EndpointSlice], name: str, protocol: str) -> tuple[RouteTarget, ...]:
     """The ready endpoints; while none is ready, those that end but still serve."""
     for is_wanted in (is_ready, _is_draining):
         found = sorted(
-            Target(address, number, str((endpoint.get("targetRef") or {}).get("uid") or ""))
+            RouteTarget(address, number, str((endpoint.get("targetRef") or {}).get("uid") or ""))
             for each in slices
             if each.address_type == "IPv4"
             for number in _port_numbers(each, name, protocol)

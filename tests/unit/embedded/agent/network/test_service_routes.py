@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from volcano.api.core import EndpointSlice, Service
-from volcano.embedded.agent.network.service_routes import Target, routes_of
+from volcano.embedded.agent.network.service_routes import RouteTarget, routes_of
 
 
 def a_service(**spec: Any) -> Service:
@@ -35,7 +35,7 @@ def test_a_port_leads_to_ready_endpoints_with_its_name():
     (route,) = routes_of(a_service(), slices)
 
     assert (route.address, route.port, route.protocol) == ("10.96.0.20", 80, "TCP")
-    assert route.targets == (Target("10.64.0.1", 8080, "uid-10.64.0.1"),)
+    assert route.targets == (RouteTarget("10.64.0.1", 8080, "uid-10.64.0.1"),)
 
 
 def test_while_none_is_ready_those_that_end_but_serve_are_used():
