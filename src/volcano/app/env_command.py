@@ -20,7 +20,7 @@ from volcano.machinery.transport import Request
 
 POLL_SECONDS: Final = 0.1
 START_TIMEOUT_SECONDS: Final = 5.0  # for a `volcano up &` that has only just been typed
-READY_TIMEOUT_SECONDS: Final = 60.0
+READY_TIMEOUT_SECONDS: Final = 600.0  # while a system holds the data directory and does not answer yet
 
 
 @click.command()

@@ -8,8 +8,9 @@ from volcano.cli.command_line import Called, say
 from volcano.cli.connection import connect
 from volcano.cli.failures import Failed
 from volcano.cli.formats import NONE_FOUND
-from volcano.cli.job import create_or_try, described_job, is_wanted, job_table, named_job
+from volcano.cli.job import create_or_try, described_job, is_wanted, job_table
 from volcano.cli.job_view import view_job
+from volcano.cli.named_jobs import for_each_job
 from volcano.cli.resources import JOBS
 
 
@@ -46,6 +47,9 @@ def vjobs(called: Called) -> None:
 def cancel(called: Called) -> None:
     """vcancel."""
     connection = connect(called)
-    namespace, name = named_job(called, "cancel a particular job")
-    connection.delete(JOBS, namespace, name)
-    say(f"cancel job {name} successfully")
+
+    def remove(namespace: str, name: str) -> None:
+        connection.delete(JOBS, namespace, name)
+        say(f"cancel job {name} successfully")
+
+    for_each_job(called, connection, "cancel", remove)

@@ -5,13 +5,18 @@ Commands are values; what they do is imported only when they are called.
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TextIO
 
+EVERYDAY, CLOSER, ADMINISTRATION = "Everyday", "Looking closer", "Administration"
+ONE_NAME: Final = "[NAME]"
+"""The arguments of a command that takes a name, as its flag --name does."""
+SECTIONS: Final = (EVERYDAY, CLOSER, ADMINISTRATION)
 STRING, INT, INT32, BOOL, DURATION = "string", "int", "int32", "", "duration"
 _RANGES: Final = {INT: 2**63, INT32: 2**31}
 
@@ -22,14 +27,13 @@ class UsageError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """One flag. Hidden ones work but are not on the help screens that must not change."""
+    """One flag."""
 
     name: str
     short: str = ""
     default: Any = ""
     help: str = ""
     kind: str = STRING
-    hidden: bool = False
     is_repeatable: bool = False
 
     @property
@@ -96,8 +100,13 @@ class CommandSpec:
     flags: tuple[Flag, ...] = ()
     run: str = ""
     children: tuple[CommandSpec, ...] = ()
+    arguments: str = ""
+    """What may follow the flags, as the usage line shows it; nothing may where it is empty."""
+    section: str = EVERYDAY
+    """The heading below which the help of the group lists the command."""
+    examples: tuple[str, ...] = ()
     hidden: bool = False
-    more_help: str = ""  # shown below the fixed part, only for commands that are not on fixed screens
+    """Works, but is for programs: completion asks for candidates with one."""
 
     def child(self, name: str) -> CommandSpec | None:
         return next((each for each in self.children if each.name == name), None)
@@ -111,6 +120,8 @@ class Called:
     values: Mapping[str, Any] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
     wants_help: bool = False
+    given: frozenset[str] = frozenset()
+    """The flags that are on the command line."""
 
     @property
     def command(self) -> CommandSpec:
@@ -140,7 +151,7 @@ def _call(called: Called) -> int:
         code = function(called)
     except Failed as error:
         words = " ".join(command.name for command in reversed(called.path[1:]))
-        print(f"Failed to{f' {words}' if words else ''}: {error}")
+        print(f"Failed to{f' {words}' if words else ''}: {error}", file=sys.stderr)
         return 255
     except BrokenPipeError:
         return 141
@@ -157,18 +168,43 @@ def understand(root: CommandSpec, words: list[str]) -> Called:
     try:
         given, arguments, wants_help = _parse_flags(flags, rest)
     except UsageError as error:
-        print(help_screen(path), end="", file=sys.stderr)
-        raise error from None
-    if len(path) == 1 and root.children and arguments:
-        raise UsageError(f'unknown command "{arguments[0]}" for "{root.name}"\nRun \'{root.name} --help\' for usage.')
-    return Called(tuple(path), values | given, tuple(arguments), wants_help)
+        usage = " ".join(each.name for each in path)
+        raise UsageError(f"{error}\nRun '{usage} --help' for usage.") from None
+    if arguments and not wants_help:
+        _check_arguments(path, arguments)
+        if path[-1].arguments == ONE_NAME:
+            given |= _name_given_as_argument(given, arguments.pop())
+    return Called(tuple(path), values | given, tuple(arguments), wants_help, frozenset(given))
+
+
+def _name_given_as_argument(given: Mapping[str, Any], name: str) -> dict[str, Any]:
+    if given.get("name", name) != name:
+        raise UsageError(f"two names are given: {given['name']} and {name}")
+    return {"name": name}
+
+
+def _check_arguments(path: list[CommandSpec], arguments: list[str]) -> None:
+    """A group takes the name of a command, and a command what it says that it takes."""
+    command, words = path[-1], " ".join(each.name for each in path)
+    if command.children:
+        known = [each.name for each in command.children if not each.hidden]
+        likely = did_you_mean(arguments[0], known)
+        raise UsageError(f'unknown command "{arguments[0]}" for "{words}"{likely}\nRun \'{words} --help\' for usage.')
+    if not command.arguments:
+        raise UsageError(f'"{words}" takes no argument, but "{arguments[0]}" was given')
+    if len(arguments) > 1 and "…" not in command.arguments:
+        raise UsageError(f'"{words}" takes one argument, but "{arguments[1]}" follows')
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A question with the nearest known word, or nothing."""
+    nearest = difflib.get_close_matches(word.lower(), sorted(known), n=1)
+    return f"; did you mean {nearest[0]}?" if nearest else ""
 
 
 def _find(root: CommandSpec, words: list[str]) -> tuple[list[CommandSpec], list[str]]:
     path, rest, index = [root], list(words), 0
     if rest and rest[0] == "help" and root.children:
-        if rest[1:2] == ["beyond"] and (beyond := root.child("beyond")) is not None:
-            return [root, beyond], []
         rest = [*rest[1:], "--help"]
     while index < len(rest) and path[-1].children:
         word = rest[index]
@@ -208,7 +244,7 @@ def _long(flags: Mapping[str, Flag], word: str, waiting: list[str], values: dict
     name, equals, text = word[2:].partition("=")
     flag = flags.get(name.replace("_", "-"))
     if flag is None:
-        raise UsageError(f"unknown flag: --{name}")
+        raise UsageError(f"unknown flag: --{name}{did_you_mean(name, flags)}")
     if not equals:
         if flag.kind == BOOL:
             text = "true"
@@ -250,28 +286,39 @@ def _set(values: dict[str, Any], flag: Flag, text: str) -> None:
 
 # -- help -------------------------------------------------------------------------------------------------------
 def help_screen(path: Sequence[CommandSpec]) -> str:
-    """The screen for a command, byte for byte as cobra draws it."""
+    """Everything a command takes, with examples; a group lists all its commands by how often they are needed."""
     command, words = path[-1], " ".join(each.name for each in path)
     lines = [command.short, ""] if command.short else []
-    lines += ["Usage:", f"  {words} [command]" if command.children else f"  {words} [flags]", ""]
-    if command.children:
-        shown = [each for each in command.children if not each.hidden]
-        if len(path) == 1:
-            shown.append(CommandSpec("help", "Help about any command"))
-        width = max(11, *(len(each.name) for each in shown))
-        lines.append("Available Commands:")
-        lines += [f"  {each.name:<{width}} {each.short}" for each in sorted(shown, key=lambda each: each.name)]
-        lines.append("")
-    own = [*(f for f in command.flags if not f.hidden), Flag("help", "h", kind=BOOL, help=f"help for {command.name}")]
+    taken = f" {command.arguments}" if command.arguments else ""
+    lines += ["Usage:", f"  {words} [command]" if command.children else f"  {words}{taken} [flags]", ""]
+    lines += _command_blocks(command)
+    own = [*command.flags, Flag("help", "h", kind=BOOL, help=f"help for {command.name}")]
     if len(path) == 1:
         lines += _flag_block("Flags:", [*own, *GLOBAL_FLAGS])
     else:
         lines += [*_flag_block("Flags:", own), "", *_flag_block("Global Flags:", list(GLOBAL_FLAGS))]
+    if command.examples:
+        lines += ["", "Examples:", *(f"  {example}" for example in command.examples)]
     if command.children:
         lines += ["", f'Use "{words} [command] --help" for more information about a command.']
-    if command.more_help:
-        lines += ["", command.more_help.rstrip()]
     return "\n".join(lines) + "\n"
+
+
+def _command_blocks(command: CommandSpec) -> list[str]:
+    shown = [each for each in command.children if not each.hidden]
+    width = max((len(each.name) for each in shown), default=0) + 3
+    lines = []
+    for section in SECTIONS:
+        members = [each for each in shown if each.section == section]
+        if members:
+            lines += [f"{section}:", *(_command_line(each, width) for each in members), ""]
+    return lines
+
+
+def _command_line(command: CommandSpec, width: int) -> str:
+    """A group is listed with its commands, so that one screen shows what there is."""
+    below = ", ".join(each.name for each in command.children)
+    return f"  {command.name:<{width}}{command.short}{f': {below}' if below else ''}"
 
 
 def _flag_block(title: str, flags: list[Flag]) -> list[str]:

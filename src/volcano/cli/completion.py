@@ -67,7 +67,7 @@ def candidates(root: CommandSpec, words: list[str], called: Called | None = None
         found = [child.name for child in command.children if not child.name.startswith("_")]
     elif command.name == "completion":
         found = list(SHELLS)
-    elif command.name == "explain":
+    elif "NAME" in command.arguments:
         found = _names(path, before, called)
     else:
         found = []

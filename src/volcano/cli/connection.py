@@ -19,13 +19,16 @@ from volcano.machinery.transport import Request
 
 T = TypeVar("T")
 Items = list[JSON]
+WAYS_TO_A_SYSTEM = """\
+Start a system on this machine:  volcano up
+Or name a cluster's kubeconfig:  --kubeconfig FILE, or export KUBECONFIG=FILE"""
 
 
 class ApiConnection:
     """What commands need of the API, synchronously."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self.endpoint = endpoint
+    def __init__(self, endpoint: Endpoint, *, source: str = "") -> None:
+        self.endpoint, self._source = endpoint, source
         self.client = Client(OneShot(endpoint), agent="vcctl")
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
@@ -40,7 +43,7 @@ class ApiConnection:
         try:
             return finish(work)
         except ConnectionError as error:
-            raise Failed(str(error)) from error
+            raise Failed(f"{error}\n{self._source}{WAYS_TO_A_SYSTEM}") from error
         except ConfigError as error:
             raise Failed(str(error)) from error
 
@@ -71,21 +74,25 @@ def connect(called: Called) -> ApiConnection:
     """By --kubeconfig and --master, the usual places, or the embedded system's own kubeconfig."""
     values = called.values
     try:
-        return ApiConnection(_endpoint(values.get("kubeconfig") or "", values.get("master") or ""))
+        endpoint, source = _endpoint(values.get("kubeconfig") or "", values.get("master") or "")
+        return ApiConnection(endpoint, source=source)
     except ConfigError as error:
         raise Failed(str(error)) from error
 
 
-def _endpoint(kubeconfig: str, master: str) -> Endpoint:
+def _endpoint(kubeconfig: str, master: str) -> tuple[Endpoint, str]:
+    """Where the API server is, and which places were looked at, for the message when it does not answer."""
     try:
-        return load_endpoint(kubeconfig or None, server=master)
+        return load_endpoint(kubeconfig or None, server=master), ""
     except ConfigError:
         own = _embedded_kubeconfig()
         if kubeconfig or os.environ.get("KUBECONFIG"):
             raise
         if own.is_file():
-            return load_endpoint(own, server=master)
-        return Endpoint(server=os.environ.get("KUBERNETES_MASTER") or "http://localhost:8080")
+            return load_endpoint(own, server=master), f"Its address is from {own}.\n"
+        address = os.environ.get("KUBERNETES_MASTER") or "http://localhost:8080"
+        looked = f"Tried KUBECONFIG (not set), ~/.kube/config and {own} (not there), then {address}.\n"
+        return Endpoint(server=address), looked
 
 
 def _embedded_kubeconfig() -> Path:

@@ -22,7 +22,7 @@ MAX_NAMES = 8
 
 def explain_job(called: Called) -> None:
     connection, values = connect(called), called.values
-    name = values["name"] or (called.arguments[0] if called.arguments else "")
+    name = values["name"]
     if not name:
         raise Failed("job name is mandatory to explain a particular job")
     found = explain(gather(connection, values["namespace"], name))

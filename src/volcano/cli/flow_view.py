@@ -26,7 +26,7 @@ ENDED = ("Succeed", "Failed")
 
 def view(called: Called) -> None:
     connection, values = connect(called), called.values
-    name = values["name"] or (called.arguments[0] if called.arguments else "")
+    name = values["name"]
     if not name:
         raise Failed("jobflow name is mandatory to view a particular jobflow")
 

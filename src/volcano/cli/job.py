@@ -13,6 +13,7 @@ from volcano.cli.command_line import Called, say
 from volcano.cli.connection import ApiConnection, connect
 from volcano.cli.failures import Failed
 from volcano.cli.formats import labels_of, local_date, padded, parse_resource_list
+from volcano.cli.named_jobs import for_each_job
 from volcano.cli.output import follow, show
 from volcano.cli.resources import JOBS
 
@@ -116,7 +117,8 @@ def list_jobs(called: Called) -> None:
     connection, values = connect(called), called.values
     everywhere = values["all-namespaces"]
     namespace = "" if everywhere else values["namespace"]
-    jobs, revision = connection.list_at(JOBS, namespace)
+    selector = {"labelSelector": values["labels"]} if values["labels"] else {}
+    jobs, revision = connection.list_at(JOBS, namespace, **selector)
 
     def wanted(job: JSON) -> bool:
         return is_wanted(job, values["scheduler"], values["queue"], values["selector"])
@@ -187,29 +189,19 @@ def _cells(job: JSON) -> list[object]:
 # -- suspend, resume, delete --------------------------------------------------------------------------------------
 def suspend(called: Called) -> None:
     connection = connect(called)
-    namespace, name = named_job(called, "suspend a particular job")
-    ask_for(connection, JOBS, namespace, name, "AbortJob")
+    for_each_job(called, connection, "suspend", lambda place, name: ask_for(connection, JOBS, place, name, "AbortJob"))
 
 
 def resume(called: Called) -> None:
     connection = connect(called)
-    namespace, name = named_job(called, "resume a particular job")
-    ask_for(connection, JOBS, namespace, name, "ResumeJob")
+    for_each_job(called, connection, "resume", lambda place, name: ask_for(connection, JOBS, place, name, "ResumeJob"))
 
 
 def delete(called: Called) -> None:
     connection = connect(called)
-    namespace, name = named_job(called, "delete a particular job")
-    connection.delete(JOBS, namespace, name)
-    say(f"delete job {name} successfully")
 
+    def remove(namespace: str, name: str) -> None:
+        connection.delete(JOBS, namespace, name)
+        say(f"delete job {name} successfully")
 
-def named_job(called: Called, purpose: str) -> tuple[str, str]:
-    """Namespace and name. `vcctl job … -n X` alone means the job X in `default`: tutorials write it so."""
-    values = called.values
-    name, namespace = values["name"], values["namespace"]
-    if not name and called.path[0].name in ("vcctl", "kubectl-vc") and namespace != "default":
-        name, namespace = namespace, "default"
-    if not name:
-        raise Failed(f"job name is mandatory to {purpose}")
-    return namespace, name
+    for_each_job(called, connection, "delete", remove)

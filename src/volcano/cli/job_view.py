@@ -14,9 +14,8 @@ from volcano.api.meta import JSON
 from volcano.api.quantity import format_quantity
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import ApiConnection, connect
-from volcano.cli.failures import Failed
 from volcano.cli.formats import local_timestamp, parse_time, utc_now
-from volcano.cli.job import named_job
+from volcano.cli.named_jobs import for_each_job
 from volcano.cli.resources import EVENTS, JOBS
 
 TEMPLATE_ANNOTATIONS = (
@@ -53,21 +52,18 @@ def view(called: Called) -> None:
 
 def view_job(called: Called, *, conditions: bool) -> None:
     connection = connect(called)
-    namespace, name = _named(called)
-    job = connection.get(JOBS, namespace, name)
-    lines = Lines()
-    _metadata(lines, job)
-    _spec(lines, job.get("spec") or {})
-    _status(lines, job.get("status") or {}, conditions=conditions)
-    say(str(lines))
-    _events(connection, namespace, name)
 
+    def show(namespace: str, name: str) -> None:
+        job = connection.get(JOBS, namespace, name)
+        lines = Lines()
+        _metadata(lines, job)
+        _spec(lines, job.get("spec") or {})
+        _status(lines, job.get("status") or {}, conditions=conditions)
+        say(str(lines))
+        _events(connection, namespace, name)
 
-def _named(called: Called) -> tuple[str, str]:
-    try:
-        return named_job(called, "")
-    except Failed:
-        raise Failed("job name (specified by --name or -N) is mandatory to view a particular job") from None
+    mandatory = "job name (specified by --name or -N) is mandatory to view a particular job"
+    for_each_job(called, connection, "view", show, mandatory=mandatory)
 
 
 def _metadata(lines: Lines, job: JSON) -> None:

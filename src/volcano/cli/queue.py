@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from volcano.api.meta import JSON, Key
 from volcano.api.scheduling import deserved_amounts
@@ -10,7 +11,7 @@ from volcano.cli.bus_commands import ask_for
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import connect
 from volcano.cli.failures import Failed
-from volcano.cli.formats import NONE_FOUND, padded
+from volcano.cli.formats import NONE_FOUND, padded, parse_resource_list
 from volcano.cli.output import follow, show
 from volcano.cli.resources import POD_GROUPS, QUEUES
 
@@ -25,15 +26,44 @@ def create(called: Called) -> None:
     values = called.values
     body = {
         "metadata": {"name": values["name"]},
-        "spec": {"weight": values["weight"]},
+        "spec": {"weight": values["weight"], **_stated_fields(called)},
         "status": {"state": values["state"]},
     }
     connect(called).create(QUEUES, body)
 
 
+def update(called: Called) -> None:
+    """Only what is given changes."""
+    connection, name = connect(called), _name(called, "queue name must be specified")
+    spec = _stated_fields(called)
+    if "weight" in called.given:
+        spec["weight"] = called.values["weight"]
+    if not spec:
+        raise Failed("nothing to change: give --weight, --capability or another field")
+    connection.do(connection.client.patch(QUEUES, Key("", name), {"spec": spec}))
+
+
+def _stated_fields(called: Called) -> JSON:
+    """The fields of the spec that flags give; amounts replace those that are there."""
+    values, spec = called.values, dict[str, Any]()
+    for field in ("parent", "priority", "reclaimable"):
+        if field in called.given:
+            spec[field] = values[field]
+    for field in ("capability", "deserved"):
+        if field in called.given:
+            spec[field] = parse_resource_list(values[field])
+    if "guarantee" in called.given:
+        spec["guarantee"] = {"resource": parse_resource_list(values["guarantee"])}
+    return spec
+
+
 def delete(called: Called) -> None:
     connection = connect(called)
-    connection.delete(QUEUES, "", _name(called, "queue name must be specified"))
+    names = [name for name in (called.values["name"], *called.arguments) if name]
+    if not names:
+        raise Failed("queue name must be specified")
+    for name in names:
+        connection.delete(QUEUES, "", name)
 
 
 def operate(called: Called) -> None:

@@ -51,8 +51,8 @@ def test_run_creates_the_job_that_the_flags_describe(call, server):
 def test_run_refuses_what_it_cannot_use(call, line, says):
     answer = call(line)
 
-    assert says in answer.out
-    assert answer.code == 255
+    assert says in answer.err
+    assert (answer.out, answer.code) == ("", 255)
 
 
 def test_run_takes_the_first_document_of_a_file(call, server, tmp_path):
@@ -76,7 +76,7 @@ def test_run_into_another_namespace_than_the_files_is_refused(call, tmp_path):
 
     answer = call(f"vcctl job run -f {manifest}")
 
-    assert "does not match the namespace" in answer.out
+    assert "does not match the namespace" in answer.err
     assert answer.code == 255
 
 
@@ -85,7 +85,7 @@ def test_an_existing_job_is_reported_in_the_servers_words(call):
 
     answer = call("vcctl job run -N demo")
 
-    assert answer.out == 'Failed to run job: jobs.batch.volcano.sh "demo" already exists\n'
+    assert answer.err == 'Failed to run job: jobs.batch.volcano.sh "demo" already exists\n'
     assert answer.code == 255
 
 
@@ -184,10 +184,10 @@ def test_suspend_and_resume_issue_a_command(call, server, line, action):
         ("vsuspend", "Failed to: job name is mandatory to suspend a particular job\n"),
     ],
 )
-def test_what_fails_says_so_on_stdout_with_code_255(call, line, says):
+def test_what_fails_says_so_on_stderr_with_code_255(call, line, says):
     answer = call(line)
 
-    assert (answer.out, answer.err, answer.code) == (says, "", 255)
+    assert (answer.out, answer.err, answer.code) == ("", says, 255)
 
 
 def test_delete_and_cancel_remove_the_job_at_once(call, server):
@@ -293,3 +293,72 @@ def test_lists_can_be_had_in_other_forms(call, server):
     assert call("vcctl job list -o name").out == "job.batch.volcano.sh/demo\n"
     assert "Queue" in call("vcctl job list -o wide").out.splitlines()[0]
     assert call("vcctl job list -o toml").code == 255
+
+
+# -- which jobs -----------------------------------------------------------------------------------------------------
+def test_names_are_arguments_too_and_may_be_several(call, server):
+    for name in ("one", "two", "three"):
+        server.create(BATCH, "Job", a_job(name))
+
+    assert call("vcctl job view one").out.startswith("Name:")
+    assert call("vcctl job delete one two").out == "delete job one successfully\ndelete job two successfully\n"
+    assert call("vcancel three").out == "cancel job three successfully\n"
+    assert server.items(BATCH, "Job") == []
+
+
+def test_one_that_does_not_exist_does_not_keep_the_others(call, server):
+    server.create(BATCH, "Job", a_job("gang"))
+    server.create(BATCH, "Job", a_job("other"))
+
+    answer = call("vcctl job delete gnag other")
+
+    assert answer.out == "delete job other successfully\n"
+    assert answer.err == 'Failed to delete job: jobs.batch.volcano.sh "gnag" not found; did you mean gang?\n'
+    assert answer.code == 255
+
+
+def test_jobs_are_chosen_by_pattern_and_by_labels(call, server):
+    for name, labels in (("gang-1", {"team": "a"}), ("gang-2", {"team": "b"}), ("other", {"team": "a"})):
+        server.create(BATCH, "Job", a_job(name, labels=labels))
+
+    assert len(call("vcctl job list -l team=a").out.splitlines()) == 3
+    assert call("vcctl job delete -l team=b").out == "delete job gang-2 successfully\n"
+    assert call("vcancel gang-*").out == "cancel job gang-1 successfully\n"
+    missing = call("vcancel gang-*")
+    assert (missing.err, missing.code) == ("Failed to: no job gang-* in namespace default\n", 255)
+
+
+@pytest.mark.parametrize("verb", ["view", "suspend", "resume", "delete"])
+def test_n_alone_means_the_job_as_older_texts_write_it(call, server, verb):
+    server.create(BATCH, "Job", a_job("my-job"))
+
+    answer = call(f"vcctl job {verb} -n my-job")
+
+    assert answer.code == 0
+    assert answer.err == (f"-n is the namespace; the job my-job in default is taken: vcctl job {verb} my-job\n")
+
+
+def test_n_alone_with_no_such_job_is_a_namespace(call):
+    answer = call("vcctl job view -n nowhere")
+
+    assert "-n is the namespace, and there is no job nowhere in default" in answer.err
+    assert answer.code == 255
+
+
+def test_two_different_names_are_refused(call):
+    answer = call("vcctl job explain -N one two")
+
+    assert (answer.err, answer.code) == ("Error: two names are given: one and two\n", 1)
+
+
+def test_no_system_says_what_was_tried_and_how_to_get_one(call, monkeypatch, tmp_path):
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("VOLCANO_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("KUBERNETES_MASTER", "http://127.0.0.1:9")
+
+    answer = call("vcctl job list", connected=False)
+
+    assert f"Tried KUBECONFIG (not set), ~/.kube/config and {tmp_path}/kubeconfig (not there)" in answer.err
+    assert "volcano up" in answer.err and "--kubeconfig FILE" in answer.err
+    assert (answer.out, answer.code) == ("", 255)

@@ -78,8 +78,30 @@ def test_operate_opens_closes_and_updates(call, server):
 def test_queue_errors(call, line, says):
     answer = call(line)
 
-    assert says in answer.out
-    assert answer.code == 255
+    assert says in answer.err
+    assert (answer.out, answer.code) == ("", 255)
+
+
+def test_a_queue_is_created_and_changed_with_every_field(call, server):
+    words = "--parent root --capability cpu=64,nvidia.com/gpu=8 --deserved cpu=32 --guarantee cpu=8 --priority 10"
+
+    assert call(f"vcctl queue create team -w 2 {words} --reclaimable=false").code == 0
+    spec = server.get(SCHEDULING, "Queue", Key("", "team"))["spec"]
+    assert spec["capability"] == {"cpu": "64", "nvidia.com/gpu": "8"}
+    assert (spec["parent"], spec["deserved"], spec["guarantee"]) == ("root", {"cpu": "32"}, {"resource": {"cpu": "8"}})
+    assert (spec["weight"], spec["priority"], spec["reclaimable"]) == (2, 10, False)
+
+    assert call("vcctl queue update team --weight 3 --deserved cpu=16").code == 0
+    changed = server.get(SCHEDULING, "Queue", Key("", "team"))["spec"]
+    assert changed == {**spec, "weight": 3, "deserved": {"cpu": "16"}}
+    assert "nothing to change" in call("vcctl queue update team").err
+    assert call("vcctl queue delete team").code == 0
+
+
+def test_a_queue_is_created_as_introductions_print_it(call, server):
+    assert call("vcctl queue create -n my-queue -w 2").code == 0
+
+    assert server.get(SCHEDULING, "Queue", Key("", "my-queue"))["spec"]["weight"] == 2
 
 
 # -- flows --------------------------------------------------------------------------------------------------------
@@ -150,7 +172,7 @@ def test_templates_have_two_columns(call, tmp_path):
 def test_flow_errors_are_fatal(call, line):
     answer = call(line)
 
-    assert answer.out.startswith("Failed to ")
+    assert answer.err.startswith("Failed to ")
     assert answer.code == 255
 
 
@@ -185,7 +207,7 @@ def test_pods_are_chosen_by_job_and_queue(call, server):
     assert names(call("vcctl pod list -q q1").out) == ["annotated", "b-1"]
     assert names(call("vcctl pod list -j a -q q2").out) == ["a-1"]
     wrong = call("vcctl pod list -j a -q q1")
-    assert (wrong.out, wrong.code) == ("Failed to list pod: the input vcjob a does not match the queue q1\n", 255)
+    assert (wrong.err, wrong.code) == ("Failed to list pod: the input vcjob a does not match the queue q1\n", 255)
 
 
 def test_pod_rows_look_as_kubectl_shows_them(call, server):

@@ -1,0 +1,135 @@
+"""The commands of `vcctl job` and `vcctl pod`, as values."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from volcano.cli.command_line import BOOL, CLOSER, INT, CommandSpec, Flag
+from volcano.cli.common_flags import (
+    CONNECTION,
+    DRY_RUN,
+    EVERYWHERE,
+    LABELS,
+    LISTING,
+    NAME,
+    NAMESPACE,
+    ONE,
+    SEVERAL,
+)
+
+RESOURCES: Final = "cpu=1000m,memory=100Mi"
+RUN_FLAGS: Final = (
+    Flag("image", "i", default="busybox", help="the image of the container"),
+    Flag("min", "m", default=1, kind=INT, help="how many pods must be able to start together"),
+    Flag("replicas", "r", default=1, kind=INT, help="how many pods the job has"),
+    Flag("requests", "R", default=RESOURCES, help="what each pod requests"),
+    Flag("limits", "L", default=RESOURCES, help="what each pod may use at most"),
+    Flag("scheduler", "S", default="volcano", help="the scheduler of the job"),
+)
+SELECTED: Final = (*CONNECTION, NAMESPACE, NAME, LABELS)
+
+JOB: Final = CommandSpec(
+    "job",
+    "Submit jobs, list them, look at them and end them",
+    examples=(
+        "vcctl job run -f examples/gang.yaml",
+        "vcctl job list",
+        "vcctl job view gang",
+        "vcctl job explain gang",
+        "vcctl job delete gang",
+    ),
+    children=(
+        CommandSpec(
+            "run",
+            "Submit a job that a file or the flags describe",
+            (*CONNECTION, NAMESPACE, NAME, *RUN_FLAGS, Flag("filename", "f", help="the YAML file of the job"), DRY_RUN),
+            "volcano.cli.job:run",
+            arguments=ONE,
+            examples=(
+                "vcctl job run -f examples/gang.yaml",
+                "vcctl job run -f examples/gang.yaml --dry-run=schedule",
+                "vcctl job run hello --image busybox --replicas 3 --min 3",
+            ),
+        ),
+        CommandSpec(
+            "list",
+            "List jobs with their phases and pods",
+            (
+                *CONNECTION,
+                NAMESPACE,
+                EVERYWHERE,
+                Flag("queue", "q", help="only jobs of this queue"),
+                Flag("scheduler", "S", help="only jobs of this scheduler"),
+                Flag("selector", help="only jobs with this text in their names"),
+                LABELS,
+                *LISTING,
+            ),
+            "volcano.cli.job:list_jobs",
+            examples=("vcctl job list", "vcctl job list --all-namespaces -o wide", "vcctl job list -q default"),
+        ),
+        CommandSpec(
+            "view",
+            "Show everything about a job, with its events",
+            SELECTED,
+            "volcano.cli.job_view:view",
+            arguments=SEVERAL,
+            examples=("vcctl job view gang",),
+        ),
+        CommandSpec(
+            "suspend",
+            "End the pods of a job and keep it, to be resumed",
+            SELECTED,
+            "volcano.cli.job:suspend",
+            arguments=SEVERAL,
+            examples=("vcctl job suspend gang",),
+        ),
+        CommandSpec(
+            "resume",
+            "Start a suspended job again",
+            SELECTED,
+            "volcano.cli.job:resume",
+            arguments=SEVERAL,
+            examples=("vcctl job resume gang",),
+        ),
+        CommandSpec(
+            "delete",
+            "Delete jobs and their pods",
+            SELECTED,
+            "volcano.cli.job:delete",
+            arguments=SEVERAL,
+            examples=("vcctl job delete gang", "vcctl job delete -l team=a"),
+        ),
+        CommandSpec(
+            "explain",
+            "Say why a job waits, and whether waiting will help",
+            (*CONNECTION, NAMESPACE, NAME, Flag("output", "o", help="json or yaml")),
+            "volcano.cli.explain:explain_job",
+            arguments=ONE,
+            section=CLOSER,
+            examples=("vcctl job explain gang",),
+        ),
+    ),
+)
+
+POD: Final = CommandSpec(
+    "pod",
+    "List the pods of jobs and queues",
+    section=CLOSER,
+    examples=("vcctl pod list -j gang",),
+    children=(
+        CommandSpec(
+            "list",
+            "List pods with their phases and nodes",
+            (
+                *CONNECTION,
+                Flag("queue", "q", help="only pods of this queue"),
+                Flag("job", "j", help="only pods of this job"),
+                Flag("namespace", "n", default="default", help="the namespace of the pods"),
+                Flag("all-namespaces", kind=BOOL, default=False, help="list pods in all namespaces"),
+                *LISTING,
+            ),
+            "volcano.cli.pods:list_pods",
+            examples=("vcctl pod list -j gang", "vcctl pod list --all-namespaces"),
+        ),
+    ),
+)
