@@ -24,6 +24,11 @@ from volcano.api.meta import JSON, Model, Quantities, Resource
 DEFAULT_GRACE_SECONDS: Final = 30
 """The default of terminationGracePeriodSeconds."""
 
+NODE_HEADER: Final = "x-volcano-node"
+"""Names the node that a request to a kubelet is about: the nodes of one agent share its port."""
+SIMULATED_RUNTIME: Final = "simulated"
+"""The container runtime of nodes whose pods are not run."""
+
 
 class EnvVar(Model, frozen=True):
     name: str = ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final, Protocol
 
@@ -52,7 +52,9 @@ PENDING_STATUS_DELAY: Final = timedelta(milliseconds=300)
 class KubeletEndpoint(Protocol):
     """Serves logs and exec of the agent's pods; `open` returns the port."""
 
-    async def open(self, find: Callable[[str, str], PodOnNode | None]) -> int: ...
+    async def open(
+        self, find: Callable[[str, str], PodOnNode | None], pods: Callable[[], Iterable[PodOnNode]]
+    ) -> int: ...
 
     async def close(self) -> None: ...
 
@@ -129,7 +131,9 @@ class Agent:
     async def run(self) -> None:
         """Run until cancelled. Pods keep running afterwards, unless `shut_down` ended them."""
         await self._runtime.open(self._on_event)
-        port = await self._kubelet.open(self.find) if self._kubelet is not None else self._settings.kubelet_port
+        port = self._settings.kubelet_port
+        if self._kubelet is not None:
+            port = await self._kubelet.open(self.find, self._pods.values)
         registration = self._registration = NodeRegistration(
             self._applier,
             self._clock,

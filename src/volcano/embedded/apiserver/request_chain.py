@@ -26,6 +26,7 @@ from volcano.embedded.apiserver.access.authentication import Authenticator, impe
 from volcano.embedded.apiserver.access.authorization import MASTERS, AccessRequest, Authorizer, denial
 from volcano.embedded.apiserver.calls import Backend, Call
 from volcano.embedded.apiserver.exchange import Exchange, Step
+from volcano.embedded.apiserver.pages.resource_metrics import ResourceMetrics
 from volcano.embedded.apiserver.pages.reviews import AccessReviews
 from volcano.embedded.apiserver.pages.router import PUBLIC_PATHS, Pages
 from volcano.embedded.apiserver.pages.telemetry import Telemetry
@@ -86,6 +87,7 @@ class RequestChain:
             InFlightLimit(telemetry),
             YamlBodies(backend.clock),
             AccessReviews(authenticator, authorizer).answer,
+            ResourceMetrics(backend.store, backend.outbound, backend.clock).answer,  # metrics.k8s.io
             ResourceVerbs(backend),  # the verb or the subresource
         )
         self.connection_steps: Sequence[Callable[[Exchange], None]] = (

@@ -181,7 +181,7 @@ class Cache:
             task.status = Status.RELEASING
 
     def _adopt(self, pod: core.Pod) -> str:
-        """The job of one that a plain pod is. Unless it names a queue, it is nobody's victim."""
+        """The job of one that a plain pod is. It is never evicted for another one, unless it names a queue."""
         namespace = pod.namespace or "default"
         job_id = f"{namespace}/{ADOPTED}{pod.name}"
         if job_id not in self.snapshot.jobs or self.snapshot.jobs[job_id].group is None:

@@ -60,6 +60,7 @@ def test_the_steps_are_in_this_order(server: ApiServer):
         "InFlightLimit",
         "YamlBodies",
         "AccessReviews.answer",
+        "ResourceMetrics.answer",
         "ResourceVerbs",
     ]
 

@@ -179,6 +179,12 @@ class ProcessRuntime:
         await self._clock.run(lambda: self._folders.remove_logs(uid))
 
     # -- for the kubelet endpoint -----------------------------------------------------------------------------
+    def processes_of(self, pod: AgentPod) -> dict[str, int]:
+        """The pod's running containers, each with the process that it was started with."""
+        live = (record for record in self._runs.records.values() if is_live(record))
+        found = ((split_id(record["container"]), record["pid"]) for record in live)
+        return {name: pid for (uid, name, _), pid in found if uid == pod.uid}
+
     def log_file(self, run: ContainerAttempt) -> Path:
         return self._folders.log_file(run)
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from volcano.api.durations import parse_duration
-from volcano.api.kubelet import AgentPod
+from volcano.api.kubelet import SIMULATED_RUNTIME, AgentPod
 from volcano.embedded.agent.lifecycle.pod_events import (
     Assigned,
     ContainerEnded,
@@ -45,7 +45,7 @@ _VALUES_PER_OCTET: Final = 250
 class SimulatedRuntime:
     """Keeps only the start time of each running container."""
 
-    name = "simulated"
+    name = SIMULATED_RUNTIME
     annotations: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, clock: Clock) -> None:

@@ -1,4 +1,4 @@
-"""The HTTPS endpoint of a node: containerLogs, exec, attach and portForward, as the API server requests them.
+"""The HTTPS endpoint of a node: logs, exec, attach, portForward and use, as the API server requests them.
 
 Only the API server is admitted: its client certificate is checked, on upgrades too. File paths are made from the
 objects that the agent has, never from the URL.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 import msgspec
 from aiohttp import web
 
-from volcano.api.kubelet import AgentContainer, AgentPod
+from volcano.api.kubelet import NODE_HEADER, AgentContainer, AgentPod
 from volcano.api.times import parse_timestamp
 from volcano.embedded.agent.containers.container_attempt import ContainerAttempt
 from volcano.embedded.agent.lifecycle.pod_record import ContainerRunning, ContainerWaiting, PodRecord
@@ -24,6 +24,13 @@ from volcano.embedded.agent.streams.attach_session import AttachSession
 from volcano.embedded.agent.streams.client_channels import TRUE_VALUES, client_channels, open_socket
 from volcano.embedded.agent.streams.exec_session import ExecSession
 from volcano.embedded.agent.streams.logs import LogQuery, read_log
+from volcano.embedded.agent.streams.node_usage import (
+    ContainerUsage,
+    PodUsage,
+    UsageMeter,
+    cadvisor_page,
+    summary,
+)
 from volcano.embedded.agent.streams.port_forward import forward_ports
 from volcano.embedded.agent.streams.spdy.forward import VERSIONS, SpdyForward, TcpStreams
 from volcano.embedded.agent.streams.upgrade import choose_version, upgraded, wants_spdy
@@ -55,6 +62,8 @@ class ContainerHost(Protocol):
 
     def log_file(self, run: ContainerAttempt) -> Path: ...
 
+    def processes_of(self, pod: AgentPod) -> Mapping[str, int]: ...
+
     def container_folder(self, run: ContainerAttempt) -> Path: ...
 
     async def dial(self, pod: AgentPod, address: str, port: int) -> TcpStreams: ...
@@ -63,6 +72,7 @@ class ContainerHost(Protocol):
 
 
 Find = Callable[[str, str], KnownPod | None]
+AllPods = Callable[[], Iterable[KnownPod]]
 
 
 class KubeletServer:
@@ -73,11 +83,13 @@ class KubeletServer:
     ) -> None:
         self._host, self._clock, self._tls, self._address = host, clock, tls, address
         self._find: Find = lambda _namespace, _name: None
+        self._pods: AllPods = tuple
+        self._meter = UsageMeter(clock)
         self._runner: web.AppRunner | None = None
 
-    async def open(self, find: Find) -> int:
+    async def open(self, find: Find, pods: AllPods = tuple) -> int:
         """Start serving; returns the port."""
-        self._find = find
+        self._find, self._pods = find, pods
         app = web.Application(middlewares=[self._only_trusted])
         app.add_routes(
             [
@@ -86,6 +98,8 @@ class KubeletServer:
                 web.route("*", "/attach/{namespace}/{pod}/{container}", self._attach),
                 web.route("*", "/portForward/{namespace}/{pod}", self._forward),
                 web.route("*", "/portforward/{namespace}/{pod}", self._forward),
+                web.get("/stats/summary", self._summary),
+                web.get("/metrics/cadvisor", self._cadvisor),
                 web.get("/healthz", self._health),
             ]
         )
@@ -109,6 +123,36 @@ class KubeletServer:
 
     async def _health(self, _request: web.Request) -> web.Response:
         return web.Response(text="ok")
+
+    # -- use --------------------------------------------------------------------------------------------------
+    async def _summary(self, request: web.Request) -> web.Response:
+        node = request.headers.get(NODE_HEADER, "")
+        body = summary(node, await self._usage(node), self._clock.now())
+        return web.Response(body=msgspec.json.encode(body), content_type="application/json")
+
+    async def _cadvisor(self, request: web.Request) -> web.Response:
+        page = cadvisor_page(await self._usage(request.headers.get(NODE_HEADER, "")))
+        return web.Response(body=page, content_type="text/plain")
+
+    async def _usage(self, node: str) -> list[PodUsage]:
+        """The use of a node's pods; of all pods of this agent when the request names no node."""
+        known = [each.pod for each in self._pods() if each.record.has_live]
+        processes = {
+            f"{pod.uid}/{name}": pid
+            for pod in known
+            if node in ("", pod.spec.node_name)
+            for name, pid in self._host.processes_of(pod).items()
+        }
+        measured = await self._meter.measure(processes)
+        by_pod: dict[str, dict[str, ContainerUsage]] = {}
+        for identity, usage in measured.items():
+            uid, _, name = identity.partition("/")
+            by_pod.setdefault(uid, {})[name] = usage
+        return [
+            PodUsage(pod.namespace, pod.name, pod.uid, pod.spec.node_name, by_pod[pod.uid])
+            for pod in known
+            if pod.uid in by_pod
+        ]
 
     # -- logs -------------------------------------------------------------------------------------------------
     async def _logs(self, request: web.Request) -> web.StreamResponse:

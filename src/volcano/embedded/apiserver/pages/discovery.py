@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from volcano.api.meta import JSON
+from volcano.embedded.apiserver.pages.resource_metrics import METRICS
 from volcano.embedded.apiserver.pages.reviews import REVIEWS
 from volcano.embedded.apiserver.registry.resources import ResourceRegistry, Served
 from volcano.machinery.transport import Request, Response
@@ -38,6 +39,8 @@ _SUBRESOURCE_KINDS: Final = {
     "attach": ("", "v1", "PodAttachOptions"),
     "portforward": ("", "v1", "PodPortForwardOptions"),
 }
+NOT_STORED: Final = (*((row, ["create"]) for row in REVIEWS), *((row, ["get", "list"]) for row in METRICS))
+"""Resources that are answered and not stored, with their verbs."""
 AGGREGATED: Final = {"v2", "v2beta1"}
 
 
@@ -64,8 +67,8 @@ def discover(registry: ResourceRegistry, request: Request) -> JSON | Response | 
 
 def _groups(registry: ResourceRegistry) -> dict[str, list[str]]:
     groups = dict(registry.groups())
-    for review in REVIEWS:
-        groups.setdefault(review.group, [review.version])
+    for row, _ in NOT_STORED:
+        groups.setdefault(row.group, [row.version])
     return groups
 
 
@@ -79,11 +82,11 @@ def _resource_list(registry: ResourceRegistry, group: str, version: str) -> JSON
     for served in registry.all():
         if (served.type.group, served.type.version) == (group, version):
             resources += _legacy(served)
-    for review in REVIEWS:
-        if (review.group, review.version) == (group, version):
+    for row, verbs in NOT_STORED:
+        if (row.group, row.version) == (group, version):
             resources.append(
-                {"name": review.plural, "singularName": review.kind.lower(), "namespaced": review.namespaced,
-                 "kind": review.kind, "verbs": ["create"]}
+                {"name": row.plural, "singularName": row.singular or row.kind.lower(), "namespaced": row.namespaced,
+                 "kind": row.kind, "verbs": verbs}
             )  # fmt: skip
     return {
         "kind": "APIResourceList",
@@ -192,14 +195,14 @@ def _aggregated_group_version(registry: ResourceRegistry, group: str, version: s
         resources.append(resource)
     resources += [
         {
-            "resource": review.plural,
-            "responseKind": {"group": group, "version": version, "kind": review.kind},
-            "scope": "Namespaced" if review.namespaced else "Cluster",
-            "singularResource": review.kind.lower(),
-            "verbs": ["create"],
+            "resource": row.plural,
+            "responseKind": {"group": group, "version": version, "kind": row.kind},
+            "scope": "Namespaced" if row.namespaced else "Cluster",
+            "singularResource": row.singular or row.kind.lower(),
+            "verbs": verbs,
         }
-        for review in REVIEWS
-        if (review.group, review.version) == (group, version)
+        for row, verbs in NOT_STORED
+        if (row.group, row.version) == (group, version)
     ]
     return {"version": version, "freshness": "Current", "resources": resources}
 

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import msgspec
 
 from volcano.api.errors import BadRequest, MethodNotAllowed, error_from
+from volcano.api.kubelet import NODE_HEADER
 from volcano.api.meta import JSON
 from volcano.embedded.apiserver.calls import Call
 from volcano.embedded.apiserver.kinds.kubelets import kubelet_of_pod, only_container
@@ -82,7 +83,7 @@ async def proxy(call: Call) -> Response:
         call.request.method,
         f"{scheme}://{found.host}:{found.port}/{rest}",
         query=call.request.query,
-        headers=call.request.headers,
+        headers={**call.request.headers, NODE_HEADER: name} if found.is_kubelet else call.request.headers,
         body=call.request.body,
         context=context,
     )
