@@ -22,6 +22,7 @@ from volcano.admission.review import Settings as AdmissionSettings
 from volcano.app.admission_plug import VolcanoAdmission
 from volcano.app.component import log_to_stderr, run_until_signalled
 from volcano.app.controllers_command import parse_gates
+from volcano.app.metrics_ports import metrics_ports
 from volcano.app.nodes import NodeOptions, node_options, process_settings, simulated_settings
 from volcano.app.settings import DEFAULT_PORT, SCHEDULER_CONFIGMAP, data_directory
 from volcano.app.system import AgentMaker, System, SystemSettings
@@ -132,6 +133,7 @@ async def running_system(
             async with (
                 serve(server, pki=folder / "pki", clock=clock, port=port, kubeconfig_path=kubeconfig),
                 _running(system, keep_pods=keep_pods),
+                metrics_ports(system),
             ):
                 yield system
         finally:

@@ -22,6 +22,15 @@ PHASES: Final = ("inqueue", "pending", "running", "unknown", "completed")
 OF_JOB: Final = ("job_name", "queue_name")
 LATENCY: Final = "controller_job_to_pod_creation_latency_milliseconds"
 
+HELP: Final = {
+    "job_completed_phase_count": "Jobs that have completed since the start.",
+    "job_failed_phase_count": "Jobs that have failed since the start.",
+    **{f"queue_pod_group_{phase}_count": f"PodGroups of the queue that are {phase}." for phase in PHASES},
+    "jobflow_succeed_phase_count": "JobFlows that have succeeded since the start.",
+    "jobflow_failed_phase_count": "JobFlows that have failed since the start.",
+    LATENCY: "Time from a Job's creation to the creation of each of its pods.",
+}
+
 
 class ControllerMetrics:
     """Counts the changes of a Mirror from `follow` on; objects that exist already are not counted."""
@@ -37,7 +46,7 @@ class ControllerMetrics:
         }
         self._latency = Histogram(
             LATENCY,
-            LATENCY.replace("_", " "),
+            HELP[LATENCY],
             subsystem=SUBSYSTEM,
             registry=self.registry,
             buckets=exponential_buckets(50, 60000, 30),
@@ -46,7 +55,7 @@ class ControllerMetrics:
         self._mirror: Mirror | None = None
 
     def _gauge(self, name: str, *labels: str) -> Gauge:
-        return Gauge(name, name.replace("_", " "), labels, subsystem=SUBSYSTEM, registry=self.registry)
+        return Gauge(name, HELP[name], labels, subsystem=SUBSYSTEM, registry=self.registry)
 
     def follow(self, mirror: Mirror) -> None:
         """Call once the Mirror is synced: its present objects come as additions, and those are not counted."""

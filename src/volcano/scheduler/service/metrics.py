@@ -8,6 +8,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from volcano.machinery.metric_families import SUBSYSTEM, exponential_buckets
+from volcano.scheduler.service.metric_help import HELP
 
 JOB: Final = ("job_name", "queue", "job_namespace")
 QUEUE: Final = ("queue_name",)
@@ -59,17 +60,17 @@ class Metrics:
         made = {**GAUGES, **RISING}
         self._gauges = {name: self._gauge(name, labels) for name, labels in made.items()}
         self._counters = {
-            name: Counter(name, _text(name), labels, subsystem=SUBSYSTEM, registry=self.registry)
+            name: Counter(name, HELP[name], labels, subsystem=SUBSYSTEM, registry=self.registry)
             for name, labels in COUNTERS.items()
         }
         self._histograms = {
-            name: Histogram(name, _text(name), labels, subsystem=SUBSYSTEM, registry=self.registry, buckets=buckets)
+            name: Histogram(name, HELP[name], labels, subsystem=SUBSYSTEM, registry=self.registry, buckets=buckets)
             for name, (labels, buckets) in HISTOGRAMS.items()
         }
         self._set: dict[str, set[tuple[str, ...]]] = {}
 
     def _gauge(self, name: str, labels: tuple[str, ...]) -> Gauge:
-        return Gauge(name, _text(name), labels, subsystem=SUBSYSTEM, registry=self.registry)
+        return Gauge(name, HELP[name], labels, subsystem=SUBSYSTEM, registry=self.registry)
 
     def observe(self, name: str, milliseconds: float, *labels: str) -> None:
         histogram = self._histograms[name]
@@ -116,7 +117,3 @@ class Metrics:
     def _forget(self, name: str, labels: tuple[str, ...]) -> None:
         self._set[name].discard(labels)
         self._gauges[name].remove(*labels)
-
-
-def _text(name: str) -> str:
-    return name.replace("_", " ")
