@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import socket
 import time
 from collections.abc import Iterator
@@ -11,7 +12,9 @@ import pytest
 from tests.contract.bodies import a_config
 from tests.running_server import Client, Running, running_server
 from volcano.embedded.apiserver.serving.asgi import HttpLimits
+from volcano.machinery.connections import ConnectionLimits
 
+STRANGERS_PER_ADDRESS = ConnectionLimits().strangers_per_address
 CONFIGS = "/api/v1/namespaces/default/configmaps"
 
 
@@ -78,3 +81,44 @@ def test_a_client_that_leaves_is_forgotten(running: Running):
     while running.server.backend.hub.watchers:
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def is_cut(connection: socket.socket) -> bool:
+    """Whether the server has closed the connection; waits until it has."""
+    try:
+        while connection.recv(65536):
+            pass
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def test_idle_strangers_cannot_lock_anybody_else_out(running: Running):
+    """More connections than strangers may have: the oldest are closed, and the administrator is answered."""
+    nobody, sockets = Client(running.kubeconfig, anonymous=True), []
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))
+    try:
+        for _ in range(STRANGERS_PER_ADDRESS + 100):
+            sockets.append(connected(nobody))
+            sockets[-1].sendall(b"GET /version HTTP/1.1\r\nhost: x\r\n\r\n")
+            assert b" 200 " in sockets[-1].recv(4096)
+
+        assert Client(running.kubeconfig).get("/api/v1/namespaces/default").status == 200
+        assert is_cut(sockets[0])
+        assert is_cut(sockets[99])
+    finally:
+        for each in sockets:
+            each.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_empty_lines_after_a_request_do_not_keep_a_connection(running: Running):
+    with connected(Client(running.kubeconfig)) as idle:
+        idle.sendall(b"GET /version HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert b" 200 " in idle.recv(65536)
+        idle.sendall(b"\r\n")
+
+        assert is_cut(idle)

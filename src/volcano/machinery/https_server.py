@@ -20,6 +20,8 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.utils import ClientDisconnected
 
+from volcano.machinery.connections import ConnectionLimits, ConnectionTable
+
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -41,7 +43,11 @@ class ServerLimits(msgspec.Struct, frozen=True):
     header_seconds: float = 30.0
     keep_alive_seconds: int = 90
     stop_seconds: int = 5
-    connections: int = 4096
+    stranger_idle_seconds: int = 15
+    """Between two requests of a client that has not proven who it is."""
+    connections: ConnectionLimits = ConnectionLimits()
+    reserved_organization: str = ""
+    """Certificates of this organization may use the reserve of connections."""
     websocket_message_bytes: int = 4 * 2**20
 
 
@@ -59,29 +65,60 @@ class HttpProtocol(HttpToolsProtocol):
     `abort`: closes the connection at once, without waiting for what the client does not read.
     `upgrade`: the protocol, in lower case, that the request asks to change to, if any.
     `taken_over`: a context manager that turns the connection into a stream of bytes.
+    `proved`: called with the name of the user whom the request was authenticated as.
     `tunnels`: WebSocket subprotocols asked for that begin with `tunnel_prefix`.
     """
 
     limits: ClassVar[ServerLimits] = ServerLimits()
     tunnel_prefix: ClassVar[str] = ""
+    table: ClassVar[ConnectionTable] = ConnectionTable(ConnectionLimits())
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._is_taken_over = False
+        certificate = peer_certificate(transport)
         self.app_state = {
             **self.app_state,
-            "certificate": peer_certificate(transport),
+            "certificate": certificate,
+            "proved": self.prove,
             "abort": transport.abort,
             "taken_over": self.taken_over,
         }
         self._header_bytes = 0
         self._header_deadline = self.loop.call_later(self.limits.header_seconds, transport.close)
+        address = self.client[0] if self.client else ""
+        if certificate is None:
+            self.timeout_keep_alive = self.limits.stranger_idle_seconds
+            self.table.opened(self, address)
+        else:
+            may = self.limits.reserved_organization in certificate.organizations
+            self.table.opened(self, address, certificate.common_name, may_use_reserve=may)
+
+    @property
+    def is_busy(self) -> bool:
+        return self._is_taken_over or (self.cycle is not None and not self.cycle.response_complete)
+
+    def close_now(self) -> None:
+        self.transport.abort()
+
+    def prove(self, name: str) -> None:
+        self.timeout_keep_alive = self.limits.keep_alive_seconds
+        self.table.proved(self, name)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._header_deadline.cancelled() and not self.is_busy and self.timeout_keep_alive_task is None:
+            self._expect_headers()  # bytes that begin no request, such as empty lines, must not stop the clock
 
     def on_message_begin(self) -> None:
         self._header_bytes = 0
+        self.table.used(self)
         if self._header_deadline.cancelled():  # a further request on the same connection
-            self._header_deadline = self.loop.call_later(self.limits.header_seconds, self.transport.close)
+            self._expect_headers()
         super().on_message_begin()
+
+    def _expect_headers(self) -> None:
+        self._header_deadline = self.loop.call_later(self.limits.header_seconds, self.transport.close)
 
     def on_url(self, url: bytes) -> None:
         self._count_header_bytes(len(url))
@@ -99,6 +136,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._header_deadline.cancel()
+        self.table.closed(self)
         super().connection_lost(exc)
 
     def handle_websocket_upgrade(self) -> None:
@@ -109,6 +147,7 @@ class HttpProtocol(HttpToolsProtocol):
         if tunnels:
             self.headers[:] = [pair for pair in self.headers if pair[0] != SUBPROTOCOL_HEADER]
             self.app_state = {**self.app_state, "tunnels": tunnels}
+        self.table.closed(self)  # the application authenticates it before it answers
         super().handle_websocket_upgrade()
 
     @contextlib.asynccontextmanager
@@ -211,6 +250,7 @@ def _configuration(
     class LimitedProtocol(HttpProtocol):
         limits = given
         tunnel_prefix = prefix or ""
+        table = ConnectionTable(given.connections)
 
     config = uvicorn.Config(
         app,
@@ -223,7 +263,6 @@ def _configuration(
         server_header=False,
         timeout_keep_alive=given.keep_alive_seconds,
         timeout_graceful_shutdown=given.stop_seconds,
-        limit_concurrency=given.connections,
         proxy_headers=False,
     )
     config.load()

@@ -68,6 +68,7 @@ async def connected(
         ("handle_websocket_upgrade", ["self"]),
         ("_get_upgrade", ["self"]),
         ("shutdown", ["self"]),
+        ("data_received", ["self", "data"]),
     ],
 )
 def test_uvicorn_has_the_methods_that_the_protocol_overrides_or_calls(name: str, parameters: list[str]):
@@ -82,7 +83,17 @@ def test_uvicorn_has_the_attributes_that_the_protocol_uses():
     )
     try:
         assert protocol.app_state == {"a": 1}
-        for name in ("loop", "parser", "headers", "scope", "cycle", "transport"):
+        for name in (
+            "loop",
+            "parser",
+            "headers",
+            "scope",
+            "cycle",
+            "transport",
+            "client",
+            "timeout_keep_alive",
+            "timeout_keep_alive_task",
+        ):
             assert hasattr(protocol, name), name
         assert callable(protocol.parser.should_upgrade)
         assert "disconnected" in inspect.getsource(httptools_impl.RequestResponseCycle.send)

@@ -10,12 +10,14 @@ from datetime import timedelta
 from typing import Final
 
 from volcano.admission.webhook.reviews import Reviewer
+from volcano.machinery.connections import ConnectionLimits
 from volcano.machinery.https_server import Receive, Scope, Send, ServerLimits, bind, serving_https
 
 MAX_BODY_BYTES: Final = 3 * 1024 * 1024
 BODY_TIMEOUT_SECONDS: Final = 10.0
 ANSWER_TIMEOUT_SECONDS: Final = 10.0
-MAX_CONNECTIONS: Final = 1024
+CONNECTIONS: Final = ConnectionLimits(total=1024, strangers=1024, strangers_per_address=1024)
+"""An API server need not prove who it is, and all its connections come from one address."""
 
 
 class ReviewApp:
@@ -80,6 +82,8 @@ async def serving_reviews(
 ) -> AsyncIterator[int]:
     """Serve while the block runs, then finish the reviews in progress; yields the port."""
     listener = bind(host, port)
-    limits = ServerLimits(connections=MAX_CONNECTIONS, stop_seconds=max(1, int(stop_within.total_seconds())))
+    limits = ServerLimits(
+        connections=CONNECTIONS, stranger_idle_seconds=90, stop_seconds=max(1, int(stop_within.total_seconds()))
+    )
     async with serving_https(app, listener, context, limits):
         yield listener.getsockname()[1]

@@ -19,6 +19,8 @@ class Exchange:
     """The subject of the client's certificate, which TLS has verified."""
     read_body: Callable[[], Awaitable[bytes]] | None = None
     """Reads a body that has not arrived yet; None when the request carries its body."""
+    proved: Callable[[str], None] | None = None
+    """Told the caller's name once it is authenticated; None in process."""
     target: RequestTarget | None = None
     """The resource that the URL names; None for other paths, such as /version."""
     user: User | None = None

@@ -22,7 +22,7 @@ from volcano.api.errors import (
     TooManyRequests,
     Unauthorized,
 )
-from volcano.embedded.apiserver.access.authentication import Authenticator, impersonation
+from volcano.embedded.apiserver.access.authentication import ANONYMOUS, Authenticator, impersonation
 from volcano.embedded.apiserver.access.authorization import MASTERS, AccessRequest, Authorizer, denial
 from volcano.embedded.apiserver.calls import Backend, Call
 from volcano.embedded.apiserver.exchange import Exchange, Step
@@ -145,6 +145,8 @@ class Authentication:
     def __call__(self, exchange: Exchange) -> None:
         request = exchange.request
         exchange.user = request.user or self._authenticator.user(request, exchange.certificate)
+        if exchange.proved is not None and exchange.user is not None and exchange.user != ANONYMOUS:
+            exchange.proved(exchange.user.name)
 
 
 class Impersonation:

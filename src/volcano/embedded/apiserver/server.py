@@ -99,10 +99,14 @@ class ApiServer:
         return await self._chain.handle(Exchange(request))
 
     async def handle_http(
-        self, request: Request, certificate: Subject | None, read_body: Callable[[], Awaitable[bytes]]
+        self,
+        request: Request,
+        certificate: Subject | None,
+        read_body: Callable[[], Awaitable[bytes]],
+        proved: Callable[[str], None] | None = None,
     ) -> Response:
         """Answer a request that came over HTTP and names no user; its body is read when the caller may ask."""
-        return await self._chain.handle(Exchange(request, certificate, read_body))
+        return await self._chain.handle(Exchange(request, certificate, read_body, proved))
 
     def authorize_connection(self, request: Request, certificate: Subject | None) -> RequestTarget:
         """What a client may connect to (exec, attach, portforward); raises an ApiError when it may not."""

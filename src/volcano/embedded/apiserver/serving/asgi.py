@@ -71,7 +71,9 @@ class AsgiApp:
             response.headers["connection"] = "close"
         else:
             body = _Body(request, receive, self.limits.body_seconds)
-            response = await self._server.handle_http(request, _certificate(scope), body.read)
+            response = await self._server.handle_http(
+                request, _certificate(scope), body.read, scope.get("state", {}).get("proved")
+            )
             if body.is_abandoned:
                 response.headers["connection"] = "close"
         abort = scope.get("state", {}).get("abort", _no_abort)

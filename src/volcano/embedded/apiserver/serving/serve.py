@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from volcano.embedded.apiserver.access.authorization import MASTERS
 from volcano.embedded.apiserver.server import ApiServer
 from volcano.embedded.apiserver.serving.asgi import AsgiApp, HttpLimits
 from volcano.embedded.apiserver.serving.connect import Connector
@@ -66,7 +67,7 @@ async def serve(
     connector = Connector(server, kubelets)
     await publish(server.handle, reachable, bound_port)
     app = AsgiApp(server, connector, limits)
-    bounds = ServerLimits(header_seconds=app.limits.header_seconds)
+    bounds = ServerLimits(header_seconds=app.limits.header_seconds, reserved_organization=MASTERS)
     async with serving_https(app, listener, context, bounds, tunnel_prefix=TUNNEL):
         try:
             if kubeconfig_path is not None:

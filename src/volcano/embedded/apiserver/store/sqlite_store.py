@@ -233,7 +233,7 @@ class SqliteStore:
         except (sqlite3.Error, OSError) as error:
             failure = StoreFailed(explained(self.path, error))
         assert self._loop is not None
-        with contextlib.suppress(RuntimeError):  # the event loop is closed, so nobody waits
+        with contextlib.suppress(RuntimeError):  # the event loop is closed: no caller waits
             self._loop.call_soon_threadsafe(_finish, task.done, failure)
 
     # ── back on the event loop ──
