@@ -13,6 +13,7 @@ from volcano.simulator.clusters import InvalidCluster, equal_nodes
 from volcano.simulator.comparison import Comparison, Progress, report_text
 from volcano.simulator.policies import SHIPPED, InvalidPolicy, Policy, read_policy, shipped_policy
 from volcano.simulator.table import table
+from volcano.simulator.workloads.openb import InvalidTrace, read_openb_nodes, read_openb_pods
 from volcano.simulator.workloads.swf import WorkloadTrace, read_swf
 
 BAD_INPUT: Final = 2
@@ -25,7 +26,8 @@ class InputError(click.ClickException):
 
 
 @click.command()
-@click.option("--trace", "trace_file", metavar="FILE", help="The workload, in the Standard Workload Format (.swf).")
+@click.option("--trace", "trace_file", metavar="FILE",
+              help="The workload: Standard Workload Format, or (.csv) pods of the Alibaba GPU trace.")  # fmt: skip
 @click.option("--first", default=0, type=click.IntRange(min=0), help="Leave out so many jobs of the trace.")
 @click.option("--count", default=None, type=click.IntRange(min=1), help="Take at most so many jobs of the trace.")
 @click.option("--shape", default="gang", show_default=True, type=click.Choice(SHAPES),
@@ -35,6 +37,7 @@ class InputError(click.ClickException):
 @click.option("--node-cpu", default="1", show_default=True, help="Cpus of each node.")
 @click.option("--node-memory", default="", help="Memory of each node.  [default: 4Gi for each cpu]")
 @click.option("--node-gpu", default=0, type=click.IntRange(min=0), help="GPUs of each node (nvidia.com/gpu).")
+@click.option("--nodes-file", default="", metavar="FILE", help="The node list (CSV) of the Alibaba GPU trace.")
 @click.option("--policy", "policies", multiple=True, metavar="NAME", help="A shipped policy; may be repeated.")
 @click.option("--conf", "configurations", multiple=True, metavar="FILE",
               help="A scheduler configuration of your own, named after its file; may be repeated.")  # fmt: skip
@@ -98,12 +101,16 @@ def _configuration_text(file: str) -> str:
 
 
 def _nodes(flags: dict[str, Any]) -> list[core.Node]:
-    if flags["nodes"] is None:
-        raise InputError("no cluster is given: use --nodes N with --node-cpu C")
+    if (flags["nodes"] is None) == (not flags["nodes_file"]):
+        raise InputError("no cluster is given: use either --nodes N with --node-cpu C, or --nodes-file FILE")
     try:
+        if flags["nodes_file"]:
+            return read_openb_nodes(Path(flags["nodes_file"]))
         return equal_nodes(flags["nodes"], flags["node_cpu"], flags["node_memory"], flags["node_gpu"])
-    except InvalidCluster as error:
+    except (InvalidCluster, InvalidTrace) as error:
         raise InputError(str(error)) from error
+    except OSError as error:
+        raise InputError(f"--nodes-file {flags['nodes_file']}: {error.strerror}") from error
 
 
 def _trace(flags: dict[str, Any]) -> WorkloadTrace:
@@ -111,19 +118,23 @@ def _trace(flags: dict[str, Any]) -> WorkloadTrace:
     if not file:
         raise InputError("no workload is given: use --trace FILE")
     try:
-        trace = read_swf(
-            Path(file),
-            first=flags["first"],
-            count=flags["count"],
-            single_pod=flags["shape"] == "pods=1",
-            exact=flags["exact_estimates"],
-        )
+        trace = _read(Path(file), flags)
+    except InvalidTrace as error:
+        raise InputError(str(error)) from error
     except OSError as error:
         raise InputError(f"--trace {file}: {error.strerror}") from error
     if not trace.jobs:
         first = f"; {trace.unreadable.named[0]}" if trace.unreadable.named else ""
         raise InputError(f"--trace {file}: no job can be read in the slice asked for{first}")
     return trace
+
+
+def _read(path: Path, flags: dict[str, Any]) -> WorkloadTrace:
+    first, count = flags["first"], flags["count"]
+    if path.suffix == ".csv":
+        return read_openb_pods(path, first=first, count=count)
+    single_pod, exact = flags["shape"] == "pods=1", flags["exact_estimates"]
+    return read_swf(path, first=first, count=count, single_pod=single_pod, exact=exact)
 
 
 # -- run and output ---------------------------------------------------------------------------------------------------

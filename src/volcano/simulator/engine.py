@@ -284,6 +284,12 @@ class Engine:
 
     def _update_group(self, live: LiveJob, phase: str, decisions: Decisions) -> None:
         group = live.group
+        if (
+            phase == group.status.phase
+            and not decisions.reservations
+            and not group.metadata.annotations.get(RESERVATION_ANNOTATION)
+        ):
+            return
         reservation = decisions.reservations.get(f"{NAMESPACE}/{live.job.name}")
         text = "" if reservation is None else encode_reservation(reservation)
         held = group.metadata.annotations.get(RESERVATION_ANNOTATION, "")

@@ -48,14 +48,19 @@ def releases(jobs: Iterable[Job], table: NodeTable, *, now: datetime, default: t
     rows: list[int] = []
     amounts: list[Column] = []
     for job in jobs:
+        if not job.tasks:
+            continue
         estimate = job.estimate or default
+        ends: dict[datetime, float] = {}  # pods of a gang mostly start at one time
         for status in RUNNING_STATUSES:
             for task in job.by_status[status].values():
                 row = table.index.get(task.node)
                 if row is None:
                     continue
-                end = expected_end(started_at(task, now), estimate, now)
-                seconds.append((end - now).total_seconds())
+                started = started_at(task, now)
+                if started not in ends:
+                    ends[started] = (expected_end(started, estimate, now) - now).total_seconds()
+                seconds.append(ends[started])
                 rows.append(row)
                 amounts.append(table.vector(task.request))
     if not seconds:
