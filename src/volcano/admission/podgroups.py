@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from volcano.admission.queue_resources import amounts
 from volcano.admission.review import (
     ALLOWED,
     DEFAULT_QUEUE,
@@ -39,12 +40,28 @@ def validate_podgroup(attributes: Attributes, reader: Reader, _settings: Setting
     if isinstance(group, ReviewAnswer):
         return group
     problems = _queue_problems(str(section(attributes.object, "spec").get("queue") or ""), reader)
+    problems += _negative_amounts(group)
     if gives_both_tiers(group.spec.network_topology):
         problems.append(both_tiers_message("networkTopology"))
     offender = next((p for p in group.spec.sub_group_policy if gives_both_tiers(p.network_topology)), None)
     if offender is not None:
         problems.append(both_tiers_message(f"the networkTopology of subGroupPolicy {offender.name}"))
     return refuse_all(problems)
+
+
+def _negative_amounts(group: PodGroup) -> list[str]:
+    """A negative minimum would be added to what the queue has left."""
+    numbers = [
+        f"spec.minTaskMember[{task}]: Invalid value: {number}: must be greater than or equal to 0"
+        for task, number in sorted(group.spec.min_task_member.items())
+        if number < 0
+    ]
+    below_zero = [
+        f'spec.minResources[{resource}]: Invalid value: "{amount}": must be greater than or equal to 0'
+        for resource, amount in sorted(amounts(group.spec.min_resources).items())
+        if amount.nanos < 0
+    ]
+    return numbers + below_zero
 
 
 def _queue_problems(name: str, reader: Reader) -> list[str]:

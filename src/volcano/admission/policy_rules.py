@@ -209,6 +209,15 @@ POD_RULES: Final = (
 # -- PodGroup -----------------------------------------------------------------------------------------------------
 PODGROUP_RULES: Final = (
     Rule(
+        "!has(object.spec.minTaskMember) || object.spec.minTaskMember.all(t, object.spec.minTaskMember[t] >= 0)",
+        "spec.minTaskMember[*]: must be greater than or equal to 0",
+    ),
+    Rule(
+        "!has(object.spec.minResources) || object.spec.minResources.all(r, "
+        "quantity(string(object.spec.minResources[r])).compareTo(quantity('0')) >= 0)",
+        "spec.minResources[*]: must be greater than or equal to 0",
+    ),
+    Rule(
         f"!has(object.spec.networkTopology) || {one_tier('object.spec.networkTopology')}",
         both_tiers("networkTopology"),
     ),

@@ -14,6 +14,12 @@ def children_of(name: str, reader: Reader) -> list[Queue]:
     return [queue for queue in reader.where(Queue, "parent", name) if queue.name != name]
 
 
+def children_outside_cycles(queue: Queue, reader: Reader) -> list[Queue]:
+    """Its children without those that are also above it: a cycle must not keep its queues from being deleted."""
+    above = {ancestor.name for ancestor in _ancestors(queue, reader)}
+    return [child for child in children_of(queue.name, reader) if child.name not in above]
+
+
 def has_inner_parent(queue: Queue) -> bool:
     """Whether its parent is a queue other than the root."""
     return queue.spec.parent not in ("", ROOT_QUEUE)
@@ -26,6 +32,8 @@ def parent_problem(queue: Queue, reader: Reader, *, max_depth: int) -> str:
         return f"queue {name} cannot be the parent of itself"
     depth, ancestor_name = 1, parent_name
     while ancestor_name not in ("", ROOT_QUEUE):
+        if ancestor_name == name:
+            return f"queue {name} cannot be below queue {parent_name}, which is below queue {name} itself"
         depth += 1
         if depth > max_depth:
             return f"queue {name} would be deeper than the maximum depth of {max_depth} queue levels"

@@ -8,7 +8,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from volcano.admission.queue_hierarchy import children_of, has_inner_parent, parent_problem, sharing_problems
+from volcano.admission.queue_hierarchy import (
+    children_outside_cycles,
+    has_inner_parent,
+    parent_problem,
+    sharing_problems,
+)
 from volcano.admission.queue_resources import allocated_pods, amounts, guaranteed_quantities
 from volcano.admission.review import (
     ALLOWED,
@@ -148,7 +153,7 @@ def _validate_deletion(name: str, reader: Reader, settings: Settings) -> ReviewA
     pods = allocated_pods(queue)
     if settings.checks_allocated_pods and pods:
         return deny(f"queue {name} can not be deleted because it has {pods} allocated pods")
-    children = [child.name for child in children_of(name, reader)]
+    children = [child.name for child in children_outside_cycles(queue, reader)]
     if children:
         return deny(
             f"queue {name} can not be deleted because it has {len(children)} child queues: {', '.join(children)}"

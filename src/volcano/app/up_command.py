@@ -24,6 +24,7 @@ from volcano.app.component import log_to_stderr, run_until_signalled
 from volcano.app.controllers_command import parse_gates
 from volcano.app.metrics_ports import metrics_ports
 from volcano.app.nodes import NodeOptions, node_options, process_settings, simulated_settings
+from volcano.app.port_holder import holder_of
 from volcano.app.settings import DEFAULT_PORT, SCHEDULER_CONFIGMAP, data_directory
 from volcano.app.system import AgentMaker, System, SystemSettings
 from volcano.cli.live.state_log import StateLog
@@ -39,13 +40,14 @@ from volcano.embedded.agent.containers.process_settings import ProcessSettings
 from volcano.embedded.agent.node.settings import NodeSettings
 from volcano.embedded.agent.runtime.simulated_runtime import SimulatedRuntime
 from volcano.embedded.apiserver.server import ApiServer
-from volcano.embedded.apiserver.serving.serve import serve
+from volcano.embedded.apiserver.serving.serve import Serving, serve
 from volcano.embedded.apiserver.store.log_file import UnusableFile
 from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.embedded.apiserver.store.sqlite_store import SqliteStore
 from volcano.machinery.certificates import Authority, service_account_key, write_private
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock, SystemClock
+from volcano.machinery.https_server import PortUnavailable
 from volcano.scheduler.service.registry import PluginError, load_registry
 
 log = logging.getLogger(__name__)
@@ -106,6 +108,7 @@ async def running_system(
     clock: Clock,
     *,
     port: int = DEFAULT_PORT,
+    must_have_port: bool = False,
     ephemeral: bool = False,
     settings: SystemSettings | None = None,
     explicit_nodes: bool = True,
@@ -129,15 +132,38 @@ async def running_system(
             system = System(server, clock, settings=settings, agents=agents)
             admission.record = system.controllers.recorder.record
             server.health.add("system", lambda: "" if system.is_ready else "starting")
-            kubeconfig = folder / "kubeconfig"
             async with (
-                serve(server, pki=folder / "pki", clock=clock, port=port, kubeconfig_path=kubeconfig),
+                serve_here(server, folder, clock, port=port, must_have_port=must_have_port),
                 _running(system, keep_pods=keep_pods),
                 metrics_ports(system),
             ):
                 yield system
         finally:
             await server.close()
+
+
+@contextlib.asynccontextmanager
+async def serve_here(
+    server: ApiServer, folder: Path, clock: Clock, *, port: int, must_have_port: bool, host: str = "127.0.0.1"
+) -> AsyncIterator[Serving]:
+    """Serve with the keys of a data directory; a port that cannot be had is refused with who has it."""
+    try:
+        async with serve(
+            server,
+            pki=folder / "pki",
+            clock=clock,
+            host=host,
+            port=port,
+            must_have_port=must_have_port,
+            kubeconfig_path=folder / "kubeconfig",
+        ) as serving:
+            if port and serving.port != port:
+                click.echo(f"port {port} is taken; the API server listens on port {serving.port}", err=True)
+            yield serving
+    except PortUnavailable as error:
+        holder = await clock.run(lambda: holder_of(port))
+        whose = f"; {holder} listens there" if holder else ""
+        raise click.ClickException(f"{error.strerror}{whose}; choose another --port") from error
 
 
 def open_store(path: Path) -> SqliteStore:
@@ -203,7 +229,7 @@ def process_agent(client: Client, clock: Clock, nodes: NodeSettings, processes: 
 @click.command()
 @click.option("--data-dir", default=None, help="Where everything is kept [default: ~/.local/share/volcano].")
 @click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True,
-              help="Port of the API server; a free one if it is taken.")  # fmt: skip
+              help="Port of the API server; unless it is given, a free one if it is taken.")  # fmt: skip
 @click.option("--ephemeral", is_flag=True, help="Keep objects in memory only.")
 @click.option("--scheduler-conf", default="", help="A volcano-scheduler.conf; changes are taken up as they are saved.")
 @click.option("--plugins-dir", default="", help="A directory of scheduler plugins, one Python file each.")
@@ -248,8 +274,8 @@ def up_command(context: click.Context, /, **flags: Any) -> None:
     settings = settings_from(flags)
     log_to_stderr(flags["verbosity"] or -1)  # changes of state are printed anyway; -v asks for more
     nodes = NodeOptions(**{name: flags[name] for name in NodeOptions.__struct_fields__})
-    explicit = context.get_parameter_source("nodes") == ParameterSource.COMMANDLINE
-    run_until_signalled(lambda: _up(nodes, flags, settings, explicit=explicit))
+    explicit = is_given(context, "nodes")
+    run_until_signalled(lambda: _up(context, nodes, flags, settings, explicit=explicit))
 
 
 def _check_plugins(folder: str) -> None:
@@ -281,7 +307,14 @@ def settings_from(flags: dict[str, Any]) -> SystemSettings:
     )
 
 
-async def _up(nodes: NodeOptions, flags: dict[str, Any], settings: SystemSettings, *, explicit: bool) -> None:
+def is_given(context: click.Context, name: str) -> bool:
+    """Whether a flag is on the command line; its default leaves more freedom."""
+    return context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+
+
+async def _up(
+    context: click.Context, nodes: NodeOptions, flags: dict[str, Any], settings: SystemSettings, *, explicit: bool
+) -> None:
     folder, clock = data_directory(flags["data_dir"]), SystemClock()
     began = clock.monotonic()
     async with running_system(
@@ -289,6 +322,7 @@ async def _up(nodes: NodeOptions, flags: dict[str, Any], settings: SystemSetting
         nodes,
         clock,
         port=flags["port"],
+        must_have_port=bool(flags["port"]) and is_given(context, "port"),
         ephemeral=flags["ephemeral"],
         settings=settings,
         explicit_nodes=explicit,

@@ -189,6 +189,10 @@ def peer_certificate(transport: asyncio.Transport) -> PeerCertificate | None:
     return PeerCertificate(name, tuple(value for key, value in parts if key == "organizationName"))
 
 
+class PortUnavailable(OSError):
+    """The port that was asked for cannot be listened on."""
+
+
 def bind(host: str, port: int | None, *, or_any_free: bool = False) -> socket.socket:
     """A listening socket. No port means a free one; so does one that is taken, with `or_any_free`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -199,10 +203,10 @@ def bind(host: str, port: int | None, *, or_any_free: bool = False) -> socket.so
         try:
             listener.bind((host, candidate))
             listener.listen(LISTEN_BACKLOG)
-        except OSError:
+        except OSError as error:
             listener.close()
             if candidate == 0 or not or_any_free:
-                raise
+                raise PortUnavailable(error.errno, f"port {candidate} of {host}: {error.strerror}") from error
             continue
         listener.setblocking(False)
         return listener

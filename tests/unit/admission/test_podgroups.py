@@ -65,3 +65,16 @@ def test_all_problems_are_told():
     assert "ghost" in message
     assert "; " in message
     assert "simultaneously" in message
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ({"minTaskMember": {"worker": -1}}, "spec.minTaskMember[worker]: Invalid value: -1"),
+        ({"minResources": {"cpu": "-2"}}, 'spec.minResources[cpu]: Invalid value: "-2"'),
+        ({"minResources": {"memory": -1}}, "spec.minResources[memory]"),
+    ],
+)
+def test_minimums_are_not_negative(spec, reason):
+    assert reason in refusal(a_group(**spec))
+    assert refusal(a_group(minTaskMember={"worker": 0}, minResources={"cpu": "0"})) == ""

@@ -151,6 +151,21 @@ def test_a_cycle_of_parents_is_refused():
     assert "maximum depth" in refusal(a_queue("q", parent="a"), world=world)
 
 
+def test_an_update_that_closes_a_cycle_is_refused():
+    world = a_world(a_queue("a", "Open"), a_queue("b", "Open", parent="a"), a_queue("c", "Open", parent="b"))
+
+    said = refusal(a_queue("a", parent="c"), old=a_queue("a"), world=world)
+
+    assert said == "queue a cannot be below queue c, which is below queue a itself"
+
+
+def test_queues_of_a_cycle_can_be_moved_out_of_it_and_deleted():
+    world = a_world(a_queue("a", "Closed", parent="b"), a_queue("b", "Closed", parent="a"))
+
+    assert refusal(a_queue("a", parent="root"), old=a_queue("a", parent="b"), world=world) == ""
+    assert refusal(DELETED, old=a_queue("a", parent="b"), world=world) == ""
+
+
 def test_an_ancestor_that_is_missing_is_named():
     assert "queue ghost" in refusal(a_queue(parent="a"), world=a_world(a_queue("a", "Open", parent="ghost")))
 

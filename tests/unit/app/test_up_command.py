@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import stat
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 
+from volcano.app.apiserver_command import apiserver_command
 from volcano.app.system import SystemSettings
-from volcano.app.up_command import settings_from, up_command
+from volcano.app.up_command import UnusableDataDirectory, locked, settings_from, up_command
 from volcano.controllers.service.manager import SHARDING_CONTROLLER, is_enabled
+from volcano.machinery.https_server import bind
 
 
 @pytest.mark.parametrize(
@@ -72,3 +77,30 @@ def test_feature_gates_and_adoption_are_those_of_the_separate_commands():
 def test_flags_that_name_nothing_are_refused(arguments: tuple[str, ...], message: str):
     with pytest.raises(click.BadParameter, match=message):
         chosen(*arguments)
+
+
+@pytest.mark.parametrize("command", [up_command, apiserver_command])
+def test_a_port_that_is_asked_for_and_taken_is_refused_with_who_has_it(command: click.Command, tmp_path: Path):
+    with contextlib.closing(bind("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+
+        done = CliRunner().invoke(command, ["--ephemeral", "--data-dir", str(tmp_path / "data"), "--port", str(port)])
+
+    assert done.exit_code == 1
+    assert f"port {port} of 127.0.0.1: Address already in use; process {os.getpid()}" in done.output
+
+
+def test_a_data_directory_that_others_can_enter_is_tightened(tmp_path: Path):
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o755)
+    folder.chmod(0o755)
+
+    with locked(folder):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_a_directory_that_all_users_share_is_no_data_directory(tmp_path: Path):
+    tmp_path.chmod(0o1777)
+
+    with pytest.raises(UnusableDataDirectory, match="shared by all users"), locked(tmp_path):
+        pass

@@ -30,6 +30,7 @@ from volcano.embedded.apiserver.request_chain import RequestChain
 from volcano.embedded.apiserver.store.contract import Store
 from volcano.embedded.apiserver.upkeep.bootstrap import ADMIN, bootstrap
 from volcano.embedded.apiserver.upkeep.definition_cleaner import DefinitionCleaner
+from volcano.embedded.apiserver.upkeep.expiry import Expiry
 from volcano.embedded.apiserver.upkeep.quota_status import QuotaStatus
 from volcano.embedded.apiserver.wire.outbound import Outbound
 from volcano.embedded.apiserver.wire.requests import RequestTarget
@@ -80,17 +81,20 @@ class ApiServer:
         self._chain = RequestChain(self.backend, authenticator, authorizer, pages, telemetry)
         self._quotas = QuotaStatus(store, self.backend.admission.quota, self.handle, clock)
         self._cleaner = DefinitionCleaner(store, self.handle, clock)
+        self._expiry = Expiry(store, self.handle, clock)
 
     async def start(self) -> None:
         """Create the objects that every cluster has; the server is ready to serve afterwards."""
         await bootstrap(self.handle, crd_manifests())
         self._cleaner.start()
+        self._expiry.start()
 
     async def close(self) -> None:
         """End all watches and close the store."""
         self.backend.hub.close()
         await self._quotas.close()
         await self._cleaner.close()
+        await self._expiry.close()
         await self.backend.outbound.close()
         await self.backend.store.close()
 

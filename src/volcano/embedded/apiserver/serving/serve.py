@@ -47,12 +47,16 @@ async def serve(
     clock: Clock,
     host: str = "127.0.0.1",
     port: int | None = DEFAULT_PORT,
+    must_have_port: bool = False,
     hosts: Sequence[str] = (),
     kubeconfig_path: Path | None = None,
     limits: HttpLimits | None = None,
 ) -> AsyncIterator[Serving]:
-    """Bind (a free port when the wanted one is taken or none is wanted), serve until left, then stop gracefully."""
-    listener = bind(host, port, or_any_free=True)
+    """Bind, serve until left, then stop gracefully.
+
+    A free port is used when none is wanted, and when the wanted one is taken unless the caller must have it.
+    """
+    listener = bind(host, port, or_any_free=not must_have_port)
     bound_host, bound_port = listener.getsockname()[:2]
     now = clock.now()
     authority = await clock.run(lambda: Authority(pki, now))

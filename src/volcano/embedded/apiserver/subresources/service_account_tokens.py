@@ -34,7 +34,8 @@ async def token(call: Call) -> Response:
     seconds = spec.get("expirationSeconds", DEFAULT_TOKEN_SECONDS)
     is_number = isinstance(seconds, int) and not isinstance(seconds, bool)
     if not is_number or not MIN_TOKEN_SECONDS <= seconds <= MAX_TOKEN_SECONDS:
-        why = "may not specify a duration less than 10 minutes"
+        too_long = is_number and seconds > MAX_TOKEN_SECONDS
+        why = f"may not specify a duration {'larger than 2^32 seconds' if too_long else 'less than 10 minutes'}"
         error = says.invalid("spec.expirationSeconds", seconds, why)
         raise Invalid.of("TokenRequest", call.target.name, [error], "authentication.k8s.io")
     audiences = spec.get("audiences") or [ISSUER]
