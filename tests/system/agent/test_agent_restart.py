@@ -1,12 +1,15 @@
+# ruff: noqa: ASYNC110
 """The agent dies, the supervisor dies: what runs goes on, what ended is told once, what was lost is said."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import signal
 from datetime import timedelta
 
-from tests.system.agent.kit import PODS, a_pod, terminated
+from tests.system.agent.kit import DEADLINE, PODS, a_pod, terminated
 from volcano.api.meta import Key
 
 COUNTING = "echo run >> /marks/$HOSTNAME; until test -e /marks/go; do sleep 0.02; done; exit 5"
@@ -76,6 +79,51 @@ async def test_when_the_supervisor_dies_its_pods_end_and_are_reported_lost(machi
     assert pod["status"]["phase"] == "Failed"
     assert (terminated(pod)["exitCode"], terminated(pod)["reason"]) == (137, "ContainerStatusUnknown")
     await machine.until_no_process(pid)
+
+
+def groups_of(machine) -> set[str]:
+    """The control groups of the agent's containers; none where groups cannot be made."""
+    parents = machine.runtime._runs.cgroups._parents.values()
+    return {group.name for parent in parents if parent.is_dir() for group in parent.iterdir() if group.is_dir()}
+
+
+async def test_what_a_killed_agent_and_supervisor_leave_is_removed_at_the_next_start(machine, tmp_path):
+    limited = {"resources": {"limits": {"cpu": "1", "memory": "64Mi"}}}
+    await machine.create(a_pod("kept", "sleep", "1000", container=limited))
+    await machine.create(a_pod("gone", "sleep", "1000", container=limited))
+    uids = {name: (await machine.until_phase(name, "Running"))["metadata"]["uid"] for name in ("kept", "gone")}
+    pids = [record["pid"] for record in machine.runtime._runs.records.values()]
+    agent = tmp_path / "agent"
+    logs_only = agent / "logs" / "default_forgotten_5b0c9fd0"
+    supervisor = machine.runtime._supervisor.pid
+
+    await machine.crash()
+    os.kill(supervisor, signal.SIGKILL)
+    await machine.client.delete(PODS, Key("default", "gone"), {"gracePeriodSeconds": 0})
+    logs_only.mkdir()
+    for pid in pids:
+        await machine.until_no_process(pid)
+    await machine.start()
+    await machine.finished("kept")
+
+    kept = f"default_kept_{uids['kept']}"
+    left: dict[str, set[str]] = {"before the first look": set()}
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(DEADLINE):
+            while any(left.values()) or "groups" not in left:
+                left = {
+                    "groups": groups_of(machine),
+                    "folders": names_in(agent / "pods"),
+                    "in memory": names_in(machine.runtime._settings.memory),
+                    "logs": names_in(agent / "logs") - {kept},
+                }
+                await asyncio.sleep(0.02)
+    assert not any(left.values()), left
+    assert names_in(agent / "logs") == {kept}
+
+
+def names_in(folder) -> set[str]:
+    return {each.name for each in folder.iterdir()}
 
 
 async def test_a_lost_pod_that_restarts_is_started_again(machine, tmp_path):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -61,6 +61,7 @@ class Cgroups:
         self._name = name
         self.version = 0
         self._parents: dict[str, Path] = {}  # v1: by controller; v2: under ""
+        self._left: set[Path] = set()  # groups to remove that still had processes: a killed container ends later
 
     def open(self) -> str:
         """Find out which version can be used; returns a description."""
@@ -97,20 +98,27 @@ class Cgroups:
 
     def remove(self, container: str) -> None:
         for parent in self._parents.values():
-            with contextlib.suppress(OSError):
-                (parent / container.replace("/", "_")).rmdir()
+            self._left.add(parent / container.replace("/", "_"))
+        self.remove_left()
+
+    def find_left(self, live: Iterable[str]) -> None:
+        """Take the groups of containers that are not live, left by an agent that was killed, for removal."""
+        kept = {container.replace("/", "_") for container in live}
+        for parent in self._parents.values():
+            self._left |= {group for group in _groups_in(parent) if group.name not in kept}
+
+    def remove_left(self) -> bool:
+        """Try once more to remove what should be gone; returns whether nothing is left."""
+        self._left = {group for group in self._left if not _remove_group(group)}
+        return not self._left
 
     def close(self) -> None:
         for parent in self._parents.values():
-            with contextlib.suppress(OSError):
-                for group in parent.iterdir():
-                    if group.is_dir():
-                        with contextlib.suppress(OSError):
-                            group.rmdir()
-                parent.rmdir()
+            _remove_group(parent)
 
     def _group(self, parent: Path, container: str, files: Mapping[str, str]) -> str:
         folder = parent / container.replace("/", "_")
+        self._left.discard(folder)
         folder.mkdir(exist_ok=True)
         for file, value in files.items():
             with contextlib.suppress(FileNotFoundError):  # not every machine has every file, for example swap
@@ -154,6 +162,22 @@ class Cgroups:
             return False
         self.version, self._parents = 1, parents
         return True
+
+
+def _groups_in(parent: Path) -> list[Path]:
+    try:
+        return [each for each in parent.iterdir() if each.is_dir() and not each.is_symlink()]
+    except OSError:
+        return []
+
+
+def _remove_group(group: Path) -> bool:
+    """Remove a group and those that a container made in it; returns whether it is gone. Groups with processes stay."""
+    folders = [Path(folder) for folder, _, _ in os.walk(group, topdown=False)]
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+    return not group.exists()
 
 
 def _own_groups() -> dict[str, str]:

@@ -97,8 +97,9 @@ class PodFolders:
         shutil.rmtree(self._settings.memory / uid, ignore_errors=True)
 
     def uids(self) -> set[str]:
-        """UIDs of the pods that have folders here."""
-        return {each.name for folder in (self._settings.pods, self._settings.memory) for each in folder.iterdir()}
+        """UIDs of the pods that have folders here, those included of which only logs are left."""
+        found = {each.name for folder in (self._settings.pods, self._settings.memory) for each in folder.iterdir()}
+        return found | {each.name.rpartition("_")[2] for each in self._settings.logs.iterdir()}
 
     def close(self) -> None:
         """Remove what is in memory; nothing may run any more."""

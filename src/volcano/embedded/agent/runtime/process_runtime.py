@@ -45,6 +45,8 @@ from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 
 log = logging.getLogger(__name__)
+MAX_GROUP_REMOVALS: Final = 60
+GROUP_REMOVAL_INTERVAL: Final = timedelta(milliseconds=500)
 TIER_DESCRIPTIONS: Final = {
     "root": "pods run in namespaces of their own (mount, UTS, IPC, PID, and user where they have their own network)",
     "user": "pods run in namespaces of their own (user, mount, UTS, IPC, PID)",
@@ -107,6 +109,7 @@ class ProcessRuntime:
         network = await self._connections.open(addresses)
         self._runs.variables |= self._connections.variables
         isolation, limits = TIER_DESCRIPTIONS[self._supervisor.tier], self._runs.cgroups.open()
+        self._runs.cgroups.find_left(identity for identity, each in self._runs.records.items() if is_live(each))
         self.annotations = {
             "agent.volcano.sh/isolation": isolation,
             "agent.volcano.sh/pod-network": network,
@@ -115,6 +118,14 @@ class ProcessRuntime:
         log.info("%s; network %s; %s", isolation, network, limits)
         self._background.start(self._timers.run())
         self._background.start(self.files.keep_fresh(self.sandboxes.pods))
+        self._background.start(self._remove_left_groups())
+
+    async def _remove_left_groups(self) -> None:
+        """Remove control groups that an earlier agent left; processes that were killed with it may still be ending."""
+        for _ in range(MAX_GROUP_REMOVALS):
+            if self._runs.cgroups.remove_left():
+                return
+            await self._clock.sleep(GROUP_REMOVAL_INTERVAL)
 
     async def close(self) -> None:
         self._is_closed = True

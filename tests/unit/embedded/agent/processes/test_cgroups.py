@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from volcano.api.core import ResourceRequirements
-from volcano.embedded.agent.processes.cgroups import limits_v1, limits_v2
+from volcano.embedded.agent.processes import cgroups
+from volcano.embedded.agent.processes.cgroups import Cgroups, limits_v1, limits_v2
+
+
+@pytest.fixture
+def delegated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in place of the kernel's tree of groups. As there, only an empty one can be removed."""
+    (tmp_path / "cgroup.controllers").write_text("cpu memory pids")
+    (tmp_path / "cgroup.subtree_control").write_text("cpu memory pids")
+    (tmp_path / "own").mkdir()
+    monkeypatch.setattr(cgroups, "CGROUP_ROOT", tmp_path)
+    monkeypatch.setattr(cgroups, "_own_groups", lambda: {"": "/own"})
+    monkeypatch.setattr(cgroups.os, "geteuid", lambda: 0)
+    return tmp_path / "volcano-test"
 
 
 def test_limits_become_settings_of_control_groups():
@@ -19,3 +36,43 @@ def test_limits_become_settings_of_control_groups():
 
 def test_a_container_without_limits_needs_no_group():
     assert limits_v1(ResourceRequirements()) == {} and limits_v2(ResourceRequirements()) == {}
+
+
+def test_groups_that_a_killed_agent_left_are_removed_and_those_of_live_containers_stay(delegated: Path):
+    for container in ("a_main_0", "b_main_0", "b_main_1"):
+        (delegated / container / "made-by-the-container").mkdir(parents=True)
+    groups = Cgroups("volcano-test")
+    groups.open()
+
+    groups.find_left(["b/main/1"])
+
+    assert groups.remove_left()
+    assert [each.name for each in delegated.iterdir() if each.is_dir()] == ["b_main_1"]
+
+
+def test_a_group_whose_processes_are_still_ending_is_removed_later(delegated: Path):
+    groups = Cgroups("volcano-test")
+    groups.open()
+    (delegated / "a_main_0").mkdir()
+    process = delegated / "a_main_0" / "process"
+    process.touch()
+
+    groups.remove("a/main/0")
+    assert not groups.remove_left()
+    process.unlink()
+
+    assert groups.remove_left()
+    assert not (delegated / "a_main_0").exists()
+
+
+def test_a_container_that_is_started_again_keeps_its_group(delegated: Path):
+    groups = Cgroups("volcano-test")
+    groups.open()
+    (delegated / "a_main_0").mkdir()
+    (delegated / "a_main_0" / "process").touch()
+    groups.remove("a/main/0")
+
+    groups.make("a/main/0", ResourceRequirements(limits={"cpu": "1"}))
+
+    assert groups.remove_left()
+    assert (delegated / "a_main_0").is_dir()
