@@ -7,6 +7,7 @@ Its events come without recursion, so a first pass counts depth and nodes with a
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 import yaml
@@ -77,6 +78,15 @@ def load_all_yaml(
     text: str | bytes, *, loader: Any = SAFE_LOADER, max_nodes: int = MAX_YAML_NODES, allow_aliases: bool = True
 ) -> list[Any]:
     """All documents of a text, built only after the whole text has been found to be within bounds."""
+    return _within_bounds(yaml.load_all, text, loader, _Measure(max_nodes, allow_aliases))
+
+
+def compose_all_yaml(text: str | bytes) -> list[Any]:
+    """The documents of a text as nodes, which have the places of keys and values; within the same bounds."""
+    return _within_bounds(yaml.compose_all, text, TEXT_LOADER, _Measure(MAX_YAML_NODES, allow_aliases=True))
+
+
+def _within_bounds(build: Callable[..., Any], text: str | bytes, loader: Any, measure: _Measure) -> list[Any]:
     try:
         raw = text.encode() if isinstance(text, str) else text
     except UnicodeEncodeError as error:
@@ -84,8 +94,8 @@ def load_all_yaml(
     if len(raw) > MAX_YAML_BYTES:
         raise BoundedYamlError(f"{len(raw)} bytes are more than the limit of {MAX_YAML_BYTES}")
     try:
-        _Measure(max_nodes, allow_aliases).check(yaml.parse(raw, Loader=loader))
-        return list(yaml.load_all(raw, Loader=loader))
+        measure.check(yaml.parse(raw, Loader=loader))
+        return list(build(raw, Loader=loader))
     except yaml.YAMLError as error:
         raise BoundedYamlError(_place(error)) from None
     except (ValueError, RecursionError, OverflowError, TypeError) as error:

@@ -5,13 +5,14 @@ Commands are values; what they do is imported only when they are called.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TextIO
+
+from volcano.api.nearest_words import did_you_mean
 
 EVERYDAY, CLOSER, ADMINISTRATION = "Everyday", "Looking closer", "Administration"
 ONE_NAME: Final = "[NAME]"
@@ -194,12 +195,6 @@ def _check_arguments(path: list[CommandSpec], arguments: list[str]) -> None:
         raise UsageError(f'"{words}" takes no argument, but "{arguments[0]}" was given')
     if len(arguments) > 1 and "…" not in command.arguments:
         raise UsageError(f'"{words}" takes one argument, but "{arguments[1]}" follows')
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A question with the nearest known word, or nothing."""
-    nearest = difflib.get_close_matches(word.lower(), sorted(known), n=1)
-    return f"; did you mean {nearest[0]}?" if nearest else ""
 
 
 def _find(root: CommandSpec, words: list[str]) -> tuple[list[CommandSpec], list[str]]:

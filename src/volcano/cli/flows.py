@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,13 +10,14 @@ import yaml
 
 from volcano.api.ages import age
 from volcano.api.errors import ApiError
-from volcano.api.manifests import ManifestError, load_documents
+from volcano.api.manifests import ManifestError
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import ResourceType
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import connect
 from volcano.cli.failures import Failed
 from volcano.cli.formats import padded, parse_time, utc_now
+from volcano.cli.manifest_files import checked_documents
 from volcano.cli.output import follow, show
 from volcano.cli.resources import JOB_FLOWS, JOB_TEMPLATES
 
@@ -112,17 +112,11 @@ def _table(resource: ResourceType, items: Sequence[JSON]) -> str:
 def _documents(path: str, resource: ResourceType) -> list[JSON]:
     """Every part of the file between `---`, as an object of the kind, in namespace default unless it says otherwise."""
     try:
-        text = Path(path).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).lower()
-        raise Failed(f"open {path}: {reason}") from error
-    documents = []
-    for part in re.split(r"---", text):
-        if part.strip():
-            try:
-                documents += load_documents(part, source=path)
-            except ManifestError as error:
-                raise Failed(f"failed to decode file: {error}") from error
+        documents = checked_documents(Path(path).read_bytes(), source=path)
+    except OSError as error:
+        raise Failed(f"open {path}: {(error.strerror or str(error)).lower()}") from error
+    except ManifestError as error:
+        raise Failed(f"failed to decode file: {error}") from error
     for document in documents:
         metadata = document.setdefault("metadata", {})
         metadata["namespace"] = metadata.get("namespace") or "default"

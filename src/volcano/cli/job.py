@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from pathlib import Path
 
-from volcano.api.manifests import ManifestError, load_documents
-from volcano.api.meta import JSON
+from volcano.api.errors import AlreadyExists, ApiError
+from volcano.api.meta import JSON, Key
+from volcano.api.scheme import ResourceType, find_resource_type
 from volcano.cli.bus_commands import ask_for
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import ApiConnection, connect
 from volcano.cli.failures import Failed
 from volcano.cli.formats import labels_of, local_date, padded, parse_resource_list
+from volcano.cli.manifest_files import read_objects
 from volcano.cli.named_jobs import for_each_job
-from volcano.cli.output import follow, show
+from volcano.cli.output import follow, qualified_name, show
 from volcano.cli.resources import JOBS
 
 COLUMNS = (
@@ -30,9 +30,9 @@ def run(called: Called) -> int:
     if not values["name"] and not values["filename"]:
         raise Failed("job name cannot be left blank")
     described = described_job(called)
-    body = _job_from_file(values["filename"]) if values["filename"] else described
-    body.setdefault("metadata", {}).setdefault("namespace", values["namespace"])
-    return create_or_try(connection, body, values["namespace"], values["dry-run"])
+    if values["filename"]:
+        return _run_file(connection, values["filename"], values["namespace"], values["dry-run"])
+    return create_or_try(connection, described, values["namespace"], values["dry-run"])
 
 
 def create_or_try(connection: ApiConnection, body: JSON, namespace: str, dry_run: str) -> int:
@@ -78,27 +78,50 @@ def described_job(called: Called) -> JSON:
     }
 
 
-def _job_from_file(path: str) -> JSON:
+def _run_file(connection: ApiConnection, path: str, namespace: str, dry_run: str) -> int:
+    """Every object of the file in its order: Jobs are submitted, others are made or brought up to date."""
     if ".yaml" not in path and ".yml" not in path:
         raise Failed("only support yaml file")
-    try:
-        documents = load_documents(_first_document(Path(path).read_text()), source=path)
-    except OSError as error:
-        raise Failed(f"failed to read file, err: open {path}: {(error.strerror or str(error)).lower()}") from error
-    except (ManifestError, UnicodeDecodeError) as error:
-        raise Failed(f"failed to decode file, err: {error}") from error
+    documents = read_objects(path)
     if not documents:
-        raise Failed(f"failed to decode file, err: {path} holds no Job")
-    if (kind := documents[0]["kind"]) != JOBS.kind:
-        raise Failed(
-            f"failed to decode file, err: {path} begins with a {kind}, and only a Job is taken here; "
-            f"kubectl apply -f {path} takes everything in it"
+        raise Failed(f"failed to decode file, err: {path} holds no object")
+    unknown = [each["kind"] for each in documents if _resource_of(each) is None]
+    if unknown:
+        raise Failed(f"failed to decode file, err: {path}: unknown kind {unknown[0]}")
+    code = 0
+    for document in documents:
+        if document["kind"] == JOBS.kind and _resource_of(document) is JOBS:
+            document.setdefault("metadata", {}).setdefault("namespace", namespace)
+            code = max(code, create_or_try(connection, document, namespace, dry_run))
+        elif not dry_run:
+            _apply(connection, document, namespace)
+    return code
+
+
+def _resource_of(document: JSON) -> ResourceType | None:
+    group, _, version = document["apiVersion"].rpartition("/")
+    found = find_resource_type(group, document["kind"])
+    return found if found is not None and found.version == version else None
+
+
+def _apply(connection: ApiConnection, document: JSON, namespace: str) -> None:
+    resource = _resource_of(document)
+    assert resource is not None, "unknown kinds have been refused"
+    metadata = document.setdefault("metadata", {})
+    if resource.namespaced:
+        metadata.setdefault("namespace", namespace)
+    name = qualified_name(resource, document)
+    try:
+        connection.attempt(connection.client.create(resource, document))
+        say(f"{name} created")
+    except AlreadyExists:
+        key = Key(metadata.get("namespace", ""), metadata["name"])
+        connection.do(
+            connection.client.patch(resource, key, document, kind="apply", fieldManager="vcctl", force="true")
         )
-    return documents[0]
-
-
-def _first_document(text: str) -> str:
-    return next((part for part in re.split(r"(?m)^---\s*$", text) if part.strip()), "")
+        say(f"{name} configured")
+    except ApiError as error:
+        raise Failed(error.message) from error
 
 
 def create(connection: ApiConnection, body: JSON, namespace: str) -> None:

@@ -10,7 +10,8 @@ import msgspec
 
 from volcano.api.errors import ApiError
 from volcano.api.meta import Key
-from volcano.cli.command_line import Called, did_you_mean
+from volcano.api.nearest_words import did_you_mean
+from volcano.cli.command_line import Called
 from volcano.cli.connection import ApiConnection
 from volcano.cli.failures import Failed
 from volcano.cli.resources import JOBS

@@ -55,17 +55,51 @@ def test_run_refuses_what_it_cannot_use(call, line, says):
     assert (answer.out, answer.code) == ("", 255)
 
 
-def test_run_takes_the_first_document_of_a_file(call, server, tmp_path):
+A_JOB = """\
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: from-file}
+spec:
+  minAvailable: 1
+  queue: team
+  tasks:
+    - name: a
+      replicas: 1
+      template:
+        spec:
+          containers:
+            - {name: c, image: i}
+"""
+A_QUEUE = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: team}\nspec: {weight: 3}\n---\n"
+
+
+def test_run_takes_every_document_of_a_file(call, server, tmp_path):
     manifest = tmp_path / "job.yaml"
-    manifest.write_text(
-        "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: from-file}\nspec:\n  minAvailable: 1\n"
-        "  tasks: [{name: a, replicas: 1, template: {spec: {containers: [{name: c, image: i}]}}}]\n---\nnot: read\n"
-    )
+    manifest.write_text(A_QUEUE + A_JOB)
 
     answer = call(f"vcctl job run -f {manifest}")
 
-    assert (answer.out, answer.code) == ("run job from-file successfully\n", 0)
+    made = "queue.scheduling.volcano.sh/team created\nrun job from-file successfully\n"
+    assert (answer.out, answer.code) == (made, 0), answer.err
     assert server.get(BATCH, "Job", Key("default", "from-file"))["spec"]["tasks"][0]["name"] == "a"
+    again = call(f"vcctl job run -f {manifest}")
+    assert again.out == "queue.scheduling.volcano.sh/team configured\n"
+    assert 'jobs.batch.volcano.sh "from-file" already exists' in again.err
+
+
+def test_all_unknown_fields_of_a_file_are_refused_with_their_lines(call, server, tmp_path):
+    manifest = tmp_path / "job.yaml"
+    manifest.write_text(A_QUEUE + A_JOB.replace("minAvailable", "minAvailabel").replace("image:", "imgae:"))
+
+    answer = call(f"vcctl job run -f {manifest}")
+
+    assert answer.err.splitlines() == [
+        f"Failed to run job: failed to decode file, err: {manifest}:10: spec.minAvailabel: unknown field; "
+        "did you mean minAvailable?",
+        f"{manifest}:18: spec.tasks[0].template.spec.containers[0].imgae: unknown field; did you mean image?",
+    ]
+    assert (answer.out, answer.code) == ("", 255)
+    assert server.items(BATCH, "Job") == server.items("scheduling.volcano.sh", "Queue") == []
 
 
 def test_run_into_another_namespace_than_the_files_is_refused(call, tmp_path):

@@ -132,8 +132,9 @@ def test_what_needs_a_look_around_is_answered_by_the_rules(spec, fragment):
     refuses(Job, spec, RULE, "denied", fragment)
 
 
-def test_a_guarantee_needs_deserved():
-    refuses(Queue, {"weight": 1, "guarantee": {"resource": {"cpu": "1"}}}, RULE, "must be >= guarantee")
+def test_a_stated_deserved_is_at_least_the_guarantee():
+    spec = {"weight": 1, "guarantee": {"resource": {"cpu": "2"}}, "deserved": {"cpu": "1"}}
+    refuses(Queue, spec, RULE, "must be >= guarantee")
 
 
 def test_what_capability_does_not_name_is_allowed():

@@ -10,9 +10,10 @@ import msgspec
 from volcano.api.batch import STOPPED_PHASES, Job
 from volcano.api.decode import decode
 from volcano.api.errors import AlreadyExists, NotFound
-from volcano.api.manifests import ManifestError, load_documents
+from volcano.api.manifests import ManifestError
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import ResourceType, find_resource_type, resource_type
+from volcano.cli.manifest_files import checked_documents
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.transport import Request
@@ -29,7 +30,7 @@ def read_manifests(paths: list[str]) -> list[JSON]:
     documents: list[JSON] = []
     for path in paths:
         try:
-            documents += load_documents(Path(path).read_bytes(), source=path)
+            documents += checked_documents(Path(path).read_bytes(), source=path)
         except OSError as error:
             raise SubmitError(f"{path}: {error.strerror or error}") from error
         except ManifestError as error:
