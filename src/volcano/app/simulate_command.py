@@ -11,6 +11,7 @@ import click
 from volcano.api import core
 from volcano.simulator.clusters import InvalidCluster, equal_nodes
 from volcano.simulator.comparison import Comparison, Progress, report_text
+from volcano.simulator.page import page
 from volcano.simulator.policies import SHIPPED, InvalidPolicy, Policy, read_policy, shipped_policy
 from volcano.simulator.table import table
 from volcano.simulator.workloads.openb import InvalidTrace, read_openb_nodes, read_openb_pods
@@ -43,7 +44,7 @@ class InputError(click.ClickException):
               help="A scheduler configuration of your own, named after its file; may be repeated.")  # fmt: skip
 @click.option("--list-policies", is_flag=True, help="Print the shipped policies and end.")
 @click.option("--json", "as_json", is_flag=True, help="Print report.json instead of the table.")
-@click.option("--out", default=None, metavar="FOLDER", help="Write report.json into this folder.")
+@click.option("--out", default=None, metavar="FOLDER", help="Write report.json and report.html into this folder.")
 @click.option("--seed", default=0, show_default=True, help="Seed of what the scheduler chooses at random.")
 def simulate_command(**flags: Any) -> None:
     """Run the scheduler on a trace under virtual time, once for each policy, and compare the figures.
@@ -173,8 +174,9 @@ def _show(comparison: Comparison, flags: dict[str, Any]) -> None:
         folder = Path(flags["out"])
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / "report.json").write_text(text)
+            (folder / "report.json").write_text(text, encoding="utf-8")
+            (folder / "report.html").write_text(page(comparison), encoding="utf-8")
         except OSError as error:
             raise InputError(f"--out {folder}: {error.strerror}") from error
-        click.echo(f"written: {folder / 'report.json'}", err=True)
+        click.echo(f"written: {folder / 'report.json'}, {folder / 'report.html'}", err=True)
     click.echo(text if flags["as_json"] else table(report), nl=not flags["as_json"])

@@ -53,6 +53,18 @@ def table(report: Mapping[str, Any]) -> str:
     return "\n".join(line.rstrip() for line in text)
 
 
+def rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The same rows for a page: title, and the text of each cell with whether it is the best."""
+    cells = [_cells(row, list(report["policies"].values())) for row in ROWS]
+    return [
+        {
+            "title": title,
+            "cells": [{"text": cell.removesuffix(BEST).rstrip(), "best": cell.endswith(BEST)} for cell in of_row],
+        }
+        for title, *of_row in cells
+    ]
+
+
 def _cells(row: Row, policies: Sequence[Mapping[str, Any]]) -> list[str]:
     values = [row.value(of) for of in policies]
     best = max(values) if row.larger_is_better else min(values)
