@@ -62,8 +62,8 @@ def test_a_browser_draws_the_plots_of_both_policies(tmp_path: Path) -> None:
 
     done = subprocess.run([*command, "--dump-dom", file.as_uri()], capture_output=True, text=True, timeout=120)
 
-    drawn = done.stdout
+    drawn = done.stdout.partition("<script")[0]  # what the scripts have drawn stands before them
     assert drawn.count('<svg viewBox="0 0 560 190"') == 6
     assert drawn.count('class="gantt"') == 2
     assert len(re.findall(r"<rect [^>]*data-job=", drawn)) >= 16
-    assert "NaN" not in drawn.split("<script")[0]
+    assert "NaN" not in drawn
