@@ -14,6 +14,7 @@ from volcano.embedded.apiserver.admitting.hook import AdmissionHook
 from volcano.embedded.apiserver.admitting.limit_ranges import apply_limit_ranges, check_limit_ranges
 from volcano.embedded.apiserver.admitting.namespace_lifecycle import check_deletion, check_namespace
 from volcano.embedded.apiserver.admitting.pod_defaults import default_tolerations, set_service_account
+from volcano.embedded.apiserver.admitting.pod_security.pod_security import check_pod_security
 from volcano.embedded.apiserver.admitting.priorities import check_one_default_priority, set_priority
 from volcano.embedded.apiserver.admitting.quota import QuotaLedger
 from volcano.embedded.apiserver.admitting.storage_class import set_storage_class
@@ -72,7 +73,9 @@ class ServerAdmission:
             for check in _CHECKS.get(attributes.resource.qualified, ()):
                 check(self._store, attributes)
             check_escalation(self._authorizer, attributes)
-        warnings = await self._hook.validate(attributes) if self._hook is not None else []
+        warnings = check_pod_security(self._store, attributes)
+        if self._hook is not None:
+            warnings = [*warnings, *await self._hook.validate(attributes)]
         if self._webhooks.any_validating:
             warnings = [*warnings, *await self._webhooks.validate(attributes)]
         if attributes.operation in (CREATE, UPDATE) and not attributes.subresource:

@@ -1,0 +1,1 @@
+"""Pod Security admission: the levels privileged, baseline and restricted of Kubernetes' Pod Security Standards."""
