@@ -1,7 +1,9 @@
+# ruff: noqa: ASYNC110
 """What a pod cannot do: see the agent's files or other pods' volumes, take down what hides them, touch the machine."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -11,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests import needs
-from tests.system.agent.kit import a_pod
+from tests.system.agent.kit import DEADLINE, a_pod
+from volcano.api.core import Event
+from volcano.api.scheme import resource_type
 
 ROOT = Path(__file__).parents[3]
 
@@ -139,3 +143,27 @@ def _works(as_user: list[str], python: str) -> bool:
         return False
     tried = subprocess.run([*as_user, python, "-c", check], capture_output=True, env=_environment(), check=False)
     return tried.returncode == 0
+
+
+@pytest.mark.parametrize("folder", ["secrets", "agent", "."])
+async def test_a_volume_of_the_data_directory_is_refused_with_an_event(machine, tmp_path, folder):
+    (tmp_path / "secrets").mkdir(exist_ok=True)
+    (tmp_path / "secrets" / "ca.key").write_text("the keys to everything")
+    path = str(tmp_path / folder) if folder != "." else str(tmp_path)
+    mounts = {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}
+    volumes = [{"name": "v", "hostPath": {"path": path}}]
+
+    await machine.create(
+        a_pod("thief", "sh", "-c", "cat /v/ca.key /v/secrets/ca.key", container=mounts, volumes=volumes)
+    )
+
+    async with asyncio.timeout(DEADLINE):
+        while not (messages := await failed_mounts(machine)):
+            await asyncio.sleep(0.02)
+    assert f"hostPath {path!r} is refused" in messages[0]
+    assert (await machine.pod("thief"))["status"].get("phase", "Pending") == "Pending"
+
+
+async def failed_mounts(machine) -> list[str]:
+    events = (await machine.client.list_json(resource_type(Event)))["items"]
+    return [event.get("message") or event.get("note", "") for event in events if event["reason"] == "FailedMount"]

@@ -38,6 +38,7 @@ from volcano.embedded.agent.runtime.pod_folders import PodFolders
 from volcano.embedded.agent.runtime.pod_sandboxes import PodSandboxes, SandboxedPod
 from volcano.embedded.agent.runtime.process_records import found_container, is_live
 from volcano.embedded.agent.storage.pod_files import PodFiles
+from volcano.embedded.agent.storage.protected_folders import ProtectedFolders
 from volcano.embedded.agent.storage.volumes import PodVolumes
 from volcano.embedded.agent.task_set import TaskSet
 from volcano.embedded.agent.timers import Timers
@@ -79,7 +80,8 @@ class ProcessRuntime:
         self._connections = PodConnections(settings, self._supervisor, services)
         self._hosts = HostsFiles(self._timers, self._connections.service_names)
         self._folders = PodFolders(settings)
-        volumes = PodVolumes(client, settings.pods, settings.memory)
+        protected = ProtectedFolders((settings.directory, *settings.hidden), settings.directory / "storage")
+        volumes = PodVolumes(client, settings.pods, settings.memory, protected=protected)
         self.files = PodFiles(volumes, clock, host_address=settings.host_address)
         self.sandboxes = PodSandboxes(clock, self.files, self._folders, self._connections, self._hosts)
         self._runs = ContainerRuns(

@@ -19,6 +19,7 @@ from volcano.api.kubelet import AgentPod, AgentVolume
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import resource_type
 from volcano.embedded.agent.containers.environment import Missing, References, content_of
+from volcano.embedded.agent.storage.protected_folders import ProtectedFolders
 from volcano.embedded.agent.storage.service_account import ROOT_CERTIFICATE, TOKEN_LIFETIME_SECONDS, wants_token
 from volcano.embedded.agent.storage.volume_files import File, files_of, is_made_of_files, needed_by
 from volcano.machinery.client import Client
@@ -29,8 +30,8 @@ MAX_VOLUME_FILE_BYTES: Final = 4 * 1024 * 1024
 class PodVolumes:
     """Makes the volumes of all pods of one agent, below one folder."""
 
-    def __init__(self, client: Client, pods: Path, memory: Path) -> None:
-        self._client, self._pods, self._memory = client, pods, memory
+    def __init__(self, client: Client, pods: Path, memory: Path, *, protected: ProtectedFolders) -> None:
+        self._client, self._pods, self._memory, self._protected = client, pods, memory, protected
         self._root_certificates: dict[Key, dict[str, bytes]] = {}  # cached: every pod mounts it, and it rarely changes
 
     def clear_cache(self) -> None:
@@ -82,6 +83,7 @@ class PodVolumes:
             folder.chmod(0o777)
             return str(folder)
         if volume.host_path is not None:
+            self._protected.check(str(volume.host_path.get("path", "")))
             return host_folder(volume.host_path)
         if volume.persistent_volume_claim is not None:
             return await self._claimed(pod, str(volume.persistent_volume_claim.get("claimName", "")))
@@ -101,6 +103,7 @@ class PodVolumes:
         place = volume.spec.host_path or volume.spec.local
         if place is None or not place.get("path"):
             raise Missing(f'persistentvolume "{volume.name}" is not a folder of this machine')
+        self._protected.check(str(place["path"]), is_claimed=True)
         return host_folder({"path": place["path"], "type": "DirectoryOrCreate"}, mode=0o777)
 
     async def _tokens(self, pod: AgentPod) -> dict[str, bytes]:
