@@ -95,7 +95,7 @@ def time_left(
 ) -> timedelta:
     """How long a pod may stay: zero if a taint is not tolerated, UNLIMITED if all are tolerated for any time.
 
-    An outage counts from `watched_since` at the earliest: while nobody watched, no node could show that it is back.
+    An outage counts from `watched_since` at the earliest: without a watch, no node could show that it is back.
     """
     left = UNLIMITED
     for taint in taints:

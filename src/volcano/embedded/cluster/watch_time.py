@@ -1,7 +1,7 @@
-"""Since when a controller has run without a gap: after a gap nobody is judged by times from before it.
+"""Since when a controller has run without a gap: after a gap no node is judged by times from before it.
 
 A suspended laptop, a stopped process and an overloaded machine stop the observer as well as the observed. Their silence
-during that time means nothing, so whoever judges by silence counts from `WatchTime.since` at the earliest.
+during that time means nothing, so a controller that judges by silence counts from `WatchTime.since` at the earliest.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Applies the levels that a namespace's labels name: refuses pods (enforce), warns about pods and templates (warn).
 
-`audit` labels are validated and have no effect: this server writes no audit log. Nobody is exempt.
+`audit` labels are validated and have no effect: this server writes no audit log. There are no exemptions.
 """
 
 from __future__ import annotations
