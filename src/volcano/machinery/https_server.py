@@ -30,6 +30,8 @@ AsgiApplication = Callable[[Scope, Receive, Send], Awaitable[None]]
 LISTEN_BACKLOG: Final = 1024
 STARTUP_POLL_SECONDS: Final = 0.005
 TAKEN_OVER_BUFFER_BYTES: Final = 64 * 1024
+WRITE_BUFFER_BYTES: Final = 64 * 1024
+"""What waits for a client that does not read; TLS would keep 512 KiB for each."""
 SUBPROTOCOL_HEADER: Final = b"sec-websocket-protocol"
 
 WebsocketRefused = ClientDisconnected
@@ -84,6 +86,7 @@ class HttpProtocol(HttpToolsProtocol):
             "abort": transport.abort,
             "taken_over": self.taken_over,
         }
+        transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         self._header_bytes = 0
         self._header_deadline = self.loop.call_later(self.limits.header_seconds, transport.close)
         address = self.client[0] if self.client else ""

@@ -12,6 +12,8 @@ from volcano.machinery.clock import Clock
 
 MAX_TIMER_SLEEP: Final = timedelta(minutes=5)
 """The task sleeps at most this long at once, so that a step of the system clock is noticed."""
+SMALLEST_STEP: Final = timedelta(seconds=1)
+"""A clock that was set back by less is taken for one that runs a little slow."""
 
 
 class Timers:
@@ -22,8 +24,10 @@ class Timers:
         self._heap: list[tuple[datetime, int, Callable[[], None]]] = []
         self._count = 0
         self._sooner = asyncio.Event()
+        self._looked = (clock.now(), clock.monotonic())
 
     def at(self, moment: datetime, call: Callable[[], None]) -> None:
+        self._follow_steps()
         self._count += 1
         heapq.heappush(self._heap, (moment, self._count, call))
         if self._heap[0][1] == self._count:
@@ -36,13 +40,22 @@ class Timers:
         """Run until cancelled."""
         while True:
             self._sooner.clear()
-            now = self._clock.now()
+            now = self._follow_steps()
             while self._heap and self._heap[0][0] <= now:
                 heapq.heappop(self._heap)[2]()
             if not self._heap:
                 await self._sooner.wait()
                 continue
             await self._sleep_or_sooner(min(self._heap[0][0] - now, MAX_TIMER_SLEEP))
+
+    def _follow_steps(self) -> datetime:
+        """The time. If the clock was set back, all timers are: their pauses stay as long as they were."""
+        now, elapsed = self._clock.now(), self._clock.monotonic()
+        expected = self._looked[0] + timedelta(seconds=elapsed - self._looked[1])
+        self._looked = (now, elapsed)
+        if expected - now >= SMALLEST_STEP:
+            self._heap = [(moment - (expected - now), number, call) for moment, number, call in self._heap]
+        return now
 
     async def _sleep_or_sooner(self, pause: timedelta) -> None:
         sleeper = asyncio.ensure_future(self._clock.sleep(pause))

@@ -76,8 +76,9 @@ class SimulatedRuntime:
             status = pod.container_status(spec.name)
             running = status.state.running if status else None
             if status is not None and running is not None and running.started_at is not None:
-                found.append(FoundContainer(spec.name, status.restart_count, running.started_at))
-                self._run_from(pod, spec.name, status.restart_count, running.started_at)
+                started = min(running.started_at, self._clock.now())  # the clock may have been set back since
+                found.append(FoundContainer(spec.name, status.restart_count, started))
+                self._run_from(pod, spec.name, status.restart_count, started)
         return Assigned(tuple(found), pod.status.pod_ip)
 
     def end_unknown_pods(self, uids: Set[str]) -> None:

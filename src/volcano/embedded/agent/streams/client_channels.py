@@ -22,6 +22,8 @@ from volcano.embedded.agent.streams.channels import (
 from volcano.embedded.agent.streams.spdy.spdy_channels import VERSIONS, SpdyChannels
 from volcano.embedded.agent.streams.upgrade import choose_version, upgraded, wants_spdy
 
+WRITE_BUFFER_BYTES: Final = 64 * 1024
+"""What waits for a client that does not read; TLS would keep 512 KiB for each."""
 TRUE_VALUES: Final = ("1", "true", "True")
 
 
@@ -42,6 +44,8 @@ async def open_socket(request: web.Request) -> web.WebSocketResponse:
     socket = web.WebSocketResponse(
         protocols=PROTOCOLS, max_msg_size=MAX_WEBSOCKET_MESSAGE_BYTES, compress=False, heartbeat=30.0
     )
+    if request.transport is not None:
+        request.transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
     await socket.prepare(request)
     return socket
 

@@ -51,6 +51,7 @@ async def upgraded(
         raise web.HTTPBadRequest(text="the connection is closed\n")
     reader = asyncio.StreamReader(limit=READ_BUFFER_BYTES)
     protocol = _Taken(reader, transport.get_protocol())
+    transport.set_write_buffer_limits(high=READ_BUFFER_BYTES)
     transport.set_protocol(protocol)
     protocol.connection_made(transport)
     transport.write(

@@ -25,6 +25,8 @@ from volcano.machinery.transport import Request
 
 CONNECTABLE: Final = ("exec", "attach", "portforward")
 MAX_MESSAGE_BYTES: Final = 4 * 2**20
+MAX_QUEUED_MESSAGES: Final = 2
+"""Of a kubelet, while the client does not read."""
 
 Message = MutableMapping[str, Any]
 
@@ -84,6 +86,7 @@ class Connector:
                 ssl=self._context if url.startswith("wss:") else None,
                 max_size=MAX_MESSAGE_BYTES,
                 compression=None,
+                max_queue=MAX_QUEUED_MESSAGES,
                 proxy=None,
                 open_timeout=30,
             )
