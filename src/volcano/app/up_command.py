@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import faulthandler
 import fcntl
 import logging
 import os
+import resource
 import signal
 import stat
 from collections.abc import AsyncIterator, Iterator
@@ -53,6 +55,8 @@ from volcano.scheduler.service.registry import PluginError, load_registry
 log = logging.getLogger(__name__)
 
 STORE: Final = "volcano.db"
+STANDARD_ERROR: Final = 2
+MIN_ADDRESS_SPACE_BYTES: Final = 2 * 2**30
 SHUTDOWN_GRACE: Final = timedelta(seconds=30)
 
 
@@ -272,10 +276,23 @@ def up_command(context: click.Context, /, **flags: Any) -> None:
         raise click.BadParameter(f"there is no file {flags['scheduler_conf']}", param_hint="--scheduler-conf")
     _check_plugins(flags["plugins_dir"])
     settings = settings_from(flags)
+    _check_address_space()
     log_to_stderr(flags["verbosity"] or -1)  # changes of state are printed anyway; -v asks for more
     nodes = NodeOptions(**{name: flags[name] for name in NodeOptions.__struct_fields__})
     explicit = is_given(context, "nodes")
     run_until_signalled(lambda: _up(context, nodes, flags, settings, explicit=explicit))
+
+
+def _check_address_space() -> None:
+    """Libraries in C end the process where their memory is refused; say so before, and say where if it happens."""
+    faulthandler.enable(STANDARD_ERROR)
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < MIN_ADDRESS_SPACE_BYTES:
+        least = MIN_ADDRESS_SPACE_BYTES // 2**20
+        raise click.ClickException(
+            f"the limit of {limit // 2**20} MiB of address space (ulimit -v) is too small: {least} MiB are needed; "
+            "to bound the memory of the system use a cgroup (systemd-run -p MemoryMax=…)"
+        )
 
 
 def _check_plugins(folder: str) -> None:

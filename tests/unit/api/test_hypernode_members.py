@@ -30,3 +30,11 @@ NODES = {"gpu-1": {"rack": "a"}, "gpu-2": {"rack": "b"}, "cpu-1": {"rack": "a"}}
 )
 def test_a_selector_names_nodes(selector, names):
     assert member_names(msgspec.convert({"type": "Node", "selector": selector}, Member), NODES) == names
+
+
+def test_a_pattern_that_takes_others_exponential_time_is_matched_in_linear_time():
+    nodes = {"a" * 60 + "b": {}, "a" * 60: {}}
+
+    member = msgspec.convert({"type": "Node", "selector": {"regexMatch": {"pattern": "^(a+)+$"}}}, Member)
+
+    assert member_names(member, nodes) == {"a" * 60}

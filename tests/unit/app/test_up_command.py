@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import stat
 from pathlib import Path
 
@@ -104,3 +105,12 @@ def test_a_directory_that_all_users_share_is_no_data_directory(tmp_path: Path):
 
     with pytest.raises(UnusableDataDirectory, match="shared by all users"), locked(tmp_path):
         pass
+
+
+def test_too_little_address_space_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (512 * 2**20, resource.RLIM_INFINITY))
+
+    done = CliRunner().invoke(up_command, ["--data-dir", str(tmp_path / "data"), "--port", "0"])
+
+    assert done.exit_code == 1
+    assert "the limit of 512 MiB of address space (ulimit -v) is too small" in done.output
