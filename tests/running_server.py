@@ -115,6 +115,7 @@ class Client:
         config = yaml.safe_load(kubeconfig.read_text())
         cluster = config["clusters"][0]["cluster"]
         user = config["users"][0]["user"]
+        self.kubeconfig = kubeconfig
         self.server = urlsplit(cluster["server"])
         self.context = ssl.create_default_context(cadata=_decoded(cluster, "certificate-authority").decode())
         self.token = token
