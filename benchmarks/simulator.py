@@ -15,7 +15,7 @@ from pathlib import Path
 from volcano.api import core
 from volcano.simulator.clusters import default_queues, equal_nodes
 from volcano.simulator.engine import Engine
-from volcano.simulator.jobs import SimulatedJob
+from volcano.simulator.jobs import WorkloadJob
 from volcano.simulator.policies import shipped_policy
 from volcano.simulator.workloads.openb import read_openb_nodes, read_openb_pods
 from volcano.simulator.workloads.swf import read_swf
@@ -23,7 +23,7 @@ from volcano.simulator.workloads.swf import read_swf
 TRACES = Path(__file__).parents[2] / "shared/traces"
 
 
-def measure(title: str, nodes: Sequence[core.Node], jobs: Sequence[SimulatedJob], policy: str) -> None:
+def measure(title: str, nodes: Sequence[core.Node], jobs: Sequence[WorkloadJob], policy: str) -> None:
     engine = Engine(nodes, default_queues(), shipped_policy(policy).config)
     engine.submit(jobs)
     began = time.process_time()

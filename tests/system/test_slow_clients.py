@@ -14,7 +14,7 @@ from tests.running_server import Client, Running, running_server
 from volcano.embedded.apiserver.serving.asgi import HttpLimits
 from volcano.machinery.connections import ConnectionLimits
 
-STRANGERS_PER_ADDRESS = ConnectionLimits().strangers_per_address
+STRANGERS_PER_ADDRESS = ConnectionLimits().anonymous_per_address
 CONFIGS = "/api/v1/namespaces/default/configmaps"
 
 
@@ -95,8 +95,8 @@ def is_cut(connection: socket.socket) -> bool:
     return True
 
 
-def test_idle_strangers_cannot_lock_anybody_else_out(running: Running):
-    """More connections than strangers may have: the oldest are closed, and the administrator is answered."""
+def test_idle_anonymous_cannot_lock_anybody_else_out(running: Running):
+    """More connections than anonymous may have: the oldest are closed, and the administrator is answered."""
     nobody, sockets = Client(running.kubeconfig, anonymous=True), []
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))

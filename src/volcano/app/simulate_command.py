@@ -10,9 +10,9 @@ import click
 
 from volcano.api import core
 from volcano.simulator.clusters import InvalidCluster, equal_nodes
-from volcano.simulator.comparison import Comparison, Progress, report_text
+from volcano.simulator.comparison import PolicyComparison, Progress, report_text
 from volcano.simulator.page import page
-from volcano.simulator.policies import SHIPPED, InvalidPolicy, Policy, read_policy, shipped_policy
+from volcano.simulator.policies import SHIPPED, InvalidPolicy, SchedulingPolicy, read_policy, shipped_policy
 from volcano.simulator.table import table
 from volcano.simulator.workloads.openb import InvalidTrace, read_openb_nodes, read_openb_pods
 from volcano.simulator.workloads.swf import WorkloadTrace, read_swf
@@ -65,14 +65,14 @@ def simulate_command(**flags: Any) -> None:
     policies = _policies(flags["policies"], flags["configurations"])
     nodes = _nodes(flags)
     trace = _trace(flags)
-    comparison = Comparison(nodes, trace.jobs, trace.unreadable, flags["seed"])
+    comparison = PolicyComparison(nodes, trace.jobs, trace.unreadable, flags["seed"])
     _tell_doubts(comparison, policies)
     _run(comparison, policies)
     _show(comparison, flags)
 
 
 # -- input ------------------------------------------------------------------------------------------------------------
-def _policies(names: tuple[str, ...], files: tuple[str, ...]) -> list[Policy]:
+def _policies(names: tuple[str, ...], files: tuple[str, ...]) -> list[SchedulingPolicy]:
     if not names and not files:
         raise InputError("no policy is given: use --policy NAME (--list-policies prints them) or --conf FILE")
     try:
@@ -139,7 +139,7 @@ def _read(path: Path, flags: dict[str, Any]) -> WorkloadTrace:
 
 
 # -- run and output ---------------------------------------------------------------------------------------------------
-def _tell_doubts(comparison: Comparison, policies: list[Policy]) -> None:
+def _tell_doubts(comparison: PolicyComparison, policies: list[SchedulingPolicy]) -> None:
     for policy in policies:
         for doubt in policy.doubts:
             click.echo(f"{policy.name}: {doubt}", err=True)
@@ -149,7 +149,7 @@ def _tell_doubts(comparison: Comparison, policies: list[Policy]) -> None:
             click.echo(f"  {line}", err=True)
 
 
-def _run(comparison: Comparison, policies: list[Policy]) -> None:
+def _run(comparison: PolicyComparison, policies: list[SchedulingPolicy]) -> None:
     for policy in policies:
         if not sys.stderr.isatty():
             click.echo(f"{policy.name}: {len(comparison.jobs)} jobs on {len(comparison.nodes)} nodes …", err=True)
@@ -167,7 +167,7 @@ def _moving(bar: Any) -> Progress:
     return lambda _policy, finished: bar.update(finished - bar.pos)
 
 
-def _show(comparison: Comparison, flags: dict[str, Any]) -> None:
+def _show(comparison: PolicyComparison, flags: dict[str, Any]) -> None:
     report = comparison.report()
     text = report_text(report)
     if flags["out"]:

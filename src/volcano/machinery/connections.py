@@ -1,7 +1,7 @@
 """Which connections a server keeps: bounds for all, for each address, for each identity, and a reserve for some.
 
-Whoever has not proven an identity competes only with others who have not: when there are too many of them, the one that
-has been idle longest is closed. A flood of strangers thus never takes the place of a client with credentials.
+Clients that have not proven an identity compete only with each other: when there are too many of them, the one that
+has been idle longest is closed. A flood of anonymous clients thus never takes the place of a client with credentials.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ class ConnectionLimits(msgspec.Struct, frozen=True):
     total: int = 4096
     reserve: int = 64
     """Beyond the total, for those who may use the reserve."""
-    strangers: int = 1024
+    anonymous: int = 1024
     """Connections without a proven identity."""
-    strangers_per_address: int = 512
+    anonymous_per_address: int = 512
     per_identity: int = 1024
 
 
-class Connection(Protocol):
+class TrackedConnection(Protocol):
     """What the table needs to know of a connection."""
 
     @property
@@ -40,7 +40,7 @@ class _Entry(msgspec.Struct):
     may_use_reserve: bool
 
 
-_STRANGERS: Final = ("strangers", "")
+_ANONYMOUS: Final = ("anonymous", "")
 _Group = tuple[str, str]
 
 
@@ -49,20 +49,20 @@ class ConnectionTable:
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self._limits = limits
-        self._entries: dict[Connection, _Entry] = {}
-        self._groups: dict[_Group, dict[Connection, None]] = {}
+        self._entries: dict[TrackedConnection, _Entry] = {}
+        self._groups: dict[_Group, dict[TrackedConnection, None]] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def opened(
-        self, connection: Connection, address: str, identity: str = "", *, may_use_reserve: bool = False
+        self, connection: TrackedConnection, address: str, identity: str = "", *, may_use_reserve: bool = False
     ) -> None:
         """Add a connection, and close others or itself where a bound is exceeded."""
         self._entries[connection] = _Entry(address, identity, may_use_reserve)
         self._join(connection)
 
-    def proved(self, connection: Connection, identity: str, *, may_use_reserve: bool = False) -> None:
+    def proved(self, connection: TrackedConnection, identity: str, *, may_use_reserve: bool = False) -> None:
         """The client has shown who it is."""
         entry = self._entries.get(connection)
         if entry is None or entry.identity == identity:
@@ -71,27 +71,27 @@ class ConnectionTable:
         entry.identity, entry.may_use_reserve = identity, may_use_reserve
         self._join(connection)
 
-    def used(self, connection: Connection) -> None:
+    def used(self, connection: TrackedConnection) -> None:
         """A request came in: the connection is the last of its groups to be closed."""
         for group in self._groups_of(connection):
             members = self._groups[group]
             del members[connection]
             members[connection] = None
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: TrackedConnection) -> None:
         if connection in self._entries:
             self._leave(connection)
             del self._entries[connection]
 
-    def _groups_of(self, connection: Connection) -> tuple[_Group, ...]:
+    def _groups_of(self, connection: TrackedConnection) -> tuple[_Group, ...]:
         entry = self._entries.get(connection)
         if entry is None:
             return ()
         if entry.identity:
             return (("identity", entry.identity),)
-        return (("address", entry.address), _STRANGERS)
+        return (("address", entry.address), _ANONYMOUS)
 
-    def _join(self, connection: Connection) -> None:
+    def _join(self, connection: TrackedConnection) -> None:
         for group in self._groups_of(connection):
             members = self._groups.setdefault(group, {})
             members[connection] = None
@@ -99,9 +99,9 @@ class ConnectionTable:
                 self._close_one(members, connection)
         entry = self._entries.get(connection)
         if entry is not None and len(self._entries) > self._limits.total + self._limits.reserve * entry.may_use_reserve:
-            self._close_one(self._groups.get(_STRANGERS, {}), connection)
+            self._close_one(self._groups.get(_ANONYMOUS, {}), connection)
 
-    def _leave(self, connection: Connection) -> None:
+    def _leave(self, connection: TrackedConnection) -> None:
         for group in self._groups_of(connection):
             members = self._groups[group]
             members.pop(connection, None)
@@ -113,10 +113,10 @@ class ConnectionTable:
             case "identity":
                 return self._limits.per_identity
             case "address":
-                return self._limits.strangers_per_address
-        return self._limits.strangers
+                return self._limits.anonymous_per_address
+        return self._limits.anonymous
 
-    def _close_one(self, members: dict[Connection, None], newest: Connection) -> None:
+    def _close_one(self, members: dict[TrackedConnection, None], newest: TrackedConnection) -> None:
         """Close the member that has been idle longest; the newest where all others are busy."""
         victim = next((each for each in members if each is not newest and not each.is_busy), newest)
         self.closed(victim)

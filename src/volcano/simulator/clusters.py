@@ -9,7 +9,7 @@ from typing import Final
 from volcano.api import core, scheduling
 from volcano.api.meta import ObjectMeta
 from volcano.api.quantity import parse_quantity
-from volcano.simulator.jobs import Role, SimulatedJob
+from volcano.simulator.jobs import Role, WorkloadJob
 
 DEFAULT_QUEUE: Final = "default"
 MIN_PODS_PER_NODE: Final = 110  # Kubernetes' own limit; a node with more cpus takes a pod for each
@@ -72,7 +72,7 @@ class EmptyCluster:
         ]
         self._room: dict[tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]], int] = {}
 
-    def why_never_runnable(self, job: SimulatedJob) -> str:
+    def why_never_runnable(self, job: WorkloadJob) -> str:
         """Why the job could not even start if it were alone; empty when it could, as far as amounts go."""
         wanted = job.min_available or job.pods
         for role in job.roles:

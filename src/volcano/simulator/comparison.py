@@ -12,33 +12,33 @@ from volcano.api import core
 from volcano.simulator.clusters import EmptyCluster, capacity, default_queues
 from volcano.simulator.engine import Engine
 from volcano.simulator.figures import figures
-from volcano.simulator.jobs import JobOutcome, SimulatedJob
-from volcano.simulator.policies import Policy
+from volcano.simulator.jobs import JobOutcome, WorkloadJob
+from volcano.simulator.policies import SchedulingPolicy
 from volcano.simulator.workloads.swf import UnreadableLines
 
 Progress = Callable[[str, int], None]  # policy, jobs finished
 
 
 @dataclass(slots=True)
-class Comparison:
+class PolicyComparison:
     """What was run, and what became of each job under each policy."""
 
     nodes: Sequence[core.Node]
-    jobs: Sequence[SimulatedJob]
+    jobs: Sequence[WorkloadJob]
     unreadable: UnreadableLines = field(default_factory=UnreadableLines)
     seed: int = 0
     never_runnable: dict[str, str] = field(default_factory=dict)
     outcomes: dict[str, dict[str, JobOutcome]] = field(default_factory=dict)  # by policy, by job
     doubts: dict[str, Sequence[str]] = field(default_factory=dict)
 
-    def run(self, policies: Sequence[Policy], on_progress: Progress | None = None) -> None:
+    def run(self, policies: Sequence[SchedulingPolicy], on_progress: Progress | None = None) -> None:
         empty = EmptyCluster(self.nodes)
         self.never_runnable = {job.name: why for job in self.jobs if (why := empty.why_never_runnable(job))}
         for policy in policies:
             self.outcomes[policy.name] = self._outcomes_under(policy, on_progress)
             self.doubts[policy.name] = policy.doubts
 
-    def _outcomes_under(self, policy: Policy, on_progress: Progress | None) -> dict[str, JobOutcome]:
+    def _outcomes_under(self, policy: SchedulingPolicy, on_progress: Progress | None) -> dict[str, JobOutcome]:
         def report(_now: float, finished: int) -> None:
             if on_progress is not None:
                 on_progress(policy.name, finished)

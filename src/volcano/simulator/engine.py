@@ -30,7 +30,7 @@ from volcano.scheduler.model.read import ESTIMATE_KEY
 from volcano.scheduler.model.reservation import RESERVATION_ANNOTATION, encode_reservation
 from volcano.scheduler.model.task import PREEMPTABLE_KEY
 from volcano.scheduler.plugins import PLUGINS
-from volcano.simulator.jobs import JobOutcome, SimulatedJob
+from volcano.simulator.jobs import JobOutcome, WorkloadJob
 
 EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 NAMESPACE: Final = "default"
@@ -50,7 +50,7 @@ class EventKind(IntEnum):
 class LiveJob:
     """A submitted job that has not ended."""
 
-    job: SimulatedJob
+    job: WorkloadJob
     outcome: JobOutcome
     group: PodGroup
     pods: dict[str, core.Pod] = field(default_factory=dict)  # by uid
@@ -84,7 +84,7 @@ class Engine:
         self._events: list[tuple[float, int, int, str]] = []
         self._sequence = 0
         self._jobs: dict[str, LiveJob] = {}  # by PodGroup name
-        self._to_submit: dict[str, SimulatedJob] = {}
+        self._to_submit: dict[str, WorkloadJob] = {}
         self.outcomes: dict[str, JobOutcome] = {}
         self.now = 0.0
         self.cycles = 0
@@ -95,7 +95,7 @@ class Engine:
             self._put(resource)
 
     # -- input --------------------------------------------------------------------------------------------------------
-    def submit(self, jobs: Iterable[SimulatedJob]) -> None:
+    def submit(self, jobs: Iterable[WorkloadJob]) -> None:
         for job in jobs:
             if job.name in self.outcomes:
                 raise ValueError(f"two jobs are named {job.name}")
@@ -135,7 +135,7 @@ class Engine:
         elif kind is EventKind.JOB_END:
             self._end(name)
 
-    def _create_group(self, job: SimulatedJob) -> None:
+    def _create_group(self, job: WorkloadJob) -> None:
         annotations = {}
         if job.estimate is not None:
             annotations[ESTIMATE_KEY] = f"{max(job.estimate, 0.001):.3f}s"
@@ -313,7 +313,7 @@ class Engine:
         return EPOCH + timedelta(seconds=seconds)
 
 
-def _total(job: SimulatedJob) -> Quantities:
+def _total(job: WorkloadJob) -> Quantities:
     """What the gang's minimum requests, as the job controller sums it: the first pods in the order of roles."""
     wanted = job.min_available or job.pods
     sums: dict[str, Quantity] = {}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from volcano.api.quantity import parse_quantity
-from volcano.simulator.jobs import JobOutcome, SimulatedJob
+from volcano.simulator.jobs import JobOutcome, WorkloadJob
 
 SLOWDOWN_THRESHOLD_SECONDS: Final = 10.0  # shorter run times count as this long
 DIGITS: Final = 6
@@ -75,7 +75,7 @@ def utilisation(finished: Iterable[JobOutcome], capacity: Mapping[str, float], m
     }
 
 
-def requested(job: SimulatedJob) -> dict[str, float]:
+def requested(job: WorkloadJob) -> dict[str, float]:
     """What all pods of a job request together."""
     sums: dict[str, float] = {}
     for role in job.roles:

@@ -18,7 +18,7 @@ class Role:
 
 
 @dataclass(slots=True, frozen=True)
-class SimulatedJob:
+class WorkloadJob:
     """`submit`, `run_time` and `estimate` in seconds; `min_available` 0 means all its pods."""
 
     name: str
@@ -41,7 +41,7 @@ class SimulatedJob:
 class JobOutcome:
     """What became of a job; times in seconds of the simulation."""
 
-    job: SimulatedJob
+    job: WorkloadJob
     start: float | None = None  # of the first attempt
     last_start: float | None = None
     end: float | None = None

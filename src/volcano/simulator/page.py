@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from volcano.simulator.clusters import capacity
-from volcano.simulator.comparison import Comparison
+from volcano.simulator.comparison import PolicyComparison
 from volcano.simulator.figures import requested
 from volcano.simulator.jobs import JobOutcome
 from volcano.simulator.table import rows
@@ -18,14 +18,14 @@ DRAWN_JOBS: Final = 3_000  # on the chart of nodes; a browser becomes slow with 
 MARK: Final = "@DATA@"
 
 
-def page(comparison: Comparison) -> str:
+def page(comparison: PolicyComparison) -> str:
     """The data stands in the page as JSON; nothing in it can end the element that holds it."""
     text = msgspec.json.encode(_page_content(comparison)).decode().replace("<", "\\u003c")
     template = resources.files("volcano.simulator").joinpath("page.html").read_text(encoding="utf-8")
     return template.replace(MARK, text)
 
 
-def _page_content(comparison: Comparison) -> dict[str, Any]:
+def _page_content(comparison: PolicyComparison) -> dict[str, Any]:
     row_of = {node.metadata.name: row for row, node in enumerate(comparison.nodes)}
     cpus = capacity(comparison.nodes).get("cpu", 0.0)
     report = comparison.report()

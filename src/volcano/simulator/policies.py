@@ -26,7 +26,7 @@ tiers:
 
 
 @dataclass(slots=True, frozen=True)
-class Policy:
+class SchedulingPolicy:
     """A named configuration; `doubts` are what the linter says of it."""
 
     name: str
@@ -69,14 +69,14 @@ class InvalidPolicy(ValueError):
     """No such policy, or its configuration cannot be used; the message says why."""
 
 
-def shipped_policy(name: str) -> Policy:
+def shipped_policy(name: str) -> SchedulingPolicy:
     found = SHIPPED.get(name)
     if found is None:
         raise InvalidPolicy(f"no policy is called {name!r}{_hint(name, SHIPPED)}")
     return read_policy(name, found.text)
 
 
-def read_policy(name: str, text: str) -> Policy:
+def read_policy(name: str, text: str) -> SchedulingPolicy:
     """A policy from the text of a volcano-scheduler.conf. A name that nothing has is an error, not left out."""
     try:
         config = parse_config(text, known_actions=ACTIONS)
@@ -91,7 +91,7 @@ def read_policy(name: str, text: str) -> Policy:
             if option.name not in PLUGINS:
                 where = f"{name}: tiers[{place}].plugins"
                 raise InvalidPolicy(f"{where}: no plugin is called {option.name!r}{_hint(option.name, PLUGINS)}")
-    return Policy(name, config, tuple(lint(config, PLUGINS)))
+    return SchedulingPolicy(name, config, tuple(lint(config, PLUGINS)))
 
 
 def _hint(name: str, known: Iterable[str]) -> str:

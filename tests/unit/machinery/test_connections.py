@@ -1,4 +1,4 @@
-"""Strangers compete with strangers for connections; clients with credentials keep theirs."""
+"""Strangers compete with anonymous for connections; clients with credentials keep theirs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def opened(table: ConnectionTable, number: int, address: str = "a", identity: st
     return made
 
 
-def test_of_too_many_strangers_at_one_address_the_oldest_idle_one_goes():
-    table = ConnectionTable(ConnectionLimits(strangers=10, strangers_per_address=3))
+def test_of_too_many_anonymous_at_one_address_the_oldest_idle_one_goes():
+    table = ConnectionTable(ConnectionLimits(anonymous=10, anonymous_per_address=3))
     first, second, third = opened(table, 3)
     first.is_busy = True
     table.used(second)
@@ -33,15 +33,15 @@ def test_of_too_many_strangers_at_one_address_the_oldest_idle_one_goes():
     assert len(table) == 3
 
 
-def test_strangers_of_many_addresses_are_bounded_together():
-    table = ConnectionTable(ConnectionLimits(strangers=5, strangers_per_address=3))
+def test_anonymous_of_many_addresses_are_bounded_together():
+    table = ConnectionTable(ConnectionLimits(anonymous=5, anonymous_per_address=3))
     made = [conn for number in range(4) for conn in opened(table, 2, f"a{number}")]
 
     assert [each.is_closed for each in made] == [True, True, True, False, False, False, False, False]
 
 
 def test_where_all_are_busy_the_newest_is_refused():
-    table = ConnectionTable(ConnectionLimits(strangers_per_address=2))
+    table = ConnectionTable(ConnectionLimits(anonymous_per_address=2))
     for each in opened(table, 2):
         each.is_busy = True
 
@@ -50,8 +50,8 @@ def test_where_all_are_busy_the_newest_is_refused():
     assert late.is_closed
 
 
-def test_a_flood_of_strangers_closes_no_connection_of_a_user():
-    table = ConnectionTable(ConnectionLimits(total=10, strangers=8, strangers_per_address=8))
+def test_a_flood_of_anonymous_closes_no_connection_of_a_user():
+    table = ConnectionTable(ConnectionLimits(total=10, anonymous=8, anonymous_per_address=8))
     (token_user,) = opened(table, 1)
     table.proved(token_user, "tina")
     (admin,) = opened(table, 1, identity="admin")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from volcano.simulator.clusters import EmptyCluster, InvalidCluster, capacity, equal_nodes
-from volcano.simulator.jobs import Role, SimulatedJob
+from volcano.simulator.jobs import Role, WorkloadJob
 
 
-def job(count: int, cpu: str, *, min_available: int = 0) -> SimulatedJob:
-    return SimulatedJob("j", 0.0, 1.0, (Role("task", count, {"cpu": cpu}),), min_available=min_available)
+def job(count: int, cpu: str, *, min_available: int = 0) -> WorkloadJob:
+    return WorkloadJob("j", 0.0, 1.0, (Role("task", count, {"cpu": cpu}),), min_available=min_available)
 
 
 def test_nodes_of_one_size() -> None:

@@ -14,7 +14,7 @@ from volcano.api.meta import ObjectMeta
 from volcano.scheduler.actions import ACTIONS
 from volcano.scheduler.framework.config import parse_config
 from volcano.simulator.engine import Engine
-from volcano.simulator.jobs import Role, SimulatedJob
+from volcano.simulator.jobs import Role, WorkloadJob
 from volcano.simulator.workloads.swf import read_swf
 
 TRACE = Path(__file__).parents[4] / "shared/traces/lublin_256.swf"
@@ -50,9 +50,9 @@ def engine(nodes: int, *, shortest_first: bool, backfill: bool, text: str = "") 
     )
 
 
-def simulated(job: RigidJob) -> SimulatedJob:
+def simulated(job: RigidJob) -> WorkloadJob:
     role = Role("task", job.size, {"cpu": "1"})
-    return SimulatedJob(f"job-{job.number:04d}", job.submit, job.run_time, (role,), estimate=job.run_time)
+    return WorkloadJob(f"job-{job.number:04d}", job.submit, job.run_time, (role,), estimate=job.run_time)
 
 
 @st.composite
@@ -93,8 +93,8 @@ def test_an_evicted_gang_starts_again_from_the_beginning() -> None:
 
     of.submit(
         [
-            SimulatedJob("humble", 0.0, 100.0, (role,), priority_class="low"),
-            SimulatedJob("urgent", 40.0, 10.0, (role,), priority_class="high"),
+            WorkloadJob("humble", 0.0, 100.0, (role,), priority_class="low"),
+            WorkloadJob("urgent", 40.0, 10.0, (role,), priority_class="high"),
         ]
     )
     of.run()

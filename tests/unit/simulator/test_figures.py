@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from volcano.simulator.figures import bounded_slowdown, figures, percentile
-from volcano.simulator.jobs import JobOutcome, Role, SimulatedJob
+from volcano.simulator.jobs import JobOutcome, Role, WorkloadJob
 
 
 def outcome(name: str, submit: float, start: float | None, run_time: float, cpus: int = 1) -> JobOutcome:
-    job = SimulatedJob(name, submit, run_time, (Role("task", cpus, {"cpu": "1"}),))
+    job = WorkloadJob(name, submit, run_time, (Role("task", cpus, {"cpu": "1"}),))
     return JobOutcome(job, start=start, end=None if start is None else start + run_time)
 
 

@@ -11,20 +11,20 @@ from pathlib import Path
 import pytest
 
 from volcano.simulator.clusters import equal_nodes
-from volcano.simulator.comparison import Comparison
-from volcano.simulator.jobs import Role, SimulatedJob
+from volcano.simulator.comparison import PolicyComparison
+from volcano.simulator.jobs import Role, WorkloadJob
 from volcano.simulator.page import page
 from volcano.simulator.policies import shipped_policy
 
 HOSTILE = "</script><script>alert(1)</script>"
 
 
-def compared() -> Comparison:
+def compared() -> PolicyComparison:
     jobs = [
-        SimulatedJob(f"j{index}", 10.0 * index, 30.0, (Role("task", 1 + index % 3, {"cpu": "1"}),), estimate=30.0)
+        WorkloadJob(f"j{index}", 10.0 * index, 30.0, (Role("task", 1 + index % 3, {"cpu": "1"}),), estimate=30.0)
         for index in range(8)
     ]
-    comparison = Comparison(equal_nodes(4, "1"), jobs)
+    comparison = PolicyComparison(equal_nodes(4, "1"), jobs)
     comparison.run([shipped_policy("fcfs"), shipped_policy("sjf-easy")])
     return comparison
 

@@ -16,7 +16,7 @@ from volcano.machinery.https_server import Receive, Scope, Send, ServerLimits, b
 MAX_BODY_BYTES: Final = 3 * 1024 * 1024
 BODY_TIMEOUT_SECONDS: Final = 10.0
 ANSWER_TIMEOUT_SECONDS: Final = 10.0
-CONNECTIONS: Final = ConnectionLimits(total=1024, strangers=1024, strangers_per_address=1024)
+CONNECTIONS: Final = ConnectionLimits(total=1024, anonymous=1024, anonymous_per_address=1024)
 """An API server need not prove who it is, and all its connections come from one address."""
 
 

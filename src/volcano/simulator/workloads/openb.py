@@ -15,7 +15,7 @@ from typing import Final
 
 from volcano.api import core
 from volcano.simulator.clusters import MAX_NODES, MIN_PODS_PER_NODE, InvalidCluster, node
-from volcano.simulator.jobs import Role, SimulatedJob
+from volcano.simulator.jobs import Role, WorkloadJob
 from volcano.simulator.workloads.swf import UnreadableLines, WorkloadTrace
 
 GPU: Final = "nvidia.com/gpu"
@@ -35,7 +35,7 @@ class InvalidTrace(ValueError):
 def read_openb_pods(path: Path, *, first: int = 0, count: int | None = None) -> WorkloadTrace:
     """Each pod a job of its own; it runs as long as it did from when it was scheduled, and that is its estimate."""
     unreadable = UnreadableLines()
-    jobs: dict[str, SimulatedJob] = {}
+    jobs: dict[str, WorkloadJob] = {}
     until = None if count is None else first + count
     with path.open(encoding="utf-8", errors="replace", newline="") as lines:
         readable = _readable_jobs(_rows(lines, path, POD_COLUMNS), unreadable, jobs)
@@ -75,8 +75,8 @@ def _rows(lines: Iterator[str], path: Path, columns: tuple[str, ...]) -> Iterato
 
 
 def _readable_jobs(
-    rows: Iterator[tuple[int, Mapping[str, str]]], unreadable: UnreadableLines, known: Mapping[str, SimulatedJob]
-) -> Iterator[SimulatedJob]:
+    rows: Iterator[tuple[int, Mapping[str, str]]], unreadable: UnreadableLines, known: Mapping[str, WorkloadJob]
+) -> Iterator[WorkloadJob]:
     for number, row in rows:
         try:
             job = _job(row)
@@ -89,7 +89,7 @@ def _readable_jobs(
         yield job
 
 
-def _job(row: Mapping[str, str]) -> SimulatedJob:
+def _job(row: Mapping[str, str]) -> WorkloadJob:
     if not row["name"]:
         raise ValueError("name is not given")
     requests = {"cpu": f"{_number(row, 'cpu_milli'):.0f}m", "memory": f"{_number(row, 'memory_mib'):.0f}Mi"}
@@ -102,7 +102,7 @@ def _job(row: Mapping[str, str]) -> SimulatedJob:
     began = _number(row, "scheduled_time") if row["scheduled_time"] else submit
     if end < began:
         raise ValueError("deletion_time is before the pod was scheduled")
-    return SimulatedJob(
+    return WorkloadJob(
         name=row["name"],
         submit=submit,
         run_time=end - began,

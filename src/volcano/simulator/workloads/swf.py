@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from volcano.simulator.jobs import Role, SimulatedJob
+from volcano.simulator.jobs import Role, WorkloadJob
 
 FIELDS: Final = 18
 MAX_NAMED_LINES: Final = 20
@@ -30,7 +30,7 @@ class UnreadableLines:
 
 @dataclass(slots=True)
 class WorkloadTrace:
-    jobs: list[SimulatedJob]
+    jobs: list[WorkloadJob]
     unreadable: UnreadableLines
 
 
@@ -48,7 +48,7 @@ def read_swf(
     return WorkloadTrace(chosen, unreadable)
 
 
-def _slice(jobs: Iterator[SimulatedJob], first: int, count: int | None) -> list[SimulatedJob]:
+def _slice(jobs: Iterator[WorkloadJob], first: int, count: int | None) -> list[WorkloadJob]:
     chosen = []
     for index, job in enumerate(jobs):
         if count is not None and index >= first + count:
@@ -58,9 +58,7 @@ def _slice(jobs: Iterator[SimulatedJob], first: int, count: int | None) -> list[
     return chosen
 
 
-def _jobs(
-    lines: Iterable[str], unreadable: UnreadableLines, *, single_pod: bool, exact: bool
-) -> Iterator[SimulatedJob]:
+def _jobs(lines: Iterable[str], unreadable: UnreadableLines, *, single_pod: bool, exact: bool) -> Iterator[WorkloadJob]:
     names: set[str] = set()
     for number, line in enumerate(lines, 1):
         text = line.strip()
@@ -78,7 +76,7 @@ def _jobs(
         yield job
 
 
-def _job(fields: list[str], *, single_pod: bool, exact: bool) -> SimulatedJob:
+def _job(fields: list[str], *, single_pod: bool, exact: bool) -> WorkloadJob:
     if len(fields) < ALLOCATED + 1 or len(fields) > FIELDS:
         raise ValueError(f"{len(fields)} fields instead of {FIELDS}")
     numbers = [_number(text, place) for place, text in enumerate(fields)]
@@ -92,7 +90,7 @@ def _job(fields: list[str], *, single_pod: bool, exact: bool) -> SimulatedJob:
         raise ValueError("the submit time is not given")
     requested = numbers[REQUESTED_TIME]
     role = Role("task", 1, {"cpu": str(size)}) if single_pod else Role("task", size, {"cpu": "1"})
-    return SimulatedJob(
+    return WorkloadJob(
         name=f"job-{int(numbers[NUMBER])}",
         submit=numbers[SUBMIT],
         run_time=numbers[RUN_TIME],

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from volcano.simulator.clusters import InvalidCluster
-from volcano.simulator.comparison import Comparison
+from volcano.simulator.comparison import PolicyComparison
 from volcano.simulator.policies import shipped_policy
 from volcano.simulator.workloads.openb import InvalidTrace, read_openb_nodes, read_openb_pods
 
@@ -54,7 +54,7 @@ def test_a_slice_of_a_trace(tmp_path: Path) -> None:
 def test_shares_and_models_of_gpus_are_kept_apart(tmp_path: Path) -> None:
     """Two shares of 0.6 do not fit a node with one GPU, and a pod runs only on a node with a model that it accepts."""
     nodes = read_openb_nodes(write(tmp_path, NODES))
-    comparison = Comparison(nodes, read_openb_pods(write(tmp_path, PODS)).jobs)
+    comparison = PolicyComparison(nodes, read_openb_pods(write(tmp_path, PODS)).jobs)
 
     comparison.run([shipped_policy("volcano-default")])
 

@@ -23,7 +23,7 @@ EVENT_TTL: Final = timedelta(hours=1)
 """As kube-apiserver's --event-ttl; counted from the last time that the event was seen."""
 LEASE_TTL: Final = timedelta(hours=1)
 SHORTEST_PAUSE: Final = timedelta(minutes=1)
-LONGEST_PAUSE: Final = timedelta(minutes=10)
+MAX_PAUSE: Final = timedelta(minutes=10)
 EVENTS: Final = "events"
 LEASES: Final = "leases.coordination.k8s.io"
 NODE_LEASES: Final = "kube-node-lease"
@@ -66,7 +66,7 @@ class Expiry:
 
     async def _sweep(self) -> timedelta:
         """Delete what has expired; how long until the next object expires."""
-        now, following = self._clock.now(), LONGEST_PAUSE
+        now, following = self._clock.now(), MAX_PAUSE
         for stored in (*self._store.scan(EVENTS), *self._store.scan(LEASES, NODE_LEASES)):
             await self._clock.give_way()
             left = self._left(stored, now)
@@ -81,7 +81,7 @@ class Expiry:
         if stored.key.resource == EVENTS:
             return last_seen(obj, now) + EVENT_TTL - now
         if self._store.find(ObjectKey("nodes", "", stored.key.name)) is not None:
-            return LONGEST_PAUSE
+            return MAX_PAUSE
         return last_renewed(obj, now) + LEASE_TTL - now
 
     async def _delete(self, stored: Stored) -> None:

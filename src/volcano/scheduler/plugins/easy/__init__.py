@@ -22,8 +22,8 @@ from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Job, Resources, Status, Task
 from volcano.scheduler.model.reservation import Reservation
+from volcano.scheduler.plugins.easy.earliest_fit import TOLERANCE, Demand, earliest_fit, fits_now
 from volcano.scheduler.plugins.easy.forecast import Releases, releases
-from volcano.scheduler.plugins.easy.reservation import TOLERANCE, Demand, earliest_fit, fits_now
 
 DEFAULT_ESTIMATE: Final = timedelta(hours=24)
 ORDERS: Final = ("submit", "priority", "shortest")

@@ -27,7 +27,7 @@ class Demand:
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Fit:
+class GangFit:
     """A gang fits `seconds` from now: what it takes on each node, and what is left for others at that time."""
 
     seconds: float
@@ -35,7 +35,7 @@ class Fit:
     spare: Column  # resources × nodes
 
 
-def earliest_fit(table: NodeTable, free: Column, releases: Releases, demands: Sequence[Demand]) -> Fit | None:
+def earliest_fit(table: NodeTable, free: Column, releases: Releases, demands: Sequence[Demand]) -> GangFit | None:
     """The first expected end after which the demands fit; None when they never do.
 
     `free` (resources × nodes) is what is free now and not reserved for others.
@@ -44,7 +44,7 @@ def earliest_fit(table: NodeTable, free: Column, releases: Releases, demands: Se
     busy[releases.rows] = True
     times = np.unique(releases.seconds)
     low, high = 0, len(times)
-    best: Fit | None = None
+    best: GangFit | None = None
     while low <= high:
         middle = (low + high) // 2
         seconds = float(times[middle - 1]) if middle else 0.0
@@ -68,7 +68,7 @@ def fits_now(free: Column, demands: Sequence[Demand]) -> bool:
     return True
 
 
-def _fit_at(free: Column, releases: Releases, demands: Sequence[Demand], busy: Mask, seconds: float) -> Fit | None:
+def _fit_at(free: Column, releases: Releases, demands: Sequence[Demand], busy: Mask, seconds: float) -> GangFit | None:
     until = int(np.searchsorted(releases.seconds, seconds, side="right"))
     room = free.copy()
     np.add.at(room.T, releases.rows[:until], releases.amounts[:until])
@@ -78,7 +78,7 @@ def _fit_at(free: Column, releases: Releases, demands: Sequence[Demand], busy: M
         if int(counts.sum()) < demand.count:
             return None
         taken += demand.request[:, None] * _choose(counts, demand.count, busy)[None, :]
-    return Fit(seconds, taken, room - taken)
+    return GangFit(seconds, taken, room - taken)
 
 
 def _copies_per_node(room: Column, demand: Demand) -> Column:
