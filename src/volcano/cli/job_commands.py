@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from volcano.cli.command_line import BOOL, CLOSER, INT, CommandSpec, Flag
+from volcano.cli.command_line import BOOL, CLOSER, DURATION, INT, CommandSpec, Flag
 from volcano.cli.common_flags import (
     CONNECTION,
     DRY_RUN,
@@ -76,6 +76,35 @@ JOB: Final = CommandSpec(
             examples=("vcctl job view gang",),
         ),
         CommandSpec(
+            "logs",
+            "Show what the pods of a job print",
+            (
+                *CONNECTION,
+                NAMESPACE,
+                NAME,
+                Flag("follow", "f", kind=BOOL, default=False, help="go on until the job ends"),
+                Flag("task", help="only the pods of this task"),
+                Flag("pod", help="only this pod"),
+                Flag("since", kind=DURATION, help="only lines of the last time, such as 5m"),
+                Flag("grep", help="only lines that match this regular expression"),
+            ),
+            "volcano.cli.job_logs:logs",
+            arguments=ONE,
+            examples=("vcctl job logs gang", "vcctl job logs gang -f --task worker --grep error"),
+        ),
+        CommandSpec(
+            "wait",
+            "Wait until jobs are in a phase; the exit code is 1 when they will not be",
+            (
+                *SELECTED,
+                Flag("for", default="Completed", help="the phase, or Ended for any in which it makes no progress"),
+                Flag("timeout", kind=DURATION, default="5m", help="how long to wait"),
+            ),
+            "volcano.cli.job_wait:wait",
+            arguments=SEVERAL,
+            examples=("vcctl job wait gang --for Completed --timeout 10m",),
+        ),
+        CommandSpec(
             "suspend",
             "End the pods of a job and keep it, to be resumed",
             SELECTED,
@@ -107,6 +136,22 @@ JOB: Final = CommandSpec(
             arguments=ONE,
             section=CLOSER,
             examples=("vcctl job explain gang",),
+        ),
+    ),
+)
+
+NODE: Final = CommandSpec(
+    "node",
+    "See what nodes have and what is free",
+    section=CLOSER,
+    examples=("vcctl node list",),
+    children=(
+        CommandSpec(
+            "list",
+            "List nodes with their state, free and allocated CPUs, memory and GPUs",
+            (*CONNECTION, LABELS),
+            "volcano.cli.node:list_nodes",
+            examples=("vcctl node list",),
         ),
     ),
 )

@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 from volcano.cli.command_line import ADMINISTRATION, BOOL, CLOSER, CommandSpec, Flag, main
 from volcano.cli.common_flags import CONNECTION, EVERYWHERE, LABELS, ONE, QUEUE_NAME, SEVERAL
 from volcano.cli.flow_commands import flow_group
-from volcano.cli.job_commands import JOB, POD, RUN_FLAGS
+from volcano.cli.job_commands import JOB, NODE, POD, RUN_FLAGS
 from volcano.cli.queue_commands import QUEUE
 
 VCCTL: Final = CommandSpec(
@@ -28,6 +28,7 @@ VCCTL: Final = CommandSpec(
         flow_group("jobflow", everywhere=True),
         flow_group("jobtemplate", everywhere=False),
         POD,
+        NODE,
         CommandSpec(
             "top",
             "Show queues, jobs and nodes, live in the terminal",

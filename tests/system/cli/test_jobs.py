@@ -396,3 +396,26 @@ def test_no_system_says_what_was_tried_and_how_to_get_one(call, monkeypatch, tmp
     assert f"Tried KUBECONFIG (not set), ~/.kube/config and {tmp_path}/kubeconfig (not there)" in answer.err
     assert "volcano up" in answer.err and "--kubeconfig FILE" in answer.err
     assert (answer.out, answer.code) == ("", 255)
+
+
+# -- wait ---------------------------------------------------------------------------------------------------------
+def test_wait_ends_with_the_phase(call, server):
+    server.create(BATCH, "Job", a_job("done"))
+    server.set_status(BATCH, "Job", Key("default", "done"), {"state": {"phase": "Completed"}})
+    server.create(BATCH, "Job", a_job("bad"))
+    server.set_status(BATCH, "Job", Key("default", "bad"), {"state": {"phase": "Failed"}})
+
+    assert (call("vcctl job wait done").out, call("vcctl job wait done").code) == ("job done is Completed\n", 0)
+    assert call("vcctl job wait done bad --for Ended").code == 0
+    failed = call("vcctl job wait bad")
+    assert (failed.err, failed.code) == ("job bad is Failed, not Completed\n", 1)
+    late = call("vcctl job wait done --for Running --timeout 0s")
+    assert (late.err, late.code) == ("job done is Completed, not Running\n", 1)
+
+
+def test_wait_gives_up_after_its_time(call, server):
+    server.create(BATCH, "Job", a_job("new"))
+
+    answer = call("vcctl job wait new --timeout 0s")
+
+    assert (answer.err, answer.code) == ("job new is new after 0s, not Completed\n", 1)

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from volcano.api.meta import Key
+from volcano.api.scheme import find_resource_type
 
 SCHEDULING = "scheduling.volcano.sh"
 FLOW = "flow.volcano.sh"
@@ -221,3 +222,23 @@ def test_pod_rows_look_as_kubectl_shows_them(call, server):
     assert header.split() == ["Namespace", "Name", "Ready", "Status", "Restart", "Age"]
     assert row.split()[:5] == ["default", "p", "0/1", "CrashLoopBackOff", "3"]
     assert header.index("Name ") == len("default") + 8
+
+
+# -- nodes --------------------------------------------------------------------------------------------------------
+def test_nodes_are_listed_with_what_is_free(call, server):
+    amounts = {"cpu": "8", "memory": "16Gi", "pods": "10", "nvidia.com/gpu": "4"}
+    status = {"allocatable": amounts, "capacity": amounts, "conditions": [{"type": "Ready", "status": "True"}]}
+    labels = {"zone": "a", "kubernetes.io/os": "linux"}
+    server.create("", "Node", {"metadata": {"name": "n1", "labels": labels}, "spec": {"unschedulable": True}})
+    server.set_status("", "Node", Key("", "n1"), status)
+    resources = {"requests": {"cpu": "2", "memory": "1Gi"}, "limits": {"nvidia.com/gpu": "1"}}
+    pod = {"nodeName": "n1", "containers": [{"name": "c", "image": "i", "resources": resources}]}
+    server.create("", "Pod", {"metadata": {"name": "p", "namespace": "default"}, "spec": pod})
+    try:
+        header, row = call("vcctl node list").out.splitlines()
+    finally:
+        server.do(server.client.delete(find_resource_type("", "Node"), Key("", "n1")))
+
+    assert header.split()[:2] == ["NAME", "STATE"]
+    assert row.split() == ["n1", "Ready,Drained", "6/8", "15Gi/16Gi", "3/4", "1/10", "zone=a"]
+    assert call("vcctl node list -l zone=b").out == "No resources found\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from volcano.api.errors import ApiError, NotFound
 from volcano.api.indexes import PODS_BY_JOB
 from volcano.api.meta import Key
 from volcano.api.scheme import resource_type
+from volcano.cli.live.endings import ending
 from volcano.cli.live.run_view import RunView
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
@@ -28,8 +30,19 @@ LOG_DRAIN_TIMEOUT: Final = timedelta(seconds=2)
 class JobFollower:
     """Follows jobs and their pods to the end, and passes what changes to a view."""
 
-    def __init__(self, client: Client, clock: Clock, view: RunView, jobs: list[Key], *, logs: bool = True) -> None:
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        view: RunView,
+        jobs: list[Key],
+        *,
+        logs: bool = True,
+        log_query: tuple[tuple[str, str], ...] = (),
+        logs_of: Callable[[Pod], bool] = lambda _pod: True,
+    ) -> None:
         self._client, self._clock, self._view, self._logs = client, clock, view, logs
+        self._log_query, self._logs_of = log_query, logs_of
         self._jobs = dict.fromkeys(jobs, "")
         self._mirror = Mirror(clock.now, PODS_BY_JOB)
         self._readers: dict[str, asyncio.Task[None]] = {}
@@ -48,6 +61,8 @@ class JobFollower:
         self._mirror.listen(Pod, self._pod_changed)
         following = [asyncio.ensure_future(informer.run()) for informer in informers]
         try:
+            for informer in informers:
+                await informer.synced()  # a job that has ended before is known before its pods are
             await self._all_ended.wait()
             await self._finish_logs()
         finally:
@@ -61,8 +76,7 @@ class JobFollower:
         lines = []
         for key, phase in self._jobs.items():
             job = self._mirror.get(Job, key)
-            wanted = sum(task.replicas for task in job.spec.tasks) if job is not None else 0
-            counted = f": {job.status.succeeded} of {wanted} pods succeeded" if job is not None else ""
+            counted = f": {ending(job, self._pods_of(key))}" if job is not None else ""
             lines.append(f"{key.name} {phase} after {self._took.get(key, 0.0):.1f} s{counted}")
         return lines
 
@@ -88,8 +102,9 @@ class JobFollower:
         if owner not in self._jobs:
             return
         if change.new is not None:
-            self._view.pod_changed(pod)
-            if self._logs and pod.uid not in self._readers and pod.status.phase in ("Running", *FINISHED_POD_PHASES):
+            self._view.pod_changed(pod, self._mirror.get(Job, owner))
+            wanted = self._logs and pod.uid not in self._readers and self._logs_of(pod)
+            if wanted and pod.status.phase in ("Running", *FINISHED_POD_PHASES):
                 self._readers[pod.uid] = asyncio.ensure_future(self._read_logs(pod))
         job = self._mirror.get(Job, owner)
         if job is not None:
@@ -99,7 +114,7 @@ class JobFollower:
         return self._mirror.where(Pod, "job", str(job))
 
     async def _read_logs(self, pod: Pod) -> None:
-        request = Request("GET", PODS.path(pod.namespace, pod.name, "log"), (("follow", "true"),))
+        request = Request("GET", PODS.path(pod.namespace, pod.name, "log"), (("follow", "true"), *self._log_query))
         pending = b""
         try:
             async with self._client.stream(request) as chunks:

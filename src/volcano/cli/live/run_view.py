@@ -12,6 +12,7 @@ from typing import Any, Protocol, TextIO
 from volcano.api.batch import TASK_SPEC_KEY, Job
 from volcano.api.core import FINISHED_POD_PHASES, Pod
 from volcano.api.meta import Key
+from volcano.cli.live.endings import ENDED_WITH_JOB, was_ended_with, was_stopped
 
 SHADES = {
     "Completed": "green", "Running": "green", "Succeeded": "green", "Failed": "red", "Aborted": "red",
@@ -19,6 +20,12 @@ SHADES = {
 }  # fmt: skip
 POD_PHASES = ("Pending", "Running", *FINISHED_POD_PHASES)
 PREFIX_SHADES = ("cyan", "magenta", "blue", "yellow", "green", "bright_cyan", "bright_magenta", "bright_blue")
+BAR_SHADES = (
+    ("Succeeded", "green"), ("Running", "bright_green"), (ENDED_WITH_JOB, "dim green"), ("Failed", "red"),
+    ("Pending", "yellow"),
+)  # fmt: skip
+PREFIX_NUMBERS = (36, 35, 34, 33, 32, 96, 95, 94)
+"""The same colours, as terminals number them."""
 
 
 class RunView(Protocol):
@@ -30,7 +37,7 @@ class RunView(Protocol):
 
     def job_changed(self, job: Job, pods: list[Pod]) -> None: ...
 
-    def pod_changed(self, pod: Pod) -> None: ...
+    def pod_changed(self, pod: Pod, job: Job | None) -> None: ...
 
     def close(self) -> None: ...
 
@@ -58,8 +65,8 @@ class PlainView:
         elif why and before[1] != why:
             self.line(f"job/{job.name} waits: {why}")
 
-    def pod_changed(self, pod: Pod) -> None:
-        state = pod_state(pod)
+    def pod_changed(self, pod: Pod, job: Job | None) -> None:
+        state = ENDED_WITH_JOB if was_ended_with(job, pod) else pod_state(pod)
         if self._pods.get(pod.key) != state:
             self._pods[pod.key] = state
             self.line(f"pod/{pod.name} {state}")
@@ -92,7 +99,7 @@ class LiveView:
     def job_changed(self, job: Job, pods: list[Pod]) -> None:
         self._jobs[job.key] = (job, pods)
 
-    def pod_changed(self, pod: Pod) -> None:
+    def pod_changed(self, pod: Pod, job: Job | None) -> None:
         return None
 
     def close(self) -> None:
@@ -116,17 +123,23 @@ class LiveView:
         for column in ("task", "pending", "running", "succeeded", "failed", ""):
             table.add_column(column, justify="left" if column in ("task", "") else "right")
         for task in job.spec.tasks:
-            counts = Counter(p.status.phase for p in pods if p.annotations.get(TASK_SPEC_KEY) == task.name)
+            mine = [pod for pod in pods if pod.annotations.get(TASK_SPEC_KEY) == task.name]
+            counts = Counter(ENDED_WITH_JOB if was_ended_with(job, pod) else pod.status.phase for pod in mine)
             shown = [str(counts[name]) if counts[name] else "·" for name in POD_PHASES]
             table.add_row(task.name, *shown, _bar(counts, task.replicas))
         return table
+
+
+def prefix_colour(pod: str) -> int:
+    """The colour of a pod's log lines, as a terminal's number."""
+    return PREFIX_NUMBERS[sum(pod.encode()) % len(PREFIX_NUMBERS)]
 
 
 def _bar(counts: Counter[str], replicas: int, width: int = 24) -> Any:
     from rich.text import Text
 
     bar, used = Text(), 0
-    for phase, shade in (("Succeeded", "green"), ("Running", "bright_green"), ("Failed", "red"), ("Pending", "yellow")):
+    for phase, shade in BAR_SHADES:
         cells = round(width * counts[phase] / replicas) if replicas else 0
         cells = min(cells, width - used)
         bar.append(("█" if phase != "Pending" else "░") * cells, style=shade)
@@ -145,6 +158,8 @@ def pod_state(pod: Pod) -> str:
     phase = pod.status.phase or "Pending"
     ended = [s.state.terminated for s in pod.status.container_statuses if s.state.terminated is not None]
     codes = [str(each.exit_code) for each in ended if each.exit_code]
+    if phase == "Failed" and pod.is_deleting and was_stopped(pod):
+        return "stopped"
     if phase == "Failed":
         return f"Failed ({f'exit code {codes[0]}' if codes else pod.status.reason or 'no exit code'})"
     if phase == "Running":
