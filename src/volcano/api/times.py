@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
 from typing import Final
 
 _RFC_3339: Final = re.compile(
@@ -19,6 +20,12 @@ MAX_TIME_CHARACTERS: Final = 64
 
 def timestamp(moment: datetime) -> str:
     """`2026-01-31T12:00:00Z`: UTC, fractions of a second cut off."""
+    return _whole_seconds(moment.replace(microsecond=0))
+
+
+@lru_cache(maxsize=64)
+def _whole_seconds(moment: datetime) -> str:
+    """Cached: the API server writes the same second into many objects."""
     return _in_utc(moment).isoformat(timespec="seconds") + "Z"
 
 

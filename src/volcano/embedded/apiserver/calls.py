@@ -54,10 +54,10 @@ class Call:
     served: Served
     user: User
     warnings: list[str] = field(default_factory=list)
+    strategy: Strategy = field(init=False)
 
-    @property
-    def strategy(self) -> Strategy:
-        return self.served.strategy
+    def __post_init__(self) -> None:
+        self.strategy = self.served.strategy
 
     @property
     def key(self) -> ObjectKey:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from volcano.api.meta import JSON
+from volcano.api.scheme import ResourceType
 from volcano.embedded.apiserver.kinds.strategy import Strategy
 
 _TO_CORE: Final = {
@@ -29,9 +30,9 @@ class CoreEvents(Strategy):
     has_generation = False
     selectable_fields: Mapping[str, str] = dict.fromkeys(_SELECTABLE, "")
 
-    @property
-    def storage(self) -> str:
-        return "events"
+    def __init__(self, row: ResourceType) -> None:
+        super().__init__(row)
+        self.storage = "events"
 
     def field_texts(self, obj: JSON) -> dict[str, str]:
         texts, source = super().field_texts(obj), obj.get("source")

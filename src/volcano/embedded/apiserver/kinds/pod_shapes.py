@@ -14,6 +14,8 @@ import msgspec
 from volcano.api.errors import FieldError
 from volcano.api.meta import JSON
 from volcano.api.names import dns_label_problems
+from volcano.api.pods.quality import quality_of_service
+from volcano.api.pods.requests import read_resources
 from volcano.api.pods.validation import validate_pod_spec
 from volcano.api.scheme import ResourceType, find_resource_type
 from volcano.embedded.apiserver.schemas.builtin.core_defaults import apply_core_defaults
@@ -24,10 +26,11 @@ _CONTAINERS: Final = ("containers", "initContainers")
 
 
 class PreparedSpec(msgspec.Struct, frozen=True):
-    """A spec with its defaults, and the unknown fields it had."""
+    """A spec with its defaults, the unknown fields it had, and the pod's QoS class."""
 
     spec: JSON
     unknown: tuple[str, ...]
+    quality: str
 
 
 def pod_shape(spec: Any) -> bytes:
@@ -50,11 +53,11 @@ def shape_errors(shape: bytes) -> tuple[FieldError, ...]:
 
 def prepared_spec(spec: JSON) -> PreparedSpec | None:
     """The spec ready to be stored; BadRequest when a value has a wrong type. None when its shape cannot be used."""
-    encoded, unknown = _prepared(pod_shape(spec))
+    encoded, unknown, quality = _prepared(pod_shape(spec))
     fresh: JSON = msgspec.json.decode(encoded)
     if not _refill(fresh, spec):
         return None
-    return PreparedSpec(fresh, unknown)
+    return PreparedSpec(fresh, unknown, quality)
 
 
 def _has_free_hostname(spec: JSON) -> bool:
@@ -99,12 +102,13 @@ def _pods() -> ResourceType:
 
 
 @lru_cache(maxsize=MAX_CACHED_SHAPES)
-def _prepared(shape: bytes) -> tuple[bytes, tuple[str, ...]]:
+def _prepared(shape: bytes) -> tuple[bytes, tuple[str, ...], str]:
     pod: JSON = {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": msgspec.json.decode(shape)}
     unknown = prune_core(_pods(), pod)
     check_types(_pods(), pod)
     apply_core_defaults(_pods(), pod)
-    return msgspec.json.encode(pod["spec"]), tuple(unknown)
+    quality = quality_of_service(read_resources(pod["spec"]))
+    return msgspec.json.encode(pod["spec"]), tuple(unknown), quality
 
 
 @lru_cache(maxsize=MAX_CACHED_SHAPES)

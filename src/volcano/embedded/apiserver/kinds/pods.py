@@ -64,17 +64,18 @@ class Pods(Strategy):
         if prepared is None:
             obj, warnings = super().shape_new(obj, mode=mode, duplicates=duplicates)
             self.apply_defaults(obj)
+            obj["status"] = _initial_status(quality_of_service(read_resources(obj.get("spec"))))
             return obj, warnings
         rest = {field: value for field, value in obj.items() if field != "spec"}
         warnings = self.check_fields(rest, mode=mode, duplicates=duplicates, unknown=prepared.unknown)
         self.check_types(rest)
-        return {**rest, "spec": prepared.spec}, warnings
+        return {**rest, "spec": prepared.spec, "status": _initial_status(prepared.quality)}, warnings
+
+    def prepare_create(self, obj: JSON) -> None:
+        """The status came with the shape."""
 
     def default_new(self, obj: JSON) -> None:
         """The defaults came with the shape."""
-
-    def prepare_create(self, obj: JSON) -> None:
-        obj["status"] = {"phase": "Pending", "qosClass": quality_of_service(read_resources(obj.get("spec")))}
 
     def prepare_update(self, obj: JSON, old: JSON) -> None:
         if isinstance(obj.get("spec"), dict):
@@ -132,6 +133,10 @@ class Pods(Strategy):
                 raise BadRequest(f"no port {port!r} in pod {name!r}")
             port = str(named[0].get("containerPort"))
         return ProxyAddress(address, int(port), "http")
+
+
+def _initial_status(quality: str) -> JSON:
+    return {"phase": "Pending", "qosClass": quality}
 
 
 def _pod_update(spec: JSON, old: JSON) -> list[FieldError]:

@@ -79,13 +79,10 @@ class Strategy:
 
     def __init__(self, row: ResourceType) -> None:
         self.row = row
+        self.storage = row.qualified
+        """The name under which the store keeps the objects."""
 
     # ── names, storage, schemas ──
-
-    @property
-    def storage(self) -> str:
-        """The name under which the store keeps the objects."""
-        return self.row.qualified
 
     @property
     def typed_schema(self) -> Any:

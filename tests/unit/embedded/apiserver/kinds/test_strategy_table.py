@@ -31,7 +31,6 @@ def test_every_built_in_kind_has_a_strategy_that_can_read_an_empty_object(resour
 @pytest.mark.parametrize(
     ("resource", "status"),
     [
-        ("pods", {"phase": "Pending", "qosClass": "BestEffort"}),
         ("namespaces", {"phase": "Active"}),
         ("services", {"loadBalancer": {}}),
         ("persistentvolumeclaims", {"phase": "Pending"}),
@@ -47,6 +46,13 @@ def test_the_status_of_a_new_object(resource: str, status: dict | None):
     strategy(resource).prepare_create(obj)
 
     assert obj.get("status") == status
+
+
+@pytest.mark.parametrize("spec", [{"containers": [{"name": "c"}]}, None])
+def test_the_status_of_a_new_pod_comes_with_its_shape(spec: dict | None):
+    pod, _ = strategy("pods").shape_new({"metadata": {}, "spec": spec, "status": {"given": 1}}, mode="Ignore")
+
+    assert pod["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
 
 
 def test_the_initial_status_is_not_shared_between_objects():
