@@ -40,6 +40,8 @@ class Url(NamedTuple):
         """The canonical text: equal URLs have equal texts."""
         scheme = f"{self.scheme}:" if self.scheme else ""
         authority = f"//{f'{self.user}@' if self.user else ''}{self.written_host}" if self.host or self.user else ""
+        if not (scheme or authority or self.path or self.opaque):
+            authority = "//"  # an empty authority: without it, the text could not be read again
         query = f"?{self.query}" if self.query is not None else ""
         fragment = f"#{_escaped(_unescaped(self.fragment, 'path'))}" if self.fragment else ""
         return f"{scheme}{self.opaque or authority + self.escaped_path}{query}{fragment}"

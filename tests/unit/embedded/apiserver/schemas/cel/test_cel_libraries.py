@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv6Address
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from volcano.embedded.apiserver.schemas.cel import evaluator as cel
@@ -61,6 +61,9 @@ def test_what_comes_before_a_release_is_less_and_builds_do_not_count(release, be
     assert parse_version(f"{release}+{'.'.join(before)}") == parse_version(release)
 
 
+@example("//")
+@example("//@")
+@example("//?a=b")
 @given(st.text(max_size=60) | st.text("abc:/?#[]@%25 ä.~", max_size=30))
 def test_the_canonical_text_of_a_url_has_the_same_parts(text):
     try:
