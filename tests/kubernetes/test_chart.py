@@ -16,8 +16,8 @@ from volcano.install.installation import installation
 from volcano.install.values import VALUES, Values
 
 from .commands import kubectl
-from .conftest import CHART, switch_off_webhooks
 from .control_plane import ControlPlane
+from .fixtures import CHART, switch_off_webhooks
 
 SETTINGS = [
     {},

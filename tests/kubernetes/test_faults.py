@@ -19,8 +19,8 @@ from volcano.machinery.http_transport import HttpTransport
 from volcano.machinery.kubeconfig import load_endpoint
 
 from .components import Components, Process, components, wait_for
-from .conftest import WITHOUT_PODS
 from .control_plane import ControlPlane
+from .fixtures import WITHOUT_PODS
 from .ledger import binds, creations
 from .proxy import Proxy
 from .real_system import RealSystem, real_system

@@ -22,7 +22,6 @@ from volcano.install.values import Values
 
 from .commands import kubectl, run
 from .components import NAMESPACE, VOLCANO, Components, apply, components, discover, path_of, wait_for
-from .conftest import CHART, WITHOUT_PODS
 from .control_plane import ControlPlane
 from .earlier import (
     RELEASE,
@@ -33,6 +32,7 @@ from .earlier import (
     released_definitions,
     whole_objects,
 )
+from .fixtures import CHART, WITHOUT_PODS
 from .helm import find_helm
 
 pytestmark = pytest.mark.timeout(180)

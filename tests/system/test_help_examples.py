@@ -44,12 +44,13 @@ def home(tmp_path_factory):
         )
         (folder / "volcano-scheduler.conf").write_text(DEFAULT_CONFIGURATION)
         (folder / "cluster.json").write_text('{"schedulerConf": "actions: \\"\\"", "objects": {}, "expect": {}}')
+        (folder / "lublin_256.swf").write_text("1 0 -1 60 4 -1 -1 4 60\n2 5 -1 30 2 -1 -1 2 30\n")
         (folder / "examples").symlink_to(ROOT / "examples")
         yield up, folder
 
 
-ELSEWHERE = ("volcano manifests all",)
-"""For a cluster that is empty: tests/kubernetes applies them to a real one."""
+ELSEWHERE = ("volcano manifests all", "volcano store ")
+"""What needs an empty cluster is applied to a real one by tests/kubernetes; test_store_command.py has a store to run on."""
 
 
 @pytest.mark.parametrize("line", sorted(line for line in set(examples()) if not line.startswith(ELSEWHERE)))
