@@ -210,17 +210,18 @@ class Applier:
         """Whether the name now belongs to another object, so that the one meant is gone.
 
         Kubernetes answers a wrong uid with a Conflict that differs from others only in its text, so the object is
-        read. For custom objects the answer is Invalid, with the field as the cause.
+        read: by a list of one, since components may list what they follow and need no right to get it. For custom
+        objects the answer is Invalid, with the field as the cause.
         """
         if isinstance(error, Invalid):
             return any(cause.get("field") == "metadata.uid" for cause in error.details.get("causes") or ())
         try:
-            found = await self._client.get_json(target.resource, target.key)
-        except NotFound:
-            return True
+            found = await self._client.list_json(
+                target.resource, target.key.namespace, fieldSelector=f"metadata.name={target.key.name}"
+            )
         except (ApiError, OSError, TimeoutError):
             return False
-        return bool(found["metadata"]["uid"] != target.uid)
+        return all(item["metadata"]["uid"] != target.uid for item in found.get("items") or ())
 
     async def _delete(self, step: Delete) -> None:
         options: JSON = {}

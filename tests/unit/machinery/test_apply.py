@@ -217,9 +217,11 @@ STALE = Conflict.of("configmaps", "a", "the object has been modified")
     [
         pytest.param(Patch(TARGET, {}), NotFound.of("configmaps", "a"), None, True, id="it is gone"),
         pytest.param(Patch(TARGET, {}, gone_ok=False), NotFound.of("configmaps", "a"), None, False, id="must be there"),
-        pytest.param(Patch(TARGET, {}), STALE, a_map("a", uid="other"), True, id="conflict: another has the name"),
-        pytest.param(Patch(TARGET, {}), STALE, NotFound.of("configmaps", "a"), True, id="conflict: gone meanwhile"),
-        pytest.param(Patch(FRESH, {}), STALE, a_map("a"), False, id="conflict: the same object, changed"),
+        pytest.param(
+            Patch(TARGET, {}), STALE, {"items": [a_map("a", uid="other")]}, True, id="conflict: another has the name"
+        ),
+        pytest.param(Patch(TARGET, {}), STALE, {"items": []}, True, id="conflict: gone meanwhile"),
+        pytest.param(Patch(FRESH, {}), STALE, {"items": [a_map("a")]}, False, id="conflict: the same object, changed"),
         pytest.param(Patch(TARGET, {}), STALE, Forbidden("no"), False, id="conflict: it cannot be read"),
         pytest.param(Patch(TARGET, {}), STALE, ConnectionError("no"), False, id="conflict: the server is away"),
         pytest.param(Patch(TARGET, {}, gone_ok=False), STALE, None, False, id="conflict: must be there"),
@@ -233,7 +235,7 @@ def test_a_target_that_is_gone_is_told_from_one_that_changed(
 ):
     bench.transport.answers("PATCH", ONE, answer)
     if object_now is not None:
-        bench.transport.answers("GET", ONE, object_now)
+        bench.transport.answers("GET", ALL, object_now)
 
     outcome = bench.apply(step)
 
