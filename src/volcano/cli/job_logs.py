@@ -24,7 +24,7 @@ from volcano.machinery.transport import Request
 
 
 class LogPrinter:
-    """The lines of the chosen pods, each behind its pod's name; all else that a view is told is left out."""
+    """The lines of the chosen pods, each behind its pod's name; other changes of the job are not shown."""
 
     def __init__(self, called: Called) -> None:
         values = called.values

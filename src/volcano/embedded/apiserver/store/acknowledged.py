@@ -1,7 +1,7 @@
 """The last acknowledged revision, in a small file beside the database: it tells a cut log from a log that ended there.
 
 SQLite takes a write-ahead log that is cut or has a flipped bit for one that ends before the damage. The file is written
-after each commit and before the writer is told, so it is never ahead of an intact database, whenever the process dies.
+after each commit and before the client is answered, so it is never ahead of an intact database, even after a crash.
 Two slots are written in turn: a crash in the middle of a write leaves the other one.
 """
 
