@@ -20,7 +20,7 @@ class Candidates:
         session = self._session
         filtered = session.nodes.filtered(task)
         freeable: Mask = ~filtered.aborted
-        if task.role and self._remembers:
+        if task.role and self._remembers and filtered.local:  # what a placement changes is asked anew
             key = (task.job_id, task.role)
             if key in self._not_freeable:
                 freeable &= ~self._not_freeable[key]

@@ -109,7 +109,7 @@ class Placement:
             alone: Mask = np.zeros(len(session.table), dtype=bool)
             alone[row] = True
             return alone
-        if task.role and self._remembers and (not filtered.local or task.role in self._mixed):
+        if filtered.local and task.role in self._mixed and self._remembers:  # what a placement changes is asked anew
             failing = self._seen_failing.get(task.role)
             if failing is not None:
                 passing &= ~failing

@@ -68,6 +68,21 @@ def test_a_node_that_refused_a_larger_task_of_a_role_is_not_asked_about_a_smalle
     assert given(role="", remembers=True) == both
 
 
+def test_pods_of_a_role_are_spread_over_zones_in_turn() -> None:
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "a"}},
+    }
+    nodes = {name: machine("cpu=8", labels={"zone": name}) for name in ("east", "west")}
+    job = gang(4, roles=("worker",), pod_labels={"app": "a"}, spec={"topologySpreadConstraints": [spread]})
+
+    outcome = cluster(nodes=nodes, jobs={"j": job}).schedule(plugins="gang, predicates")
+
+    assert sorted(outcome.binds.values()) == ["east", "east", "west", "west"]
+
+
 def test_room_that_others_are_leaving_is_promised_not_given() -> None:
     leaving = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
     given = cluster(nodes={"n1": "cpu=1"}, jobs={"old": running(["n1"]), "new": gang(1)})
