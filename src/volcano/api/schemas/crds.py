@@ -12,6 +12,7 @@ import msgspec
 
 from volcano.api import batch, bus, flow, scheduling, topology
 from volcano.api.meta import JSON, Resource
+from volcano.api.schemas.descriptions import COMMON, KIND_DESCRIPTIONS
 from volcano.api.schemas.structs import struct_schema
 from volcano.api.scheme import ResourceType, resource_type
 
@@ -117,10 +118,11 @@ def _manifest(reader: type[Resource], row: ResourceType) -> JSON:
 def _schema(reader: type[Resource]) -> JSON:
     schema = struct_schema(reader)
     schema["properties"] |= {
-        "apiVersion": {"type": "string"},
-        "kind": {"type": "string"},
-        "metadata": {"type": "object"},
+        "apiVersion": {"type": "string", "description": COMMON["apiVersion"]},
+        "kind": {"type": "string", "description": COMMON["kind"]},
+        "metadata": {"type": "object", "description": COMMON["metadata"]},
     }
+    schema["description"] = KIND_DESCRIPTIONS[reader]
     if reader in REQUIRED:
         schema["required"] = list(REQUIRED[reader])
     copied: JSON = msgspec.json.decode(msgspec.json.encode(schema))  # no part is shared with another manifest

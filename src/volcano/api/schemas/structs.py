@@ -1,4 +1,4 @@
-"""From a struct to the OpenAPI schema of its CRD: types from the annotations, limits from `wire(…)`.
+"""From a struct to the OpenAPI schema of its CRD: types from annotations, limits from `wire(…)`, and descriptions.
 
 Pod templates, claims, selectors and references inside our kinds are taken from the core table with every field, so that
 nothing a user writes in one is pruned. What a manifest says around the schema is in api.schemas.crds.
@@ -15,6 +15,7 @@ import msgspec
 
 from volcano.api import meta
 from volcano.api.meta import JSON, Quantities
+from volcano.api.schemas.descriptions import core_field_description, field_description
 from volcano.api.schemas.openapi_table import (
     FREE_FORM,
     INT_OR_STRING,
@@ -104,7 +105,7 @@ def struct_schema(struct: type[msgspec.Struct]) -> JSON:
         schema = _type_schema(hints[field.name])
         if schema.pop(REQUIRED_MARK, False):
             required.append(field.encode_name)
-        properties[field.encode_name] = schema
+        properties[field.encode_name] = _described(schema, field_description(struct, field.encode_name))
     answer: JSON = {"type": "object", "properties": properties}
     if required:
         answer["required"] = sorted(required)
@@ -120,7 +121,7 @@ def _type_schema(annotation: Any) -> JSON:
         return dict(SCALARS[annotation])
     if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
         if annotation is meta.Condition:
-            return dict(CONDITION_SCHEMA)
+            return _with_core_descriptions("Condition", CONDITION_SCHEMA)
         core = CORE_STRUCTS.get(annotation)
         return inline(core) if core else struct_schema(annotation)
     origin, arguments = get_origin(annotation), get_args(annotation)
@@ -156,7 +157,7 @@ def inline(name: str, depth: int = 0) -> JSON:
     if name == INT_OR_STRING:
         return dict(INTEGER_OR_STRING)
     if name == OBJECT_META:
-        return dict(TEMPLATE_METADATA)
+        return _with_core_descriptions(name, TEMPLATE_METADATA)
     if name in FREE_FORM:
         return dict(FREE)
     if depth > MAX_DEPTH:
@@ -164,7 +165,21 @@ def inline(name: str, depth: int = 0) -> JSON:
     found = _inline_schema(core_schema(name), depth + 1)
     if name in EARLIER:
         found["properties"] |= {field: dict(FREE) for field in EARLIER[name]}
-    return found
+    return _with_core_descriptions(name, found)
+
+
+def _described(schema: JSON, description: str) -> JSON:
+    return schema | {"description": description} if description else schema
+
+
+def _with_core_descriptions(name: str, schema: JSON) -> JSON:
+    """The schema of one of Kubernetes' types, with a description of each of its fields."""
+    if "properties" not in schema:
+        return dict(schema)
+    properties = {
+        field: _described(value, core_field_description(name, field)) for field, value in schema["properties"].items()
+    }
+    return schema | {"properties": properties}
 
 
 def _inline_schema(schema: JSON, depth: int) -> JSON:
