@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shlex
 from pathlib import Path
 from typing import Final
 
 import click
 
-from volcano.api.errors import ApiError
+from volcano.app.data_directory_state import answers, is_held
 from volcano.app.settings import data_directory
-from volcano.machinery.client import Client
+from volcano.cli.connection import WAYS_TO_A_SYSTEM
 from volcano.machinery.clock import SystemClock, wait_blocking
-from volcano.machinery.kubeconfig import ConfigError, load_endpoint
-from volcano.machinery.one_shot import OneShot, finish
-from volcano.machinery.transport import Request
 
 POLL_SECONDS: Final = 0.1
 START_TIMEOUT_SECONDS: Final = 5.0  # for a `volcano up &` that has only just been typed
@@ -34,8 +29,18 @@ def env_command(data_dir: str | None) -> None:
     """
     folder = data_directory(data_dir)
     if not _wait_until_ready(folder):
-        raise click.ClickException(f"no system runs in {folder}: start one with `volcano up`")
+        raise click.ClickException(no_system_in(folder))
     click.echo(f"export KUBECONFIG={shlex.quote(str(folder / 'kubeconfig'))}")
+
+
+def no_system_in(folder: Path) -> str:
+    """What was looked for, and the two ways to get a system."""
+    looked = f"no system runs in {folder}"
+    if (folder / "kubeconfig").is_file():
+        looked += " (its kubeconfig is from an earlier run, and its address does not answer)"
+    elif not folder.exists():
+        looked += " (there is no such directory)"
+    return f"{looked}\n{WAYS_TO_A_SYSTEM}"
 
 
 def _wait_until_ready(folder: Path) -> bool:
@@ -43,35 +48,9 @@ def _wait_until_ready(folder: Path) -> bool:
     clock = SystemClock()
     began = clock.monotonic()
     while True:
-        if _answers(folder / "kubeconfig"):
+        if answers(folder):
             return True
         waited = clock.monotonic() - began
-        if waited > READY_TIMEOUT_SECONDS or (waited > START_TIMEOUT_SECONDS and not _is_held(folder / "lock")):
+        if waited > READY_TIMEOUT_SECONDS or (waited > START_TIMEOUT_SECONDS and not is_held(folder)):
             return False
         wait_blocking(POLL_SECONDS)
-
-
-def _answers(kubeconfig: Path) -> bool:
-    if not kubeconfig.is_file():
-        return False
-    try:
-        finish(Client(OneShot(load_endpoint(kubeconfig))).raw(Request("GET", "/readyz")))
-    except (ApiError, OSError, ConfigError):
-        return False
-    return True
-
-
-def _is_held(lock: Path) -> bool:
-    """Whether a system runs in the data directory."""
-    try:
-        handle = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    else:
-        return False
-    finally:
-        os.close(handle)

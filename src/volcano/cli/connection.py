@@ -83,16 +83,29 @@ def connect(called: Called) -> ApiConnection:
 def _endpoint(kubeconfig: str, master: str) -> tuple[Endpoint, str]:
     """Where the API server is, and which places were looked at, for the message when it does not answer."""
     try:
-        return load_endpoint(kubeconfig or None, server=master), ""
-    except ConfigError:
+        return load_endpoint(kubeconfig or None, server=master), _source(kubeconfig, master)
+    except ConfigError as error:
         own = _embedded_kubeconfig()
-        if kubeconfig or os.environ.get("KUBECONFIG"):
+        if kubeconfig:
             raise
+        if os.environ.get("KUBECONFIG"):
+            raise ConfigError(f"{error}, which KUBECONFIG names\n{WAYS_TO_A_SYSTEM}") from error
         if own.is_file():
             return load_endpoint(own, server=master), f"Its address is from {own}.\n"
         address = os.environ.get("KUBERNETES_MASTER") or "http://localhost:8080"
         looked = f"Tried KUBECONFIG (not set), ~/.kube/config and {own} (not there), then {address}.\n"
         return Endpoint(server=address), looked
+
+
+def _source(kubeconfig: str, master: str) -> str:
+    """Where the address is from, as a line."""
+    if master:
+        return "Its address is from --master.\n"
+    if kubeconfig:
+        return f"Its address is from --kubeconfig {kubeconfig}.\n"
+    if os.environ.get("KUBECONFIG"):
+        return f"Its address is from KUBECONFIG={os.environ['KUBECONFIG']}.\n"
+    return "Its address is from ~/.kube/config.\n"
 
 
 def _embedded_kubeconfig() -> Path:

@@ -17,6 +17,8 @@ NEWIPC = 0x08000000
 NEWUSER = 0x10000000
 NEWPID = 0x20000000
 NEWNET = 0x40000000
+POD_NAMESPACES = NEWNS | NEWPID | NEWUTS | NEWIPC
+"""What every pod has of its own where the machine allows it."""
 
 MS_RDONLY = 1
 MS_NOSUID = 2
@@ -128,6 +130,13 @@ def drop_capabilities(keep: frozenset[int] = CONTAINER_CAPABILITIES) -> None:
 def sethostname(name: str) -> None:
     encoded = name.encode()
     _check(_libc.sethostname(encoded, len(encoded)), "sethostname")
+
+
+def isolation_tier() -> str:
+    """Which namespaces this process can make: `root` (all), `user` (in a user namespace) or `none`."""
+    if is_available(POD_NAMESPACES):
+        return "root"
+    return "user" if is_available(NEWUSER | POD_NAMESPACES) else "none"
 
 
 def is_available(flags: int) -> bool:
