@@ -12,6 +12,7 @@ from volcano.admission.review import Reader, ReviewAnswer, Settings, deny, read
 from volcano.admission.topologies import both_tiers_message, gives_both_tiers
 from volcano.api import dag, names
 from volcano.api.batch import Job, JobVolume, TaskSpec
+from volcano.api.jobs.estimates import annotation_problem, estimate_problem
 from volcano.api.jobs.plugins import JOB_PLUGINS, parse_arguments
 from volcano.api.meta import JSON, Key
 from volcano.api.pods.validation import validate_pod_template
@@ -59,6 +60,7 @@ def job_problems(job: Job, name: str, reader: Reader) -> list[str]:
     problems += [f"job name {name!r} is invalid: {problem}" for problem in names.qualified_name_problems(name)]
     if job.spec.min_available > total:
         problems.append("job 'minAvailable' should not be greater than total replicas in tasks")
+    problems += _estimate_problems(job)
     problems += _with_choices("", policy_problems(job.spec.policies))
     problems += [f"unable to find job plugin: {plugin}" for plugin in job.spec.plugins if plugin not in JOB_PLUGINS]
     problems += volume_problems(job.spec.volumes)
@@ -66,6 +68,15 @@ def job_problems(job: Job, name: str, reader: Reader) -> list[str]:
     if flaw := _dependency_flaw(job.spec.tasks):
         problems.append(f"job has dependencies between tasks that are not a DAG: {flaw}")
     return problems
+
+
+def _estimate_problems(job: Job) -> list[str]:
+    stated = job.spec.running_estimate
+    found = (
+        estimate_problem("spec.runningEstimate", stated) if stated is not None else "",
+        annotation_problem(job.annotations),
+    )
+    return [problem for problem in found if problem]
 
 
 def plugin_warnings(job: Job) -> list[str]:

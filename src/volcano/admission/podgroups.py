@@ -16,6 +16,7 @@ from volcano.admission.review import (
 )
 from volcano.admission.topologies import both_tiers_message, gives_both_tiers
 from volcano.api.core import Namespace
+from volcano.api.jobs.estimates import annotation_problem
 from volcano.api.meta import Key
 from volcano.api.scheduling import QUEUE_NAME_ANNOTATION, PodGroup, Queue
 from volcano.machinery.admission import Attributes
@@ -46,6 +47,8 @@ def validate_podgroup(attributes: Attributes, reader: Reader, _settings: Setting
     offender = next((p for p in group.spec.sub_group_policy if gives_both_tiers(p.network_topology)), None)
     if offender is not None:
         problems.append(both_tiers_message(f"the networkTopology of subGroupPolicy {offender.name}"))
+    if estimate := annotation_problem(group.annotations):
+        problems.append(estimate)
     return refuse_all(problems)
 
 

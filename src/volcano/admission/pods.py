@@ -21,6 +21,7 @@ from volcano.admission.review import (
 )
 from volcano.api.bounded_yaml import TEXT_LOADER, BoundedYamlError, load_yaml
 from volcano.api.core import Pod
+from volcano.api.jobs.estimates import annotation_problem
 from volcano.api.meta import JSON
 from volcano.machinery.admission import Attributes
 
@@ -77,7 +78,7 @@ def validate_pod(attributes: Attributes, _reader: Reader, settings: Settings) ->
             return ReviewAnswer(denial=problem, notices=(Notice(NOTICE_REASON, problem),))
     if len(given) > 1:
         return ReviewAnswer(denial=f"not allow configure multiple annotations {given} at same time")
-    return ALLOWED
+    return ReviewAnswer(denial=annotation_problem(pod.annotations))
 
 
 def budget_problem(key: str, value: str) -> str:

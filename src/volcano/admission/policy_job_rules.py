@@ -15,8 +15,10 @@ from volcano.admission.policy_rules import (
     QUALIFIED,
     SUBDOMAIN,
     Rule,
+    acceptable_estimate,
     amount,
     both_tiers,
+    estimate_annotation,
     given,
     has_no_cycle,
     has_whole_amount,
@@ -25,6 +27,7 @@ from volcano.admission.policy_rules import (
     not_negative,
     one_tier,
 )
+from volcano.api.jobs.estimates import ESTIMATE_RULE
 from volcano.api.jobs.plugins import JOB_PLUGINS
 
 KNOWN: Final = listed(tuple(USER_EVENTS))
@@ -309,6 +312,13 @@ JOB_RULES: Final = (
     on_creation(
         Rule("!has(object.spec.queue) || object.spec.queue != 'root'", "can not submit job to root queue"),
     ),
+    on_creation(
+        Rule(
+            f"!has(object.spec.runningEstimate) || {acceptable_estimate('object.spec.runningEstimate')}",
+            f"spec.runningEstimate: Invalid value: {ESTIMATE_RULE}",
+        )
+    ),
+    on_creation(estimate_annotation()),
     *map(_of_job, POLICY_RULES),
     *map(_of_tasks, POLICY_RULES),
     *PARTITION_RULES,

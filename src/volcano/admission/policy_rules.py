@@ -7,8 +7,10 @@ names after `variables.` are defined beside the rules, once per policy. Jobs hav
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Final, NamedTuple
 
+from volcano.api.jobs.estimates import ESTIMATE_KEY, ESTIMATE_RULE, MAX_ESTIMATE
 from volcano.api.pods.validation.resources import COUNTED
 
 
@@ -40,6 +42,21 @@ MAX_GRAPH_LAYERS: Final = 16
 
 def not_negative(holder: str, field: str, path: str) -> Rule:
     return Rule(f"!has({holder}.{field}) || {holder}.{field} >= 0", f"{path} should be greater than or equal to 0")
+
+
+def acceptable_estimate(text: str) -> str:
+    """Whether a text is an estimate that is accepted."""
+    most = f"duration('{MAX_ESTIMATE // timedelta(hours=1)}h')"
+    return f"({text}.matches('^[+]?{DURATION}$') && duration({text}) > duration('0s') && duration({text}) <= {most})"
+
+
+def estimate_annotation() -> Rule:
+    holder = "object.metadata.annotations"
+    stated = f"{holder}['{ESTIMATE_KEY}']"
+    return Rule(
+        f"!has({holder}) || !('{ESTIMATE_KEY}' in {holder}) || {acceptable_estimate(stated)}",
+        f"metadata.annotations[{ESTIMATE_KEY}]: Invalid value: {ESTIMATE_RULE}",
+    )
 
 
 def amount(text: str) -> str:
@@ -204,6 +221,7 @@ POD_RULES: Final = (
         "integer, or a valid percentage which between 1% ~ 99%",
     ),
     Rule("variables.budgets.size() <= 1", "not allow configure multiple annotations at same time"),
+    estimate_annotation(),
 )
 
 # -- PodGroup -----------------------------------------------------------------------------------------------------
@@ -226,6 +244,7 @@ PODGROUP_RULES: Final = (
         f"!has(p.networkTopology) || {one_tier('p.networkTopology')})",
         both_tiers("the networkTopology of subGroupPolicy"),
     ),
+    estimate_annotation(),
 )
 
 # -- HyperNode ----------------------------------------------------------------------------------------------------

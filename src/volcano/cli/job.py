@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from volcano.api.durations import format_duration
 from volcano.api.errors import AlreadyExists, ApiError
+from volcano.api.jobs.estimates import parse_time_limit
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import ResourceType, find_resource_type
 from volcano.cli.bus_commands import ask_for
@@ -31,6 +33,8 @@ def run(called: Called) -> int:
         raise Failed("job name cannot be left blank")
     described = described_job(called)
     if values["filename"]:
+        if values["time"]:
+            raise Failed("--time: a job of a file states its own spec.runningEstimate")
         return _run_file(connection, values["filename"], values["namespace"], values["dry-run"])
     return create_or_try(connection, described, values["namespace"], values["dry-run"])
 
@@ -66,16 +70,26 @@ def described_job(called: Called) -> JSON:
         "metadata": {"name": values["name"], "labels": {"job.volcano.sh": values["name"]}},
         "spec": {"restartPolicy": "Never", "containers": [container]},
     }
+    spec: JSON = {
+        "minAvailable": values["min"],
+        "schedulerName": values["scheduler"],
+        "tasks": [{"replicas": values["replicas"], "template": template}],
+    }
+    if values["time"]:
+        spec["runningEstimate"] = time_limit(values["time"])
     return {
         "apiVersion": JOBS.api_version,
         "kind": JOBS.kind,
         "metadata": {"name": values["name"], "namespace": values["namespace"]},
-        "spec": {
-            "minAvailable": values["min"],
-            "schedulerName": values["scheduler"],
-            "tasks": [{"replicas": values["replicas"], "template": template}],
-        },
+        "spec": spec,
     }
+
+
+def time_limit(text: str) -> str:
+    try:
+        return format_duration(parse_time_limit(text))
+    except ValueError as error:
+        raise Failed(f"--time {text}: {error}") from error
 
 
 def _run_file(connection: ApiConnection, path: str, namespace: str, dry_run: str) -> int:

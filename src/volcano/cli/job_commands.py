@@ -25,6 +25,7 @@ RUN_FLAGS: Final = (
     Flag("requests", "R", default=RESOURCES, help="what each pod requests"),
     Flag("limits", "L", default=RESOURCES, help="what each pod may use at most"),
     Flag("scheduler", "S", default="volcano", help="the scheduler of the job"),
+    Flag("time", "t", help="how long it will run at most, such as 1h30m, or as Slurm writes it: 90, 1:30:00, 2-12"),
 )
 SELECTED: Final = (*CONNECTION, NAMESPACE, NAME, LABELS)
 
@@ -49,6 +50,7 @@ JOB: Final = CommandSpec(
                 "vcctl job run -f examples/gang.yaml",
                 "vcctl job run -f examples/gang.yaml --dry-run=schedule",
                 "vcctl job run hello --image busybox --replicas 3 --min 3",
+                "vcctl job run short --time 10m",
             ),
         ),
         CommandSpec(

@@ -78,7 +78,7 @@ def _vsub() -> CommandSpec:
             Flag("test-only", kind=BOOL, default=False, help="only say what would happen"),
         ),
         "volcano.cli.aliases:submit",
-        examples=('vsub -n hello -r 2 -c "echo hello"', 'vsub -n hello -c "echo hello" --test-only'),
+        examples=('vsub -n hello -r 2 -t 10m -c "echo hello"', 'vsub -n hello -c "echo hello" --test-only'),
     )
 
 

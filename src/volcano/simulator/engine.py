@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from volcano.api import core, scheduling
+from volcano.api.jobs.estimates import ESTIMATE_KEY
 from volcano.api.meta import Key, ObjectMeta, Quantities, Resource
 from volcano.api.quantity import Quantity, parse_quantity
 from volcano.api.scheduling import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, PodGroup, PodGroupSpec, PodGroupStatus
@@ -26,7 +27,6 @@ from volcano.scheduler.framework.decisions import Decisions
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.loop import cycle
 from volcano.scheduler.model import SeededChance
-from volcano.scheduler.model.read import ESTIMATE_KEY
 from volcano.scheduler.model.reservation import RESERVATION_ANNOTATION, encode_reservation
 from volcano.scheduler.model.task import PREEMPTABLE_KEY
 from volcano.scheduler.plugins import PLUGINS

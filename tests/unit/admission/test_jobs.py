@@ -128,6 +128,9 @@ REFUSED = {
         a_job(volumes=[{"mountPath": "/a", "volumeClaimName": "x", "volumeClaim": {"accessModes": ["ReadWriteOnce"]}}]), "conflict",
     ),
     "a claim name that is none": (a_job(volumes=[{"mountPath": "/a", "volumeClaimName": "X_"}]), "invalid volumeClaimName X_"),
+    "a negative estimate": (a_job(runningEstimate="-5m"), 'spec.runningEstimate: Invalid value: "-5m": must be a duration above 0s'),
+    "an absurd estimate": (a_job(runningEstimate="99999h"), 'spec.runningEstimate: Invalid value: "99999h"'),
+    "an estimate that cannot be read": (a_job(runningEstimate="soon"), 'spec.runningEstimate: Invalid value: "soon"'),
     "a queue that is not there": (a_job(queue="ghost"), "queue ghost does not exist"),
     "a dependency on oneself": (a_job(a_task("a", dependsOn={"name": ["a"]})), "a -> a"),
     "a cycle of tasks": (
@@ -149,6 +152,7 @@ def test_a_bad_job_gets_its_error(case):
 
 
 ADMITTED = {
+    "an estimate": a_job(runningEstimate="1h30m"),
     "star alone": policies({"event": "*", "action": "RestartJob"}),
     "one event twice in one policy": policies({"event": "PodFailed", "events": ["PodFailed"], "action": "AbortJob"}),
     "any action with an exit code": policies({"exitCode": 7, "action": "Whatever"}),

@@ -78,3 +78,11 @@ def test_all_problems_are_told():
 def test_minimums_are_not_negative(spec, reason):
     assert reason in refusal(a_group(**spec))
     assert refusal(a_group(minTaskMember={"worker": 0}, minResources={"cpu": "0"})) == ""
+
+
+@pytest.mark.parametrize("text", ["-1m", "soon", "99999h"])
+def test_an_estimate_on_a_group_is_checked_as_that_of_a_job_is(text):
+    group = a_group(queue="default")
+    group["metadata"]["annotations"] = {"volcano.sh/running-estimate": text}
+
+    assert f'metadata.annotations[volcano.sh/running-estimate]: Invalid value: "{text}"' in refusal(group)

@@ -157,6 +157,9 @@ JOBS = {
     "if there's * here, no other policy should be here": policies(
         {"event": "*", "action": "AbortJob"}, {"event": "PodFailed", "action": "RestartJob"}
     ),
+    "spec.runningEstimate: Invalid value: must be a duration": a_job(runningEstimate="-5m"),
+    "and of at most 8784h": a_job(runningEstimate="99999h"),
+    "such as 1h30m": a_job(runningEstimate="soon"),
     "mountPath is required": a_job(volumes=[{"volumeClaimName": "x"}]),
     "duplicated mountPath": a_job(
         volumes=[{"mountPath": "/a", "volumeClaimName": "x"}, {"mountPath": "/a", "volumeClaimName": "y"}]
@@ -176,6 +179,7 @@ def test_a_bad_job_gets_its_error(fragment):
     [
         a_job(),
         a_job(a_task("a", 2), a_task("b", 3), minAvailable=5),
+        a_job(runningEstimate="1h30m"),
         policies({"event": "*", "action": "RestartJob"}),
         policies(
             {"events": ["PodFailed", "PodEvicted"], "action": "RestartTask"}, {"exitCode": 3, "action": "Whatever"}

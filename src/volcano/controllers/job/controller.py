@@ -7,7 +7,7 @@ between any two writes therefore continues where it stopped.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from datetime import timedelta
 from typing import ClassVar, Final
 
@@ -18,6 +18,7 @@ from volcano.api.bus import Command
 from volcano.api.core import PersistentVolumeClaim, Pod, PriorityClass, Service
 from volcano.api.durations import format_duration
 from volcano.api.indexes import PODS_BY_JOB, Indexes
+from volcano.api.jobs.run_times import RunTimes, run_name
 from volcano.api.meta import Key, Resource
 from volcano.api.scheduling import PodGroup, Queue
 from volcano.controllers.job.kill import clean_up, drain, finish_restart, intent, victims
@@ -26,6 +27,7 @@ from volcano.controllers.job.policies import NO_VERDICT, ActionRequest, Verdict,
 from volcano.controllers.job.states import STATES, Work, effect_of
 from volcano.controllers.job.status import COUNTERS_INTERVAL
 from volcano.controllers.job.sync import sync
+from volcano.controllers.job.time_limit import ends_at, limit_request
 from volcano.controllers.job.view import TARGET_INDEX, JobView
 from volcano.controllers.job.wakes import (
     GroupWaits,
@@ -36,9 +38,9 @@ from volcano.controllers.job.wakes import (
     pod_changes,
     targets_of,
 )
-from volcano.machinery.controller import Controller, PlanFailed, Waker
+from volcano.machinery.controller import Controller, PlanFailed, Wake, Waker
 from volcano.machinery.plan import NOTHING, Delete, Later, Plan, Record, patch_status, ref
-from volcano.machinery.world import World
+from volcano.machinery.world import Change, World
 
 FIRST_RETRY_DELAY: Final = timedelta(milliseconds=5)
 
@@ -60,7 +62,11 @@ MIN_PODS_TO_BATCH: Final = 100
 
 
 class JobController(Controller):
-    """Reconciles Jobs with their specs, policies and Commands."""
+    """Reconciles Jobs with their specs, policies and Commands.
+
+    All it remembers is how long completed Jobs ran: a new PodGroup gets that as its learned estimate. No job's life
+    depends on it, and after a restart it is learned again from the Jobs that are still there.
+    """
 
     name: ClassVar = "job"
     indexes: ClassVar[Indexes] = {**PODS_BY_JOB, Command: {TARGET_INDEX: targets_of}}
@@ -69,16 +75,23 @@ class JobController(Controller):
         self._max_requeue = max_requeue
         self._give_up_after = FIRST_RETRY_DELAY * ((1 << min(max_requeue, 40)) - 1) if max_requeue >= 0 else None
         self._obeys = commands
+        self._run_times = RunTimes()
         self._classes: tuple[type[Resource], ...] = (PriorityClass,) if priority_classes else ()
 
     @property
     def wakes_on(self) -> Mapping[type[Resource], Waker]:
-        wakers: dict[type[Resource], Waker] = {Job: job_changes, Pod: pod_changes, PodGroup: group_changes}
+        wakers: dict[type[Resource], Waker] = {Job: self._job_changes, Pod: pod_changes, PodGroup: group_changes}
         return {**wakers, Command: command_changes} if self._obeys else wakers
 
     @property
     def reads(self) -> tuple[type[Resource], ...]:
         return (Queue, *self._classes, PersistentVolumeClaim, Service)
+
+    def _job_changes(self, change: Change[Job]) -> Iterable[Wake]:
+        new, old = change.new, change.old
+        if new is not None and (old is None or old.status.state.phase != new.status.state.phase):
+            self._run_times.add_finished(new)
+        return job_changes(change)
 
     def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
         job = world.get(Job, key)
@@ -98,8 +111,11 @@ class JobController(Controller):
         verdict = self._verdict(view, causes)
         if verdict.request is not None:
             return (*intent(view, verdict.request, view.records), *events)
+        limit = limit_request(view)
+        if limit is not None:
+            return (*intent(view, limit, view.records), *events)
         steps = self._continue(view, verdict, now_idle=WakeCause.WHEN_IDLE in causes)
-        return (*steps, *events, *_reminders(view, verdict.waiting, causes))
+        return (*steps, *events, *_reminders(view, verdict.waiting, causes), *_until_limit(view))
 
     def on_failure(self, key: Key, world: World, failure: PlanFailed) -> Plan:
         """Record an Event about the failed step; terminate the job after more than max_requeue refusals."""
@@ -131,7 +147,10 @@ class JobController(Controller):
     def _continue(self, view: JobView, verdict: Verdict, *, now_idle: bool) -> Plan:
         match STATES[view.phase].work:
             case Work.SYNC:
-                return sync(view, verdict.waiting, give_up_after=self._give_up_after, now_idle=now_idle)
+                learned = self._run_times.learned(run_name(view.job)) if view.group is None else None
+                return sync(
+                    view, verdict.waiting, give_up_after=self._give_up_after, now_idle=now_idle, learned=learned
+                )
             case Work.FINISH_RESTART:
                 return finish_restart(view)
             case Work.DRAIN:
@@ -188,6 +207,11 @@ def _group_events(view: JobView, causes: tuple[Hashable, ...]) -> Plan:
         for cause in causes
         if isinstance(cause, GroupWaits)
     )
+
+
+def _until_limit(view: JobView) -> Plan:
+    end = ends_at(view)
+    return (Later(end - view.now),) if end is not None and end > view.now else NOTHING
 
 
 def _reminders(view: JobView, waiting: tuple[Waiting, ...], causes: tuple[Hashable, ...]) -> Plan:

@@ -9,6 +9,7 @@ import msgspec
 
 from volcano.api.batch import PARTITION_KEY, TASK_SPEC_KEY, Job, TaskSpec
 from volcano.api.core import PriorityClass
+from volcano.api.jobs.estimates import ESTIMATE_KEY, LEARNED_KEY, LearnedEstimate, encode_learned, stated_estimate
 from volcano.api.meta import JSON, Key
 from volcano.api.pods.amounts import Amounts, added, amounts_of, times, to_wire
 from volcano.api.quotas import template_usage
@@ -22,11 +23,14 @@ DIGEST_KEY: Final = "volcano.sh/job-plugins-digest"
 """On the PodGroup: which state of the spec the plugins' objects follow."""
 
 
-def group_steps(view: JobView, digest: str) -> Plan:
-    """Make the PodGroup, or change what has changed: never its queue, labels or topology."""
+def group_steps(view: JobView, digest: str, learned: LearnedEstimate | None = None) -> Plan:
+    """Make the PodGroup, or change what has changed: never its queue, labels or topology.
+
+    `learned` is what past runs say about the job's run time. It is written once, when the PodGroup is made.
+    """
     group = view.group
     if group is None:
-        return (Create(GROUP, _group(view, digest)),)
+        return (Create(GROUP, _group(view, digest, learned)),)
     if group.is_deleting:
         return NOTHING
     changes = _changes(view, group, digest)
@@ -38,9 +42,9 @@ def is_admitted(group: PodGroup | None) -> bool:
     return group is not None and not group.is_deleting and group.status.phase not in ("", "Pending")
 
 
-def _group(view: JobView, digest: str) -> JSON:
+def _group(view: JobView, digest: str, learned: LearnedEstimate | None) -> JSON:
     job = view.job
-    annotations = {**job.annotations, **({DIGEST_KEY: digest} if digest else {})}
+    annotations = {**job.annotations, **({DIGEST_KEY: digest} if digest else {}), **_estimates(job, learned)}
     metadata: JSON = {
         "name": group_name(job),
         "namespace": job.namespace,
@@ -62,6 +66,15 @@ def _group(view: JobView, digest: str) -> JSON:
     if policies:
         spec["subGroupPolicy"] = policies
     return {"metadata": metadata, "spec": spec}
+
+
+def _estimates(job: Job, learned: LearnedEstimate | None) -> dict[str, str]:
+    """How long the job is expected to run, for the scheduler: as stated in the spec, or else as learned."""
+    if job.spec.running_estimate:
+        return {ESTIMATE_KEY: job.spec.running_estimate}
+    if learned is None or stated_estimate(job.annotations) is not None:
+        return {}
+    return {LEARNED_KEY: encode_learned(learned)}
 
 
 def _changes(view: JobView, group: PodGroup, digest: str) -> JSON:

@@ -49,7 +49,7 @@ def intent(view: JobView, request: ActionRequest, records: Records) -> Plan:
         controlled_resources=records.entries,
     )
     if effect.then is not None:
-        wanted = entering(view, wanted, effect.then, reason=request.action, message=request.why)
+        wanted = entering(view, wanted, effect.then, reason=request.reason or request.action, message=request.why)
     return (
         patch_status(view.job, lasting(view, wanted)),
         Record(ref(view.job), "ExecuteAction", f"Start to execute action {request.action}: {request.why}"),

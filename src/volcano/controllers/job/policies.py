@@ -33,6 +33,7 @@ class ActionRequest:
     effect: Effect
     why: str
     target: Target | None = None
+    reason: str = ""  # as the status states it; the action's name when empty
 
 
 @dataclass(frozen=True, slots=True)

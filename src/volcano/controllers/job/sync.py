@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from volcano.api.batch import Action, JobState, JobStatus, Phase
+from volcano.api.jobs.estimates import LearnedEstimate
 from volcano.controllers.job.groups import DIGEST_KEY, group_steps, is_admitted
 from volcano.controllers.job.kill import ending, intent, victims
 from volcano.controllers.job.plugins import JobPluginBase, JobPluginError, digest, plugins_of
@@ -35,10 +36,17 @@ class Problem:
     passes: bool = False  # it always ends by itself, so retry without limit
 
 
-def sync(view: JobView, waiting: Sequence[Waiting], *, give_up_after: timedelta | None, now_idle: bool = True) -> Plan:
+def sync(
+    view: JobView,
+    waiting: Sequence[Waiting],
+    *,
+    give_up_after: timedelta | None,
+    now_idle: bool = True,
+    learned: LearnedEstimate | None = None,
+) -> Plan:
     """One round. The order of the steps makes a crash between any two of them harmless.
 
-    `now_idle`: no more urgent key waits, so a postponed status is written now.
+    `now_idle`: no more urgent key waits, so a postponed status is written now. `learned`: what past runs took.
     """
     try:
         plugins = plugins_of(view.job)
@@ -57,7 +65,7 @@ def sync(view: JobView, waiting: Sequence[Waiting], *, give_up_after: timedelta 
         return written(view, status)
     creates = missing_pods(view, plugins) if is_admitted(view.group) else []
     status_steps = written(view, status, now_idle=now_idle)
-    return (*_prepared(view, plugins, creates), *status_steps, *_pods(view, creates))
+    return (*_prepared(view, plugins, creates, learned), *status_steps, *_pods(view, creates))
 
 
 def _problem(view: JobView) -> Problem | None:
@@ -84,7 +92,9 @@ def _forwarding(view: JobView) -> Plan:
     return (Patch(ref(view.job), {"metadata": {"annotations": {FORWARDING_KEY: "true"}}}),)
 
 
-def _prepared(view: JobView, plugins: list[JobPluginBase], creates: list[Create]) -> Plan:
+def _prepared(
+    view: JobView, plugins: list[JobPluginBase], creates: list[Create], learned: LearnedEstimate | None
+) -> Plan:
     """Plugin objects are created once, and again when a pod was lost, since they may have been deleted with it."""
     known, wanted = view.records.plugins, digest(plugins)
     steps: list[Step] = []
@@ -95,7 +105,7 @@ def _prepared(view: JobView, plugins: list[JobPluginBase], creates: list[Create]
             steps += plugin.refresh()
         elif creates and view.phase is Phase.RUNNING:
             steps += plugin.objects()
-    return (*steps, *(making(view) if view.phase is Phase.PENDING else ()), *group_steps(view, wanted))
+    return (*steps, *(making(view) if view.phase is Phase.PENDING else ()), *group_steps(view, wanted, learned))
 
 
 # -- pods -------------------------------------------------------------------------------------------------------

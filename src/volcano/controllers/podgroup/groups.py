@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from volcano.api.core import Pod
+from volcano.api.jobs.estimates import ESTIMATE_KEY
 from volcano.api.meta import JSON, OwnerReference
 from volcano.api.pods.amounts import times, to_wire
 from volcano.api.quotas import group_usage
@@ -16,7 +17,12 @@ MIN_MEMBER: Final = "scheduling.volcano.sh/group-min-member"
 TOPOLOGY_MODE: Final = "volcano.sh/network-topology-mode"
 TOPOLOGY_TIER: Final = "volcano.sh/network-topology-highest-tier"
 INHERITED_PREFIX: Final = "volcano.sh/"
-POD_ANNOTATIONS: Final = ("volcano.sh/preemptable", "volcano.sh/cooldown-time", "volcano.sh/revocable-zone")
+POD_ANNOTATIONS: Final = (
+    "volcano.sh/preemptable",
+    "volcano.sh/cooldown-time",
+    "volcano.sh/revocable-zone",
+    ESTIMATE_KEY,
+)
 BUDGETS: Final = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
 POD_LABELS: Final = ("volcano.sh/preemptable", "volcano.sh/cooldown-time")
 

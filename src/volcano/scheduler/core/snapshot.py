@@ -13,6 +13,7 @@ from typing import Any
 
 from volcano.api.core import Node as ApiNode
 from volcano.api.core import Pod
+from volcano.api.jobs.estimates import stated_estimate
 from volcano.api.quantity import QuantityError
 from volcano.api.scheduling import PodGroup
 from volcano.api.scheduling import Queue as ApiQueue
@@ -146,6 +147,8 @@ def _shell(job_id: str) -> Job:
 
 
 def _join(job: Job, task: Task) -> None:
+    if job.estimate is None:
+        job.estimate = stated_estimate(task.pod.metadata.annotations)
     place_in_sub_job(job, task)
     job.add(task)
 

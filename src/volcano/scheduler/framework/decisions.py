@@ -59,6 +59,7 @@ class Decisions:
     set_aside: Mapping[str, str] = field(default_factory=dict)
     dropped: Mapping[str, str] = field(default_factory=dict)  # task → why the plan check refuses its decision
     reservations: Mapping[str, Reservation] = field(default_factory=dict)  # by job
+    estimate_extensions: Mapping[str, int] = field(default_factory=dict)  # job → how often its estimate was doubled
     needs_another_cycle: bool = False  # even if no object changes
     seconds: Mapping[str, float] = field(default_factory=dict)
 
@@ -92,6 +93,7 @@ def decisions_from(session: Session, dropped: Mapping[str, str], *, messages: bo
         set_aside=dict(session.snapshot.set_aside),
         dropped=dropped,
         reservations=dict(record.reservations),
+        estimate_extensions=dict(record.estimate_extensions),
         needs_another_cycle=record.needs_another_cycle,
         seconds=record.seconds,
     )

@@ -89,6 +89,7 @@ class CycleRecord:
     queue_allocated: dict[str, Resources] = field(default_factory=dict)  # what queues hold beyond their pods' requests
     allocated_domains: dict[str, str] = field(default_factory=dict)  # job or sub-job → hypernode
     reservations: dict[str, Reservation] = field(default_factory=dict)  # by job
+    estimate_extensions: dict[str, int] = field(default_factory=dict)  # job → how often its estimate was doubled
     needs_another_cycle: bool = False  # because time alone may change what is decided
     seconds: dict[str, float] = field(default_factory=dict)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
+from volcano.api.jobs.estimates import LearnedEstimate
 from volcano.api.scheduling import PodGroup
 from volcano.scheduler.model.reservation import Reservation
 from volcano.scheduler.model.resources import Resources
@@ -110,7 +111,8 @@ class Job:
     phase: str = ""
     created: datetime = DAWN
     waiting_time: timedelta | None = None
-    estimate: timedelta | None = None  # how long it is expected to run
+    estimate: timedelta | None = None  # how long it will run, as stated by its user
+    learned: LearnedEstimate | None = None  # how long past runs took
     reservation: Reservation | None = None  # as the last cycle wrote it down
     preemptable: bool = False
     preemptable_stated: bool = False
@@ -191,6 +193,12 @@ class Job:
         role.change(task, status, by)
         if self.has_policies and task.sub_job_id in self.sub_jobs:
             self.sub_jobs[task.sub_job_id].counts.change(task, status, by)
+
+    def expected_run_time(self, default: timedelta) -> timedelta:
+        """As stated, else as nine of ten past runs, else the default."""
+        if self.estimate is not None:
+            return self.estimate
+        return timedelta(seconds=self.learned.p90) if self.learned is not None else default
 
     # -- questions ------------------------------------------------------------------------------------------------
     def with_status(self, status: Status) -> list[Task]:

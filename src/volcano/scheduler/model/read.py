@@ -15,6 +15,7 @@ import msgspec
 
 from volcano.api.core import Node as ApiNode
 from volcano.api.core import Pod
+from volcano.api.jobs.estimates import learned_estimate, stated_estimate
 from volcano.api.scheduling import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, NetworkTopology, PodGroup, SubGroupPolicy
 from volcano.api.scheduling import Queue as ApiQueue
 from volcano.api.selectors import selector_from
@@ -29,7 +30,6 @@ from volcano.scheduler.model.status import status_from
 from volcano.scheduler.model.task import DAWN, PREEMPTABLE_KEY, REVOCABLE_ZONE_KEY, Shape, Task
 
 TASK_PRIORITY_KEY: Final = "volcano.sh/task-priority"
-ESTIMATE_KEY: Final = "volcano.sh/running-estimate"
 WAITING_TIME_KEYS: Final = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
 TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
@@ -175,7 +175,8 @@ def job_from(group: PodGroup, *, default_queue: str = "default", priority: int =
         phase=group.status.phase,
         created=meta.creation_timestamp or DAWN,
         waiting_time=_waiting_time(meta.annotations),
-        estimate=_estimate(meta.annotations),
+        estimate=stated_estimate(meta.annotations),
+        learned=learned_estimate(meta.annotations),
         reservation=decode_reservation(meta.annotations.get(RESERVATION_ANNOTATION)),
         preemptable=_stated_bool(meta.annotations, meta.labels, PREEMPTABLE_KEY, default=False),
         preemptable_stated=PREEMPTABLE_KEY in meta.annotations or PREEMPTABLE_KEY in meta.labels,
@@ -234,11 +235,6 @@ def _topology_from(stated: NetworkTopology | None) -> Topology | None:
     if stated is None:
         return None
     return Topology(stated.mode or "hard", stated.highest_tier_allowed, stated.highest_tier_name)
-
-
-def _estimate(annotations: dict[str, str]) -> timedelta | None:
-    stated = parse_duration(annotations.get(ESTIMATE_KEY, ""))
-    return stated if stated is not None and stated > timedelta(0) else None
 
 
 def _waiting_time(annotations: dict[str, str]) -> timedelta | None:

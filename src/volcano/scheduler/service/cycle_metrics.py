@@ -17,6 +17,7 @@ class SchedulerMetrics(Metrics):
     def __init__(self) -> None:
         super().__init__()
         self._jobs: set[str] = set()
+        self._extensions: dict[str, int] = {}  # job → how many were counted
 
     def report(self, decisions: Decisions, snapshot: Snapshot, now: datetime) -> None:
         seconds = decisions.seconds
@@ -32,7 +33,18 @@ class SchedulerMetrics(Metrics):
         self.set_queues(decisions.gauges, snapshot.queues)
         for (name, labels), by in decisions.counters.items():
             self.count(name, by, *labels)
+        self._count_extensions(decisions, snapshot)
         self._report_jobs(decisions, snapshot, now)
+
+    def _count_extensions(self, decisions: Decisions, snapshot: Snapshot) -> None:
+        """Every cycle states how often an estimate has been doubled so far; only what is new is counted."""
+        for id, times in decisions.estimate_extensions.items():
+            job, known = snapshot.jobs.get(id), self._extensions.get(id, 0)
+            if job is not None and times > known:
+                self.count("estimate_extensions_total", times - known, job.queue)
+                self._extensions[id] = times
+        if len(self._extensions) > 2 * len(snapshot.jobs) + 64:
+            self._extensions = {id: times for id, times in self._extensions.items() if id in snapshot.jobs}
 
     def _report_jobs(self, decisions: Decisions, snapshot: Snapshot, now: datetime) -> None:
         for bind in decisions.binds:

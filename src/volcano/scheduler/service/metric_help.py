@@ -42,6 +42,7 @@ HELP: Final[Mapping[str, str]] = {
     "job_retry_counts": "Cycles in which the job could not be placed since the start.",
     "schedule_attempts_total": "Pods that the scheduler tried to place, by result.",
     "eviction_transactions_total": "Series of evictions that were carried out as a whole, by action.",
+    "estimate_extensions_total": "Times that a running job outlived its estimate, which was then doubled, by queue.",
     "e2e_scheduling_latency_milliseconds": "Duration of a scheduling cycle, from its snapshot to its decisions.",
     "open_session_duration_milliseconds": "Duration of the first part of a cycle, in which plugins read the snapshot.",
     "e2e_job_scheduling_latency_milliseconds": "Time from a job's creation to the placement of its pods.",

@@ -35,6 +35,7 @@ GAUGES: Final[Mapping[str, tuple[str, ...]]] = {
 COUNTERS: Final[Mapping[str, tuple[str, ...]]] = {
     "schedule_attempts_total": ("result",),
     "eviction_transactions_total": ("action",),
+    "estimate_extensions_total": ("queue",),
 }
 RISING: Final[Mapping[str, tuple[str, ...]]] = {"total_preemption_attempts": (), "job_retry_counts": ("job_id",)}
 """Counters whose names do not end as the format requires; kept as gauges that only rise, under their names."""

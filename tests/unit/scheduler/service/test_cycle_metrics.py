@@ -72,3 +72,12 @@ def test_counters_only_rise():
     metrics.report(decisions, snapshot(), NOW)
 
     assert 'volcano_eviction_transactions_total{action="preempt"} 4.0' in shown(metrics)
+
+
+def test_an_estimate_that_is_doubled_is_counted_once_for_each_doubling():
+    metrics = SchedulerMetrics()
+
+    for times in (1, 1, 3):
+        metrics.report(Decisions(estimate_extensions={"ns/g": times}), snapshot(), NOW)
+
+    assert 'volcano_estimate_extensions_total{queue="q"} 3.0' in shown(metrics)

@@ -219,6 +219,7 @@ class Easy(Plugin):
         if self._releases is None:
             session = self.session
             self._releases = releases(session.jobs.values(), session.table, now=session.now, default=self._default)
+            session.record.estimate_extensions.update(self._releases.extensions)
         return self._releases
 
     def _record(self, held: HeldReservation) -> None:
@@ -277,7 +278,7 @@ class Easy(Plugin):
         return job is not held.job and self._estimate(job).total_seconds() > held.seconds + TOLERANCE
 
     def _estimate(self, job: Job) -> timedelta:
-        return job.estimate or self._default
+        return job.expected_run_time(self._default)
 
     def _scope(self, job: Job) -> str:
         return job.queue if self._per_queue else CLUSTER

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -22,6 +22,7 @@ class Releases:
     seconds: Column  # expected end, in seconds after `now`; ascending
     rows: Rows  # the node's row
     amounts: Column  # one row for each release, one column for each resource of the table
+    extensions: Mapping[str, int] = field(default_factory=dict)  # job → how often its estimate proved too short
 
     def __len__(self) -> int:
         return len(self.seconds)
@@ -29,13 +30,18 @@ class Releases:
 
 def expected_end(started: datetime, estimate: timedelta, now: datetime) -> datetime:
     """An estimate that has run out is doubled until the end lies in the future."""
+    return _doubled(started, estimate, now)[0]
+
+
+def _doubled(started: datetime, estimate: timedelta, now: datetime) -> tuple[datetime, int]:
+    """The expected end, and how often the estimate was doubled for it."""
     end = started + estimate
-    for _ in range(MAX_DOUBLINGS):
+    for doublings in range(MAX_DOUBLINGS):
         if end > now:
-            return end
+            return end, doublings
         estimate = max(estimate * 2, timedelta(seconds=1))
         end = started + estimate
-    return now
+    return now, MAX_DOUBLINGS
 
 
 def started_at(task: Task, now: datetime) -> datetime:
@@ -47,10 +53,11 @@ def releases(jobs: Iterable[Job], table: NodeTable, *, now: datetime, default: t
     seconds: list[float] = []
     rows: list[int] = []
     amounts: list[Column] = []
+    extensions: dict[str, int] = {}
     for job in jobs:
         if not job.tasks:
             continue
-        estimate = job.estimate or default
+        estimate = job.expected_run_time(default)
         ends: dict[datetime, float] = {}  # pods of a gang mostly start at one time
         for status in RUNNING_STATUSES:
             for task in job.by_status[status].values():
@@ -59,11 +66,15 @@ def releases(jobs: Iterable[Job], table: NodeTable, *, now: datetime, default: t
                     continue
                 started = started_at(task, now)
                 if started not in ends:
-                    ends[started] = (expected_end(started, estimate, now) - now).total_seconds()
+                    end, doublings = _doubled(started, estimate, now)
+                    ends[started] = (end - now).total_seconds()
+                    if doublings:
+                        extensions[job.id] = max(doublings, extensions.get(job.id, 0))
                 seconds.append(ends[started])
                 rows.append(row)
                 amounts.append(table.vector(task.request))
     if not seconds:
         return Releases(np.zeros(0), np.zeros(0, dtype=np.intp), np.zeros((0, len(table.resources))))
     order = np.argsort(np.array(seconds), kind="stable")
-    return Releases(np.array(seconds)[order], np.array(rows, dtype=np.intp)[order], np.array(amounts)[order])
+    sorted_rows = np.array(rows, dtype=np.intp)[order]
+    return Releases(np.array(seconds)[order], sorted_rows, np.array(amounts)[order], extensions)
