@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from volcano.api.meta import OwnerReference, Resource
+from volcano.api.meta import JSON, OwnerReference, Resource
 
 
 class Command(Resource, frozen=True):
@@ -10,3 +10,25 @@ class Command(Resource, frozen=True):
     target: OwnerReference | None = None
     reason: str = ""
     message: str = ""
+
+
+def command_body(target: JSON, api_version: str, kind: str, action: str) -> JSON:
+    """The Command that asks for an action on a Job or a Queue that was read; it is deleted with its target."""
+    metadata = target["metadata"]
+    reference = {
+        "apiVersion": api_version,
+        "kind": kind,
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    return {
+        "metadata": {
+            "generateName": f"{metadata['name']}-{action.lower()}-",
+            "namespace": metadata.get("namespace") or "default",
+            "ownerReferences": [reference],
+        },
+        "target": reference,
+        "action": action,
+    }

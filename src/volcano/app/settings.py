@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Final
+
+from volcano.machinery.kubeconfig import embedded_data_directory
 
 DEFAULT_PORT: Final = 6443
 SCHEDULER_CONFIGMAP: Final = "volcano-system/volcano-scheduler-configmap:volcano-scheduler.conf"
@@ -14,6 +15,4 @@ def data_directory(given: str | Path | None = None) -> Path:
     """`--data-dir`, else $VOLCANO_DATA_DIR, else ~/.local/share/volcano."""
     if given:
         return Path(given).expanduser().absolute()
-    if os.environ.get("VOLCANO_DATA_DIR"):
-        return Path(os.environ["VOLCANO_DATA_DIR"]).expanduser().absolute()
-    return Path.home() / ".local" / "share" / "volcano"
+    return embedded_data_directory()

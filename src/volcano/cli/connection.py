@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Coroutine
-from pathlib import Path
 from typing import Any, TypeVar
 
 from volcano.api.errors import ApiError
@@ -13,7 +12,7 @@ from volcano.api.scheme import ResourceType
 from volcano.cli.command_line import Called
 from volcano.cli.failures import Failed
 from volcano.machinery.client import Client
-from volcano.machinery.kubeconfig import ConfigError, Endpoint, load_endpoint
+from volcano.machinery.kubeconfig import ConfigError, Endpoint, embedded_kubeconfig, load_endpoint
 from volcano.machinery.one_shot import OneShot, finish
 from volcano.machinery.transport import Request
 
@@ -85,7 +84,7 @@ def _endpoint(kubeconfig: str, master: str) -> tuple[Endpoint, str]:
     try:
         return load_endpoint(kubeconfig or None, server=master), _source(kubeconfig, master)
     except ConfigError as error:
-        own = _embedded_kubeconfig()
+        own = embedded_kubeconfig()
         if kubeconfig:
             raise
         if os.environ.get("KUBECONFIG"):
@@ -106,8 +105,3 @@ def _source(kubeconfig: str, master: str) -> str:
     if os.environ.get("KUBECONFIG"):
         return f"Its address is from KUBECONFIG={os.environ['KUBECONFIG']}.\n"
     return "Its address is from ~/.kube/config.\n"
-
-
-def _embedded_kubeconfig() -> Path:
-    folder = os.environ.get("VOLCANO_DATA_DIR") or str(Path.home() / ".local" / "share" / "volcano")
-    return Path(folder).expanduser() / "kubeconfig"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -15,7 +13,7 @@ from volcano.api.meta import Key
 from volcano.api.scheme import find_resource_type
 from volcano.machinery.client import Client
 from volcano.machinery.clock import SystemClock, wait_blocking
-from volcano.machinery.kubeconfig import ConfigError, Endpoint, load_endpoint
+from volcano.machinery.kubeconfig import load_endpoint_or_embedded
 from volcano.machinery.one_shot import OneShot, finish
 
 if TYPE_CHECKING:
@@ -85,7 +83,7 @@ class RunningFlow:
 
 def submit(flow: Flow, *, kubeconfig: str | None = None) -> RunningFlow:
     """All or nothing: if one object is refused, those already made are removed again."""
-    client = Client(OneShot(_endpoint(kubeconfig)), agent="volcano-flow")
+    client = Client(OneShot(load_endpoint_or_embedded(kubeconfig)), agent="volcano-flow")
     running = RunningFlow(flow, client)
     made = []
     try:
@@ -101,14 +99,3 @@ def submit(flow: Flow, *, kubeconfig: str | None = None) -> RunningFlow:
             raise AlreadyExists(f"{error.message}; delete the flow first, or choose another name") from error
         raise
     return running
-
-
-def _endpoint(kubeconfig: str | None) -> Endpoint:
-    try:
-        return load_endpoint(kubeconfig)
-    except ConfigError:
-        folder = os.environ.get("VOLCANO_DATA_DIR") or str(Path.home() / ".local" / "share" / "volcano")
-        own = Path(folder) / "kubeconfig"
-        if kubeconfig or not own.is_file():
-            raise
-        return load_endpoint(own)

@@ -139,6 +139,28 @@ class ExecPlugin:
         return found if isinstance(found, dict) else {}
 
 
+def embedded_data_directory() -> Path:
+    """Where the embedded system keeps its data and its kubeconfig: $VOLCANO_DATA_DIR, else ~/.local/share/volcano."""
+    if os.environ.get("VOLCANO_DATA_DIR"):
+        return Path(os.environ["VOLCANO_DATA_DIR"]).expanduser().absolute()
+    return Path.home() / ".local" / "share" / "volcano"
+
+
+def embedded_kubeconfig() -> Path:
+    return embedded_data_directory() / "kubeconfig"
+
+
+def load_endpoint_or_embedded(path: str | Path | None = None) -> Endpoint:
+    """By the usual rules, else the embedded system of this user."""
+    try:
+        return load_endpoint(path)
+    except ConfigError:
+        own = embedded_kubeconfig()
+        if path or os.environ.get("KUBECONFIG") or not own.is_file():
+            raise
+        return load_endpoint(own)
+
+
 def load_endpoint(
     path: str | Path | None = None, *, context: str = "", server: str = "", environ: dict[str, str] | None = None
 ) -> Endpoint:
