@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
@@ -26,11 +27,12 @@ from volcano.scheduler.framework.config import SchedulerConfig
 from volcano.scheduler.framework.decisions import Decisions
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.loop import cycle
-from volcano.scheduler.model import SeededChance
+from volcano.scheduler.model import ClusterObjects, SeededChance
 from volcano.scheduler.model.reservation import RESERVATION_ANNOTATION, encode_reservation
 from volcano.scheduler.model.task import PREEMPTABLE_KEY
 from volcano.scheduler.plugins import PLUGINS
 from volcano.simulator.jobs import JobOutcome, WorkloadJob
+from volcano.simulator.shortcuts import StrictOrder, has_strict_order, needs_no_idle_cycles
 
 EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 NAMESPACE: Final = "default"
@@ -76,7 +78,9 @@ class Engine:
         plugins: Mapping[str, type[Plugin]] = PLUGINS,
         actions: Mapping[str, Action] = ACTIONS,
         on_progress: Callable[[float, int], None] | None = None,
+        shortcuts: bool = True,
     ) -> None:
+        """Without `shortcuts`, every cycle runs and sees every job, which takes longer and decides the same."""
         self._config, self._plugins, self._actions = config, plugins, actions
         self._chance = SeededChance(seed)
         self._cache = Cache(CacheSettings())
@@ -91,7 +95,12 @@ class Engine:
         self._finished = 0
         self._replacements = 0
         self._on_progress = on_progress
-        for resource in (*nodes, *queues, *priority_classes):
+        self._unsettled: set[str] = set()  # live jobs that are not running with all their pods
+        self._may_skip = shortcuts and needs_no_idle_cycles(config)
+        self._line = StrictOrder(config, plugins) if shortcuts and has_strict_order(config) else None
+        classes = list(priority_classes)
+        self._classes = ClusterObjects(priority_classes={each.name: each for each in classes})
+        for resource in (*nodes, *queues, *classes):
             self._put(resource)
 
     # -- input --------------------------------------------------------------------------------------------------------
@@ -125,6 +134,10 @@ class Engine:
     def _put(self, resource: Resource) -> None:
         self._changed[type(resource), resource.key] = resource
 
+    def _put_all(self, groups: Iterable[PodGroup]) -> None:
+        for group in groups:
+            self._put(group)
+
     def _drop(self, resource: Resource) -> None:
         self._changed[type(resource), resource.key] = None
 
@@ -156,7 +169,9 @@ class Engine:
             status=PodGroupStatus(phase="Pending"),
         )
         self._jobs[job.name] = LiveJob(job, self.outcomes[job.name], group)
-        self._put(group)
+        self._unsettled.add(job.name)
+        if self._line is None or self._line.add(group, self._classes.priority_of(job.priority_class)):
+            self._put(group)
 
     def _create_pods(self, live: LiveJob) -> None:
         """The job controller creates pods once the PodGroup has entered its queue."""
@@ -192,6 +207,7 @@ class Engine:
         if live is None or live.ends != self.now:
             return  # an eviction has ended that attempt already
         del self._jobs[name]
+        self._unsettled.discard(name)
         live.outcome.end = self.now
         self._finished += 1
         for pod in live.pods.values():
@@ -201,20 +217,30 @@ class Engine:
     # -- cycles -------------------------------------------------------------------------------------------------------
     def _settle(self) -> None:
         for _ in range(MAX_CYCLES_AT_ONE_INSTANT):
-            if not self._changed:
-                return
+            if not self._changed or (self._may_skip and not self._unsettled):
+                return  # what changed meanwhile is taken in by the next cycle
             self._cycle()
         raise Stuck(f"at {self.now} s the scheduler changes its mind without end")
 
     def _cycle(self) -> None:
+        self.cycles += 1
+        if self._line is not None:
+            self._put_all(self._line.to_show())
+        before = copy(self._chance)
+        decisions = self._decide()
+        while self._line is not None and (missing := self._line.missing(decisions)):
+            self._put_all(missing)
+            self._chance = copy(before)
+            decisions = self._decide()
+        self._carry_out(decisions)
+
+    def _decide(self) -> Decisions:
         batch = Batch(self._changed)
         self._changed = {}
-        self.cycles += 1
         snapshot = self._cache.refresh(batch, self._moment(self.now), f"cycle-{self.cycles}")
-        decisions = cycle(
+        return cycle(
             snapshot, self._config, self._chance, plugins=self._plugins, actions=self._actions, messages=False
         )
-        self._carry_out(decisions)
 
     def _carry_out(self, decisions: Decisions) -> None:
         started: set[str] = set()
@@ -231,6 +257,13 @@ class Engine:
             live = self._jobs.get(job_id.partition("/")[2])
             if live is not None:
                 self._update_group(live, status.phase, decisions)
+                self._note_whether_settled(live)
+
+    def _note_whether_settled(self, live: LiveJob) -> None:
+        if live.group.status.phase == "Running" and len(live.running) == len(live.pods):
+            self._unsettled.discard(live.job.name)
+        else:
+            self._unsettled.add(live.job.name)
 
     def _start_pod(self, job: str, uid: str, node: str) -> None:
         live = self._jobs[job]
@@ -272,6 +305,7 @@ class Engine:
     def _replace_pod(self, live: LiveJob, uid: str) -> None:
         pod = live.pods.pop(uid)
         del live.running[uid]
+        self._unsettled.add(live.job.name)
         self._replacements += 1
         fresh = f"{pod.metadata.name}.{self._replacements}r"
         live.pods[fresh] = msgspec.structs.replace(
@@ -305,6 +339,8 @@ class Engine:
             status=msgspec.structs.replace(group.status, phase=phase),
         )
         self._put(live.group)
+        if self._line is not None and phase != "Pending":
+            self._line.remove(live.job.name)
         if phase in ("Inqueue", "Running") and not live.pods:
             self._create_pods(live)
 

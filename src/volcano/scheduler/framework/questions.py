@@ -1,13 +1,13 @@
 """Questions: the enabled plugins of a session, asked point by point, with what holds when no plugin answers.
 
-Which plugins take part in a point is determined once, when the session opens; the rule of the point's row in
+Which plugins take part in a point is determined once, when it is first asked; the rule of the point's row in
 framework.points then makes the function that asks them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from volcano.scheduler.core.node_table import Column
 from volcano.scheduler.framework.answers import Refusal
@@ -18,66 +18,96 @@ from volcano.scheduler.model import Domain, Job, Node, Queue, SubJob, Task
 
 Answering: TypeAlias = object
 """What is asked: anything with methods named after points."""
+RENAMED: Final = {
+    "allocated": "on_allocate",
+    "deallocated": "on_deallocate",
+    "compare_jobs": "job_order",
+    "_compare_queues": "queue_order",
+    "_compare_victim_queues": "victim_queue_order",
+    "_compare_sub_jobs": "sub_job_order",
+    "_compare_tasks": "task_order",
+    "_sub_job_ready": "sub_job_ready",
+    "_sub_job_pipelined": "sub_job_pipelined",
+}
+"""Attributes that are not called like their point."""
 
 
 class Questions:
     """Asks every point except those that score and filter nodes, which framework.node_answers asks and caches.
 
-    A point that needs nothing beyond its rule is an attribute: the function that the rule made.
+    A point that needs nothing beyond its rule is an attribute: the function that the rule makes when the point is asked
+    for the first time, because most cycles ask few of them.
     """
 
+    job_valid: Callable[[Job], Refusal | None]
+    job_enqueueable: Callable[[Job], bool]
+    job_enqueued: Callable[[Job], None]
+    enqueue_ends_at: Callable[[Job], bool]
+    job_startable: Callable[[Job], Refusal | None]
+    job_not_placed: Callable[[Job], None]
+    job_ready: Callable[[Job], bool]
+    job_pipelined: Callable[[Job], bool]
+    job_starving: Callable[[Job], bool]
+    overused: Callable[[Queue], bool]
+    allocatable: Callable[[Queue, Task], bool]
+    preemptive: Callable[[Queue, Sequence[Task]], bool]
+    pre_filter: Callable[[Task], Refusal | None]
+    best_node: Callable[[Task, Sequence[Node], Column], Node | None]
+    domain_score: Callable[[SubJob, Sequence[Domain]], dict[str, float]]
+    preemptable: Callable[[Task, list[Task]], list[Task]]
+    reclaimable: Callable[[Task, list[Task]], list[Task]]
+    evictable: Callable[[str, Job, list[Task]], list[Task]]
+    victim_tasks: Callable[[list[Task]], list[Task]]
+    simulate_allocatable: Callable[[Queue, Task], bool]
+    simulate_filter: Callable[[Task, Node], Refusal | None]
+    allocated: Callable[[Task], str | None]
+    deallocated: Callable[[Task], None]
+    compare_jobs: Callable[[Job, Job], float]  # zero: no plugin distinguishes them
+    _compare_queues: Callable[[Queue, Queue], float]
+    _compare_victim_queues: Callable[[Queue, Queue, Queue], float]
+    _compare_sub_jobs: Callable[[SubJob, SubJob], float]
+    _compare_tasks: Callable[[Task, Task], float]
+    _sub_job_ready: Callable[[Job, SubJob], bool]
+    _sub_job_pipelined: Callable[[Job, SubJob], bool]
+
     def __init__(self, config: SchedulerConfig, plugins: Mapping[str, Answering]) -> None:
-        self._tiers = {name: _enrolled(point, config, plugins) for name, point in POINTS.items()}
-        asks = self._asks = {name: POINTS[name].combine(tiers) for name, tiers in self._tiers.items()}
-        self.job_valid: Callable[[Job], Refusal | None] = asks["job_valid"]
-        self.job_enqueueable: Callable[[Job], bool] = asks["job_enqueueable"]
-        self.job_enqueued: Callable[[Job], None] = asks["job_enqueued"]
-        self.enqueue_ends_at: Callable[[Job], bool] = asks["enqueue_ends_at"]
-        self.job_startable: Callable[[Job], Refusal | None] = asks["job_startable"]
-        self.job_not_placed: Callable[[Job], None] = asks["job_not_placed"]
-        self.job_ready: Callable[[Job], bool] = asks["job_ready"]
-        self.job_pipelined: Callable[[Job], bool] = asks["job_pipelined"]
-        self.job_starving: Callable[[Job], bool] = asks["job_starving"]
-        self.overused: Callable[[Queue], bool] = asks["overused"]
-        self.allocatable: Callable[[Queue, Task], bool] = asks["allocatable"]
-        self.preemptive: Callable[[Queue, Sequence[Task]], bool] = asks["preemptive"]
-        self.pre_filter: Callable[[Task], Refusal | None] = asks["pre_filter"]
-        self.best_node: Callable[[Task, Sequence[Node], Column], Node | None] = asks["best_node"]
-        self.domain_score: Callable[[SubJob, Sequence[Domain]], dict[str, float]] = asks["domain_score"]
-        self.preemptable: Callable[[Task, list[Task]], list[Task]] = asks["preemptable"]
-        self.reclaimable: Callable[[Task, list[Task]], list[Task]] = asks["reclaimable"]
-        self.evictable: Callable[[str, Job, list[Task]], list[Task]] = asks["evictable"]
-        self.victim_tasks: Callable[[list[Task]], list[Task]] = asks["victim_tasks"]
-        self.simulate_allocatable: Callable[[Queue, Task], bool] = asks["simulate_allocatable"]
-        self.simulate_filter: Callable[[Task, Node], Refusal | None] = asks["simulate_filter"]
-        self.allocated: Callable[[Task], str | None] = asks["on_allocate"]
-        self.deallocated: Callable[[Task], None] = asks["on_deallocate"]
-        self.compare_jobs: Callable[[Job, Job], float] = asks["job_order"]  # zero: no plugin distinguishes them
-        self._compare_queues: Callable[[Queue, Queue], float] = asks["queue_order"]
-        self._compare_victim_queues: Callable[[Queue, Queue, Queue], float] = asks["victim_queue_order"]
-        self._compare_sub_jobs: Callable[[SubJob, SubJob], float] = asks["sub_job_order"]
-        self._compare_tasks: Callable[[Task, Task], float] = asks["task_order"]
-        self._sub_job_ready: Callable[[Job, SubJob], bool] = asks["sub_job_ready"]
-        self._sub_job_pipelined: Callable[[Job, SubJob], bool] = asks["sub_job_pipelined"]
+        self._config, self._plugins = config, plugins
+        self._tiers: dict[str, Tiers] = {}
+        self._asks: dict[str, Method] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        """A point that is asked for the first time; from then on it is an attribute, and this is not called for it."""
+        point = RENAMED.get(name, name)
+        if point not in POINTS:
+            raise AttributeError(name)
+        ask = self.asker(point)
+        setattr(self, name, ask)
+        return ask
 
     def asker(self, point: str) -> Method:
         """The function that asks a point and combines the answers by the rule of its row in the table."""
-        return self._asks[point]
+        found = self._asks.get(point)
+        if found is None:
+            found = self._asks[point] = POINTS[point].combine(self.tiers(point))
+        return found
 
     def tiers(self, point: str) -> Tiers:
         """The methods that answer a point; a tier without any is left out."""
-        return self._tiers[point]
+        found = self._tiers.get(point)
+        if found is None:
+            found = self._tiers[point] = _enrolled(POINTS[point], self._config, self._plugins)
+        return found
 
     def plugins(self, point: str) -> list[Any]:
         """The plugins that answer a point, in order."""
-        return [getattr(method, "__self__", None) for tier in self._tiers[point] for method in tier]
+        return [getattr(method, "__self__", None) for tier in self.tiers(point) for method in tier]
 
     def is_answered(self, point: str) -> bool:
-        return bool(self._tiers[point])
+        return bool(self.tiers(point))
 
     def is_final_vote(self, point: str, plugin: str = "gang") -> bool:
         """Whether a plugin's REJECT is final, because no earlier tier can have permitted."""
-        first = next(iter(self._tiers[point]), [])
+        first = next(iter(self.tiers(point)), [])
         return any(getattr(getattr(method, "__self__", None), "name", "") == plugin for method in first)
 
     # -- orders: plugins first, then a total order, so that nothing depends on chance -----------------------------

@@ -78,7 +78,9 @@ class Session:
         self.ask = Questions(self.config, plugins)
         self.moves.notify(self.ask)
         shard = self.snapshot.cluster.shard
-        members = np.array([node.name in shard.nodes for node in self.table.nodes], dtype=bool)
+        members: Mask | None = None
+        if shard.mode in ("hard", "soft"):
+            members = np.array([node.name in shard.nodes for node in self.table.nodes], dtype=bool)
         self.nodes = NodeAnswers(self.table, self.ask, members if shard.mode == "hard" else None)
         self.in_shard = members if shard.mode == "soft" else None
 
