@@ -238,9 +238,7 @@ class Engine:
         batch = Batch(self._changed)
         self._changed = {}
         snapshot = self._cache.refresh(batch, self._moment(self.now), f"cycle-{self.cycles}")
-        return cycle(
-            snapshot, self._config, self._chance, plugins=self._plugins, actions=self._actions, messages=False
-        )
+        return cycle(snapshot, self._config, self._chance, plugins=self._plugins, actions=self._actions, messages=False)
 
     def _carry_out(self, decisions: Decisions) -> None:
         started: set[str] = set()

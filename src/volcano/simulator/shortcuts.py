@@ -103,9 +103,9 @@ class WaitingLine:
 class StrictOrder:
     """Keeps jobs from the scheduler that its action enqueue would not reach.
 
-    A queue's turn in that action ends at the first job that must wait; jobs behind it are not looked at. So a cycle that
-    ends within the jobs shown decides the same as one that is shown all. If it does not end there, it is run again with
-    more of them.
+    A queue's turn in that action ends at the first job that must wait; jobs behind it are not looked at. So a cycle
+    that ends within the jobs shown decides the same as one that is shown all. If it does not end there, it is run
+    again with more of them.
     """
 
     def __init__(self, config: SchedulerConfig, plugins: Mapping[str, type[Plugin]]) -> None:
