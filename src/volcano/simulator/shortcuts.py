@@ -111,7 +111,11 @@ class StrictOrder:
     def __init__(self, config: SchedulerConfig, plugins: Mapping[str, type[Plugin]]) -> None:
         session, _ = open_session(Snapshot(), config, known=plugins, chance=SeededChance(), timer=StoppedTimer())
         before = session.ask.job_before
-        self._key = cmp_to_key(lambda one, other: 0 if one is other else -1 if before(one, other) else 1)
+
+        def compare(one: Job, other: Job) -> int:
+            return 0 if one is other else -1 if before(one, other) else 1
+
+        self._key = cmp_to_key(compare)
         self._lines: dict[str, WaitingLine] = {}
         self._waiting: dict[str, Job] = {}
 
