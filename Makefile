@@ -11,7 +11,7 @@ SEED ?=
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup $(if $(SEED),--hypothesis-seed=$(SEED))
 SOURCES := src tests benchmarks tools
 
-.PHONY: help install run test test-all test-coverage coverage properties check format vectors bench kubernetes test-kubernetes programs release clean
+.PHONY: help install run test test-all test-coverage coverage properties check format vectors bench kubernetes test-kubernetes test-frameworks programs release clean
 
 help:
 	@echo "make run      install into .venv and run a gang job of several roles, start to end"
@@ -26,6 +26,7 @@ help:
 	@echo "make release  build wheel and sdist, and try each in an empty environment"
 	@echo "make kubernetes        build a real kube-apiserver, once (about ten minutes; Go is fetched where it is missing)"
 	@echo "make test-kubernetes   run the suites on it"
+	@echo "make test-frameworks   install and run real frameworks (Spark, Dask, …; ONLY=dask for some) and print a table"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -105,3 +106,7 @@ kubernetes: $(DEV_STAMP)
 # On one worker: the tests share one control plane.
 test-kubernetes: kubernetes
 	@$(BIN)/python -m pytest --kubernetes -m kubernetes $(if $(SEED),--hypothesis-seed=$(SEED)) $(TESTS)
+
+# Real frameworks, each in an environment of its own outside the checkout; ONLY=spark,dask for some, SMALL=yes for those below 200 MB.
+test-frameworks: $(DEV_STAMP)
+	@$(BIN)/python -m tests.frameworks $(if $(SMALL),--small) $(ONLY)
