@@ -11,7 +11,7 @@ SEED ?=
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup $(if $(SEED),--hypothesis-seed=$(SEED))
 SOURCES := src tests benchmarks tools
 
-.PHONY: help install run test test-all test-coverage coverage properties check format vectors bench kubernetes test-kubernetes test-frameworks programs release clean
+.PHONY: help install run test test-all test-coverage coverage properties check format vectors faults bench kubernetes test-kubernetes test-frameworks programs release clean
 
 help:
 	@echo "make run      install into .venv and run a gang job of several roles, start to end"
@@ -22,6 +22,7 @@ help:
 	@echo "make check    ruff, ruff format, mypy --strict, import-linter"
 	@echo "make format   write the sources as ruff format wants them"
 	@echo "make vectors  compare the scheduler's decisions with the recorded ones (needs ../shared/vectors)"
+	@echo "make faults   run ten thousand seeds of the fault simulation (hours); SEEDS=0:100 for fewer"
 	@echo "make bench    run the benchmarks and print their figures"
 	@echo "make release  build wheel and sdist, and try each in an empty environment"
 	@echo "make kubernetes        build a real kube-apiserver, once (about ten minutes; Go is fetched where it is missing)"
@@ -88,6 +89,11 @@ VECTORS ?= ../shared/vectors
 vectors: $(DEV_STAMP)
 	@if [ -f $(VECTORS)/check.py ]; then $(BIN)/python tools/ci/vectors.py $(VECTORS) $(BIN)/volcano; \
 	else echo "$(VECTORS) is not here: the recorded decisions are skipped"; fi
+
+# The whole system with faults by seed; stops at the first seed that fails, and shows the fewest faults it needs.
+SEEDS ?= 0:10000
+faults: $(DEV_STAMP)
+	@$(BIN)/python -m volcano.testing.faults --seeds $(SEEDS) --minimize
 
 bench: $(DEV_STAMP)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -94,24 +94,9 @@ class System:
     ) -> None:
         self.server, self.clock = server, clock
         self._settings = settings or SystemSettings()
-        self.controllers = Runner(
-            self.client("vc-controller-manager"),
-            clock,
-            make_controllers(self._settings.controllers, settings=self._controller_settings()),
-            component="vc-controller-manager",
-            workers=self._settings.workers,
-            probe=ask,
-        )
-        self.cluster = Runner(
-            self.client("kube-controller-manager"),
-            clock,
-            make_cluster_controllers(self._settings.root_certificate),
-            component="kube-controller-manager",
-            workers=self._settings.workers,
-        )
-        self.scheduler = SchedulerService(
-            self.client("vc-scheduler"), clock, self._scheduler_settings(), expand_job=expand_job
-        )
+        self.controllers = make_controller_runner(self.client("vc-controller-manager"), clock, self._settings)
+        self.cluster = make_cluster_runner(self.client("kube-controller-manager"), clock, self._settings)
+        self.scheduler = make_scheduler(self.client("vc-scheduler"), clock, self._settings)
         self.agents = [make(self.client(f"volcano-agent-{number}")) for number, make in enumerate(agents)]
         self.metrics = ControllerMetrics()
         self._ready = asyncio.Event()
@@ -158,23 +143,33 @@ class System:
             await client.create(resource_type(Service), service.body())
         self.server.backend.local_handlers[ObjectKey(SERVICES, service.namespace, service.name)] = dispatch(routes)
 
-    def _controller_settings(self) -> ControllerSettings:
-        zone = self._settings.local_zone or local_zone()
-        chosen = self._settings
-        return ControllerSettings(scheduler_names=chosen.scheduler_names, local_zone=zone, gates=chosen.gates)
 
-    def _scheduler_settings(self) -> SchedulerSettings:
-        chosen = self._settings
-        return SchedulerSettings(
-            scheduler_conf=chosen.scheduler_conf,
-            scheduler_configmap="" if chosen.scheduler_conf else chosen.scheduler_configmap,
-            plugins_dir=chosen.plugins_dir,
-            scheduler_names=chosen.scheduler_names,
-            adopt_plain_pods=chosen.adopt_plain_pods,
-            sharding_mode=chosen.sharding_mode,
-            shard_name=chosen.shard_name,
-            admits_by_gate=chosen.gates[POD_GATES_FEATURE],
-        )
+def make_controller_runner(client: Client, clock: Clock, chosen: SystemSettings) -> Runner:
+    """Volcano's controllers."""
+    zone = chosen.local_zone or local_zone()
+    settings = ControllerSettings(scheduler_names=chosen.scheduler_names, local_zone=zone, gates=chosen.gates)
+    controllers = make_controllers(chosen.controllers, settings=settings)
+    return Runner(client, clock, controllers, component="vc-controller-manager", workers=chosen.workers, probe=ask)
+
+
+def make_cluster_runner(client: Client, clock: Clock, chosen: SystemSettings) -> Runner:
+    """What kube-controller-manager does."""
+    controllers = make_cluster_controllers(chosen.root_certificate)
+    return Runner(client, clock, controllers, component="kube-controller-manager", workers=chosen.workers)
+
+
+def make_scheduler(client: Client, clock: Clock, chosen: SystemSettings) -> SchedulerService:
+    settings = SchedulerSettings(
+        scheduler_conf=chosen.scheduler_conf,
+        scheduler_configmap="" if chosen.scheduler_conf else chosen.scheduler_configmap,
+        plugins_dir=chosen.plugins_dir,
+        scheduler_names=chosen.scheduler_names,
+        adopt_plain_pods=chosen.adopt_plain_pods,
+        sharding_mode=chosen.sharding_mode,
+        shard_name=chosen.shard_name,
+        admits_by_gate=chosen.gates[POD_GATES_FEATURE],
+    )
+    return SchedulerService(client, clock, settings, expand_job=expand_job)
 
 
 async def ensure_configuration(client: Client) -> None:

@@ -74,12 +74,14 @@ def occurrences(view: JobView, causes: Sequence[Hashable], *, spared: frozenset[
     gone = [cause for cause in causes if isinstance(cause, PodGone) and cause.job_uid == view.job.uid]
     found = [*_of_tasks(view, spared), *_evicted(view, gone), *_unknown(view)]
     armed = {(c.event, c.task, c.pod): c.since for c in causes if isinstance(c, Armed)}
-    known = [_since(occurrence, armed) for occurrence in found]
+    known = [_since(occurrence, armed, view.now) for occurrence in found]
     return sorted(known, key=lambda each: each.since or view.now)  # stable: task order, then index order
 
 
-def _since(occurrence: Occurrence, armed: dict[tuple[BusEvent, str, str], datetime]) -> Occurrence:
-    since = occurrence.since or armed.get((occurrence.event, occurrence.task, occurrence.pod))
+def _since(occurrence: Occurrence, armed: dict[tuple[BusEvent, str, str], datetime], now: datetime) -> Occurrence:
+    """With the time from which its policy counts. A time to come, of a node whose clock is wrong, is ignored."""
+    stated = occurrence.since if occurrence.since is not None and occurrence.since <= now else None
+    since = stated or armed.get((occurrence.event, occurrence.task, occurrence.pod))
     return Occurrence(
         occurrence.event, occurrence.task, occurrence.pod, occurrence.partition, occurrence.exit_code, since
     )

@@ -1,6 +1,7 @@
 """Nodes that stop reporting: their conditions become Unknown, they are tainted, and their pods are marked unready.
 
 Evicting pods because of those taints is taint_eviction's; silence while this controller did not run is not counted.
+A node's own clock may be wrong: what counts is when its report changed as seen from here.
 """
 
 from __future__ import annotations
@@ -37,6 +38,21 @@ NEVER_REPORTED: Final = ("NodeStatusNeverUpdated", "Kubelet never posted node st
 STOPPED_REPORTING: Final = ("NodeStatusUnknown", "Kubelet stopped posting node status.")
 
 
+class _Heard(msgspec.Struct, frozen=True):
+    """The last reports of a node: the times they state, when they were heard, and when that was last looked at."""
+
+    stated: tuple[datetime, ...]
+    at: datetime
+    looked: datetime
+
+    def followed_by(self, stated: tuple[datetime, ...], now: datetime) -> _Heard:
+        """A new report came between the last look and now; a time outside of that is from a clock that is wrong."""
+        newest = max(set(stated).difference(self.stated), default=None)
+        if newest is None:
+            return _Heard(stated, min(self.at, now), now)
+        return _Heard(stated, newest if self.looked <= newest <= now else now, now)
+
+
 class NodeHealthController(Controller):
     """Reconciles the conditions and taints of nodes with their heartbeats."""
 
@@ -46,6 +62,7 @@ class NodeHealthController(Controller):
     def __init__(self, *, grace: timedelta = DEFAULT_GRACE_PERIOD) -> None:
         self._grace = grace
         self._watch = WatchTime()
+        self._heard: dict[str, _Heard] = {}
 
     @property
     def wakes_on(self) -> Mapping[type[Resource], Waker]:
@@ -61,9 +78,10 @@ class NodeHealthController(Controller):
             return (NEXT_LOOK,) if world.all(Node) else NOTHING
         node = world.get(Node, key)
         if node is None or node.is_deleting:
+            self._heard.pop(key.name, None)
             return NOTHING
         lease = world.get(Lease, Key(LEASE_NAMESPACE, node.name))
-        overdue_at = self._overdue_at(node, lease, watched_since)
+        overdue_at = self._overdue_at(node, lease, watched_since, world.now)
         ready = _ready(node)
         steps: list[Step] = [NEXT_LOOK]
         if overdue_at > world.now:
@@ -76,7 +94,7 @@ class NodeHealthController(Controller):
             steps += _unready_pods(node, world)
         return tuple(steps)
 
-    def _overdue_at(self, node: Node, lease: Lease | None, watched_since: datetime) -> datetime:
+    def _overdue_at(self, node: Node, lease: Lease | None, watched_since: datetime, now: datetime) -> datetime:
         """When the node counts as unreachable if it does not report again; a whole grace period is watched first."""
         reports = [c.last_heartbeat_time for c in node.status.conditions if c.last_heartbeat_time is not None]
         reports += [node.metadata.creation_timestamp] if node.metadata.creation_timestamp is not None else []
@@ -84,14 +102,16 @@ class NodeHealthController(Controller):
         if lease is not None:
             reports += [lease.spec.renew_time] if lease.spec.renew_time is not None else []
             grace = max(grace, timedelta(seconds=lease.spec.lease_duration_seconds or 0))
-        return max((*reports, watched_since)) + grace
+        stated, known = tuple(reports), self._heard.get(node.name)
+        heard = known.followed_by(stated, now) if known else _Heard(stated, min(now, max(stated, default=now)), now)
+        self._heard[node.name] = heard
+        return max(heard.at, watched_since) + grace
 
 
 def _nodes(change: Change[Node]) -> Iterable[Wake]:
-    if change.new is not None and (
-        change.old is None or change.old.spec != change.new.spec or _statuses(change.old) != _statuses(change.new)
-    ):
-        yield Wake(change.new.key)
+    new, old = change.new, change.old
+    if new is None or old is None or old.spec != new.spec or _statuses(old) != _statuses(new):
+        yield Wake(change.object.key)
 
 
 def _statuses(node: Node) -> dict[str, str]:

@@ -261,6 +261,25 @@ def test_a_completed_task_completes_the_job(level: str) -> None:
     assert world.job.status.retry_count == 0
 
 
+@pytest.mark.parametrize(("timeout", "waits"), [(None, 0), ("30s", 30)])
+def test_a_pod_that_ended_in_the_future_of_a_wrong_clock_is_answered_as_if_it_ended_now(
+    timeout: str | None, waits: int
+) -> None:
+    rule = policy("CompleteJob", "TaskCompleted", **({"timeout": timeout} if timeout else {}))
+    world = running(a_task("a", 1, policies=[rule]), a_task("b", 1))
+    ended = {"exitCode": 0, "finishedAt": (world.now + timedelta(hours=1)).isoformat()}
+    status = {"name": "main", "ready": False, "restartCount": 0, "state": {"terminated": ended}}
+
+    world.change(Pod, "j-a-0", {"status": {"phase": "Succeeded", "containerStatuses": [status]}})
+    world.settle()
+    if waits:
+        assert world.phase == Phase.RUNNING
+        world.wait(waits)
+    world.reap()
+
+    assert seen(world)[-2:] == ["Completing", "Completed"]
+
+
 def test_a_task_that_restarts_its_containers_too_often_has_failed() -> None:
     world = running(a_task(replicas=2, maxRetry=3), policies=[policy("TerminateJob", "TaskFailed")])
 

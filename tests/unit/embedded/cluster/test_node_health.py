@@ -121,6 +121,20 @@ def test_after_a_restart_nodes_have_their_time_from_then():
     assert ready(world) == "Unknown"
 
 
+@pytest.mark.parametrize("wrong", [timedelta(hours=-1), timedelta(hours=1)])
+def test_a_node_whose_clock_is_wrong_is_judged_by_when_its_reports_came(wrong: timedelta):
+    world = a_world(a_node(), a_lease(renewed=START + wrong))
+
+    for seconds in range(10, 200, 10):
+        renewed = START + wrong + timedelta(seconds=seconds)
+        world.change(Lease, "n1", {"spec": {"renewTime": renewed.isoformat()}}, "kube-node-lease")
+        world.advance(timedelta(seconds=10))
+    assert ready(world) == "True"
+
+    world.advance(timedelta(seconds=90))
+    assert ready(world) == "Unknown"
+
+
 def test_a_node_that_never_reported_is_unknown_in_the_end():
     world = a_world(a_node(ready=""))
 

@@ -97,11 +97,11 @@ class NodeRegistration:
 
     async def _restore(self, shape: NodeShape) -> None:
         await self._renew(shape)
+        self._differing.discard(shape.name)  # before the write: another change may be observed before its answer
         failure = await self._patch(shape, {"conditions": node_conditions(self._settings, self._clock.now())})
-        if failure is None:
-            self._differing.discard(shape.name)
-        elif not isinstance(failure, NotFound):
+        if failure is not None and not isinstance(failure, NotFound):
             log.warning("conditions of node %s were not restored: %s", shape.name, failure)
+            self._differing.add(shape.name)
             self._differs.set()
 
     async def leave(self) -> None:

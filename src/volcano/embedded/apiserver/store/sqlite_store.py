@@ -101,7 +101,7 @@ class SqliteStore:
         self._assigned += 1
         done: asyncio.Future[Stored] = self._running_loop().create_future()
         self._pending[write.key] = done
-        self._work.put(_Entry(change, done))
+        self._hand_over(_Entry(change, done))
         return await asyncio.shield(done)
 
     async def close(self) -> None:
@@ -131,8 +131,12 @@ class SqliteStore:
         if self._is_closed:
             raise StoreFailed("the store is closed")
         done: asyncio.Future[None] = self._running_loop().create_future()
-        self._work.put(_Task(work, done))
+        self._hand_over(_Task(work, done))
         await asyncio.shield(done)
+
+    def _hand_over(self, item: _Entry | _Compaction | _Task) -> None:
+        """To the writer thread; a simulation, which has no threads, overrides it."""
+        self._work.put(item)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
@@ -257,7 +261,7 @@ class SqliteStore:
             if not entry.done.done():
                 entry.done.set_result(entry.change.stored)
         if (excess := self._log.excess()) and not self._is_closed:
-            self._work.put(_Compaction(excess, self._log.forget(excess)))
+            self._hand_over(_Compaction(excess, self._log.forget(excess)))
 
 
 def _copy(connection: sqlite3.Connection, path: Path) -> None:

@@ -1,0 +1,77 @@
+"""Which faults a seed has: each a value with its own time, so that any subset of them can be run again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from volcano.testing.faults.chance import Chance, chance_of
+
+FAULT_SECONDS: Final = 120.0
+"""Faults happen in this time; then they stop, and the system must reach the end it would have reached without them."""
+MAX_FAULTS: Final = 14
+
+BEFORE: Final = ("429", "500", "503", "refused", "timeout")
+"""The request does not reach the server."""
+AFTER: Final = ("done-500", "done-503", "done-504", "done-lost")
+"""The server carries the request out, and the client is told that it did not, or nothing."""
+ON_REQUEST: Final = (*BEFORE, "409", *AFTER, "slow", "late", "crash-before", "crash-after")
+ON_WATCH: Final = ("cut", "end", "lag")
+ON_MACHINE: Final = ("crash", "stop", "clock")
+ON_SERVER: Final = ("crash-uncommitted", "crash-torn", "crash-committed", "crash", "full-disk", "stop", "clock")
+TARGETS: Final = ("write", "write", "write", "pods", "bindings", "jobs", "podgroups", "status", "any", "leases")
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """One thing that goes wrong at a machine, from a time on; for requests, with the next `count` that match."""
+
+    number: int
+    at: float
+    machine: str
+    kind: str
+    target: str = ""
+    count: int = 1
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        words = [f"#{self.number} at {self.at:.3f} {self.machine} {self.kind}"]
+        if self.target:
+            words.append(f"on {self.target} ×{self.count}")
+        if self.seconds:
+            words.append(f"{self.seconds:.3f} s")
+        return " ".join(words)
+
+
+def faults_of(seed: int, machines: Sequence[str], *, server: str) -> list[Fault]:
+    chance = chance_of("faults", seed)
+    made = []
+    for number in range(chance.randint(2, MAX_FAULTS)):
+        at = round(chance.uniform(0, FAULT_SECONDS), 3)
+        family = chance.choices(("request", "watch", "machine", "server"), (8, 3, 4, 2))[0]
+        seconds = round(chance.choice((0.05, 1.0, 5.0, 20.0, 60.0)) * chance.uniform(0.2, 1.5), 3)
+        machine = chance.choice(machines)
+        match family:
+            case "request":
+                count = chance.choice((1, 1, 1, 2, 3, 8))
+                kind, target = chance.choice(ON_REQUEST), chance.choice(TARGETS)
+                if kind == "409":
+                    target = "update"
+                made.append(Fault(number, at, machine, kind, target, count, seconds))
+            case "watch":
+                target = chance.choice(("pods", "nodes", "jobs", "podgroups", "queues", "any"))
+                made.append(Fault(number, at, machine, f"watch-{chance.choice(ON_WATCH)}", target, 1, seconds))
+            case "machine":
+                made.append(_of_machine(chance, Fault(number, at, machine, chance.choice(ON_MACHINE), seconds=seconds)))
+            case _:
+                fault = Fault(number, at, server, chance.choice(ON_SERVER), seconds=seconds)
+                made.append(_of_machine(chance, fault))
+    return sorted(made, key=lambda fault: (fault.at, fault.number))
+
+
+def _of_machine(chance: Chance, fault: Fault) -> Fault:
+    if fault.kind != "clock":
+        return fault
+    step = chance.choice((-3600, -60, -5, 2, 45, 400, 3600))
+    return msgspec.structs.replace(fault, seconds=float(step))
