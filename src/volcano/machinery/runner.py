@@ -46,7 +46,7 @@ class Runner:
         self.mirror = Mirror(clock.now)
         self.recorder = EventRecorder(client, clock, component)
         self.writes = 0
-        self._queues = {controller.name: WorkQueue() for controller in self._controllers}
+        self.queues = {controller.name: WorkQueue() for controller in self._controllers}
         self._readers = self._kinds_read()
         observe = show_answers_in(self.mirror, self._readers)
         self.applier = Applier(client, clock, recorder=self.recorder, observe=observe, probe=probe)
@@ -99,12 +99,12 @@ class Runner:
 
     def _subscribe(self, controller: Controller) -> None:
         self.mirror.add_indexes(controller.indexes)
-        queue = self._queues[controller.name]
+        queue = self.queues[controller.name]
         for kind, waker in controller.wakes_on.items():
             self.mirror.listen(kind, _waking(queue, waker))
 
     async def _work(self, controller: Controller) -> None:
-        queue = self._queues[controller.name]
+        queue = self.queues[controller.name]
         while (taken := await queue.take()) is not None:
             key, causes = taken
             await self._clock.give_way()

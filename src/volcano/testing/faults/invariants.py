@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from volcano.api.batch import JOB_NAME_KEY, JOB_VERSION_KEY, Job
-from volcano.api.core import Node, Pod
+from volcano.api.core import FINISHED_POD_PHASES, Node, Pod
 from volcano.api.decode import decode
 from volcano.api.meta import Resource
 from volcano.api.pods.requests import pod_requests
@@ -217,4 +217,4 @@ class Observer:
         return []
 
 
-_POD_PHASES: Final = ("Pending", "Running", "Succeeded", "Failed")
+_POD_PHASES: Final = ("Pending", "Running", *FINISHED_POD_PHASES)

@@ -17,7 +17,7 @@ from volcano.machinery.clock import EPOCH, VirtualClock, VirtualLoop
 T = TypeVar("T")
 
 
-class Machine:
+class SimulatedMachine:
     """One process on one machine."""
 
     def __init__(self, name: str) -> None:
@@ -46,7 +46,7 @@ class Machine:
             loop.call_soon(_run_held, handle)
 
 
-_MACHINE: contextvars.ContextVar[Machine | None] = contextvars.ContextVar("machine", default=None)
+_MACHINE: contextvars.ContextVar[SimulatedMachine | None] = contextvars.ContextVar("machine", default=None)
 
 
 class MachineClock(VirtualClock):
@@ -91,7 +91,9 @@ class MachineLoop(VirtualLoop):
         return timer
 
 
-def _fire(machine: Machine, cell: list[asyncio.Handle], callback: Callable[..., object], args: tuple[Any, ...]) -> None:
+def _fire(
+    machine: SimulatedMachine, cell: list[asyncio.Handle], callback: Callable[..., object], args: tuple[Any, ...]
+) -> None:
     if machine.is_stopped:
         machine.held.append(cell[0])
     else:

@@ -16,7 +16,7 @@ import msgspec
 from volcano.api.errors import ApiError, Conflict, InternalError, ServiceUnavailable, Timeout, TooManyRequests
 from volcano.machinery.transport import Request, Response, User
 from volcano.testing.faults.chance import Chance
-from volcano.testing.faults.machines import Machine, wait_seconds
+from volcano.testing.faults.machines import SimulatedMachine, wait_seconds
 from volcano.testing.faults.plan import AFTER, Fault
 from volcano.testing.faults.trace import Trace
 
@@ -31,10 +31,10 @@ ERRORS: Final[dict[str, type[ApiError]]] = {
 }
 
 Serve = Callable[[Request], Awaitable[Response]]
-Crash = Callable[[Machine], None]
+Crash = Callable[[SimulatedMachine], None]
 
 
-class Network:
+class FaultyNetwork:
     """Connects machines with the server that `serve` calls."""
 
     def __init__(self, serve: Serve, trace: Trace, crash: Crash) -> None:
@@ -55,7 +55,7 @@ class Network:
             watch.lag_until = 0.0
             watch.wake()
 
-    def take(self, machine: Machine, request: Request) -> Fault | None:
+    def take(self, machine: SimulatedMachine, request: Request) -> Fault | None:
         faults = self._armed.get(machine.name, [])
         for fault in faults:
             if matches(fault.target, request):
@@ -80,7 +80,9 @@ class Network:
         for watch in list(self._watches):
             watch.finish(broken=True)
 
-    def open_watch(self, machine: Machine, resource: str, source: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    def open_watch(
+        self, machine: SimulatedMachine, resource: str, source: AsyncIterator[bytes]
+    ) -> AsyncIterator[bytes]:
         pipe = _WatchPipe(machine, resource, source, self._watches.remove)
         self._watches.append(pipe)
         return pipe.chunks()
@@ -89,7 +91,7 @@ class Network:
 class MachineTransport:
     """A machine's way to the API server, for one life of its process."""
 
-    def __init__(self, network: Network, machine: Machine, user: User, chance: Chance) -> None:
+    def __init__(self, network: FaultyNetwork, machine: SimulatedMachine, user: User, chance: Chance) -> None:
         self._network, self._machine, self._user, self._chance = network, machine, user, chance
         self.is_dead = False
 
@@ -162,7 +164,7 @@ class MachineTransport:
             except ConnectionError:
                 return
 
-        on_its_way = Machine("network").start(arrive())
+        on_its_way = SimulatedMachine("network").start(arrive())
         self._network.in_flight.add(on_its_way)
         on_its_way.add_done_callback(self._network.in_flight.discard)
 
@@ -175,7 +177,11 @@ class _WatchPipe:
     """One watch between server and client: chunks wait here while it lags."""
 
     def __init__(
-        self, machine: Machine, resource: str, source: AsyncIterator[bytes], closed: Callable[[_WatchPipe], None]
+        self,
+        machine: SimulatedMachine,
+        resource: str,
+        source: AsyncIterator[bytes],
+        closed: Callable[[_WatchPipe], None],
     ) -> None:
         self.machine, self.resource, self._source, self._closed = machine, resource, source, closed
         self.lag_until = 0.0
@@ -183,7 +189,7 @@ class _WatchPipe:
         self._over: BaseException | None = None
         self._is_over = False
         self._turn: asyncio.Future[None] | None = None
-        self._pump = Machine("server-stream").start(self._fill())
+        self._pump = SimulatedMachine("server-stream").start(self._fill())
 
     async def _fill(self) -> None:
         try:

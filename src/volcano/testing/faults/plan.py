@@ -11,7 +11,10 @@ from volcano.testing.faults.chance import Chance, chance_of
 
 FAULT_SECONDS: Final = 120.0
 """Faults happen in this time; then they stop, and the system must reach the end it would have reached without them."""
-MAX_FAULTS: Final = 14
+MAX_FAULTS: Final = 30
+SERVER: Final = "apiserver"
+BUSY_SECONDS: Final = 0.4
+"""Most happens within this time after a user's request; most faults do too."""
 
 BEFORE: Final = ("429", "500", "503", "refused", "timeout")
 """The request does not reach the server."""
@@ -44,12 +47,13 @@ class Fault(msgspec.Struct, frozen=True):
         return " ".join(words)
 
 
-def faults_of(seed: int, machines: Sequence[str], *, server: str) -> list[Fault]:
+def faults_of(seed: int, machines: Sequence[str], *, busy: Sequence[float]) -> list[Fault]:
+    """The faults of a seed; `busy` are the times at which users do something."""
     chance = chance_of("faults", seed)
     made = []
-    for number in range(chance.randint(2, MAX_FAULTS)):
-        at = round(chance.uniform(0, FAULT_SECONDS), 3)
-        family = chance.choices(("request", "watch", "machine", "server"), (8, 3, 4, 2))[0]
+    for number in range(round(chance.triangular(1, MAX_FAULTS, 6))):
+        at = round(_moment(chance, busy), 3)
+        family = chance.choices(("request", "watch", "machine", "server"), (8, 4, 4, 2))[0]
         seconds = round(chance.choice((0.05, 1.0, 5.0, 20.0, 60.0)) * chance.uniform(0.2, 1.5), 3)
         machine = chance.choice(machines)
         match family:
@@ -65,9 +69,15 @@ def faults_of(seed: int, machines: Sequence[str], *, server: str) -> list[Fault]
             case "machine":
                 made.append(_of_machine(chance, Fault(number, at, machine, chance.choice(ON_MACHINE), seconds=seconds)))
             case _:
-                fault = Fault(number, at, server, chance.choice(ON_SERVER), seconds=seconds)
+                fault = Fault(number, at, SERVER, chance.choice(ON_SERVER), seconds=seconds)
                 made.append(_of_machine(chance, fault))
     return sorted(made, key=lambda fault: (fault.at, fault.number))
+
+
+def _moment(chance: Chance, busy: Sequence[float]) -> float:
+    if busy and chance.random() < 0.6:
+        return min(chance.choice(busy) + chance.uniform(0, BUSY_SECONDS), FAULT_SECONDS)
+    return chance.uniform(0, FAULT_SECONDS)
 
 
 def _of_machine(chance: Chance, fault: Fault) -> Fault:

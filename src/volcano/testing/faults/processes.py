@@ -24,8 +24,8 @@ from volcano.machinery.clock import Clock
 from volcano.machinery.leader import Election, LostLeadership
 from volcano.machinery.transport import User
 from volcano.testing.faults.chance import chance_of
-from volcano.testing.faults.machines import Machine
-from volcano.testing.faults.network import MachineTransport, Network
+from volcano.testing.faults.machines import SimulatedMachine
+from volcano.testing.faults.network import FaultyNetwork, MachineTransport
 
 RESTART_SECONDS: Final = 2.0
 """A process that ended by itself is started again after this time."""
@@ -39,8 +39,8 @@ MakePart = Callable[[Client, Clock], Part]
 class Process:
     """One program on one machine, through all its lives."""
 
-    def __init__(self, name: str, make: MakePart, network: Network, seed: int, *, lease: str = "") -> None:
-        self.machine = Machine(name)
+    def __init__(self, name: str, make: MakePart, network: FaultyNetwork, seed: int, *, lease: str = "") -> None:
+        self.machine = SimulatedMachine(name)
         self._make, self._network, self._trace, self._lease = make, network, network.trace, lease
         self._chance = chance_of(name, seed)
         self._transport: MachineTransport | None = None
@@ -58,6 +58,11 @@ class Process:
     @property
     def is_up(self) -> bool:
         return self._life is not None and not self._life.done()
+
+    @property
+    def waits(self) -> bool:
+        """For another replica to give up the lease."""
+        return bool(self._lease) and not self.leads
 
     def start(self) -> None:
         if self.is_up:

@@ -24,11 +24,12 @@ from volcano.testing.faults import processes
 from volcano.testing.faults.chance import chance_of
 from volcano.testing.faults.disk import Disk
 from volcano.testing.faults.invariants import Observer
-from volcano.testing.faults.machines import Machine, MachineLoop, wait_seconds
-from volcano.testing.faults.network import ANSWER_TIMEOUT_SECONDS, Network
-from volcano.testing.faults.plan import FAULT_SECONDS, ON_REQUEST, Fault, faults_of
+from volcano.testing.faults.machines import MachineLoop, SimulatedMachine, wait_seconds
+from volcano.testing.faults.memory import leftovers
+from volcano.testing.faults.network import ANSWER_TIMEOUT_SECONDS, FaultyNetwork
+from volcano.testing.faults.plan import FAULT_SECONDS, ON_REQUEST, SERVER, Fault, faults_of
 from volcano.testing.faults.processes import Process
-from volcano.testing.faults.server import SERVER, ServerMachine
+from volcano.testing.faults.server import ServerMachine
 from volcano.testing.faults.trace import Trace
 from volcano.testing.faults.users import Users
 from volcano.testing.faults.workload import NODE_CPUS, Workload, workload_of
@@ -55,7 +56,11 @@ class RunResult(msgspec.Struct):
 def run_seed(seed: int, faults: Sequence[Fault] | None = None) -> RunResult:
     """Run a seed with its own faults, or with some of them."""
     workload = workload_of(seed)
-    chosen = list(faults) if faults is not None else faults_of(seed, machine_names(workload), server=SERVER)
+    chosen = (
+        list(faults)
+        if faults is not None
+        else faults_of(seed, machine_names(workload), busy=[act.at for act in workload.acts])
+    )
     with _folder() as folder, _without_collection(), asyncio.Runner(loop_factory=MachineLoop) as runner:
         return runner.run(_Run(seed, workload, chosen, folder).run())
 
@@ -73,7 +78,7 @@ class _Run:
         self._trace = Trace()
         self._disk = Disk(folder, chance_of("disk", seed))
         self._server = ServerMachine(self._disk, seed, self._trace, max_changes=workload.max_changes)
-        self._network = Network(self._server.serve, self._trace, self._crash_process)
+        self._network = FaultyNetwork(self._server.serve, self._trace, self._crash_process)
         self._observer = Observer(workload, self._trace)
         self._server.on_start = self._observer.follow
         self._server.on_crash = self._server_crashed
@@ -114,7 +119,7 @@ class _Run:
         await users.configure(SCHEDULER_CONFIGMAP, self._workload.configuration)
         for each in self._processes.values():
             each.start()
-        doing = Machine("users").start(users.do_all(self._workload.acts))
+        doing = SimulatedMachine("users").start(users.do_all(self._workload.acts))
         loop = asyncio.get_running_loop()
         for fault in self._faults:
             await wait_seconds(max(0.0, fault.at - loop.time()))
@@ -163,7 +168,7 @@ class _Run:
             case how:
                 self._disk.crash_at_commit = how
 
-    def _stop_machine(self, machine: Machine, seconds: float) -> None:
+    def _stop_machine(self, machine: SimulatedMachine, seconds: float) -> None:
         machine.stop()
         self._later(seconds, machine.resume)
 
@@ -173,7 +178,7 @@ class _Run:
     def _free_disk(self) -> None:
         self._disk.is_full = False
 
-    def _crash_process(self, machine: Machine) -> None:
+    def _crash_process(self, machine: SimulatedMachine) -> None:
         asyncio.get_running_loop().call_soon(self._crash_now, machine.name)
 
     def _crash_now(self, name: str) -> None:
@@ -185,7 +190,7 @@ class _Run:
 
     def _start_server(self) -> None:
         if not self._server.is_up:
-            starting = Machine("init").start(self._server.start())
+            starting = SimulatedMachine("init").start(self._server.start())
             self._starting.add(starting)
             starting.add_done_callback(self._starting.discard)
 
@@ -225,6 +230,7 @@ class _Run:
         if self._observer.changes != before:
             self._observer.violations.append(f"{self._observer.changes - before} changes while nothing happens")
         self._observer.violations += self._observer.at_rest()
+        self._observer.violations += leftovers(self._processes.values(), self._observer)
 
     async def _close(self) -> None:
         for process in self._processes.values():

@@ -10,17 +10,16 @@ from volcano.embedded.apiserver.server import ApiServer
 from volcano.machinery.ids import SeededIds
 from volcano.machinery.transport import Request, Response
 from volcano.testing.faults.disk import Disk, InlineSqliteStore
-from volcano.testing.faults.machines import Machine
+from volcano.testing.faults.machines import SimulatedMachine
+from volcano.testing.faults.plan import SERVER
 from volcano.testing.faults.trace import Trace
-
-SERVER = "apiserver"
 
 
 class ServerMachine:
     """`serve` answers while the server is up; clients get a ConnectionError otherwise."""
 
     def __init__(self, disk: Disk, seed: int, trace: Trace, *, max_changes: int) -> None:
-        self.machine = Machine(SERVER)
+        self.machine = SimulatedMachine(SERVER)
         self._disk, self._trace, self._max_changes = disk, trace, max_changes
         self._ids = SeededIds(seed)
         self.on_start: Callable[[InlineSqliteStore], None] = lambda _store: None

@@ -10,7 +10,7 @@ from volcano.api.meta import JSON, Key
 from volcano.api.scheme import ResourceType, find_resource_type
 from volcano.machinery.client import Client
 from volcano.testing.faults.machines import wait_seconds
-from volcano.testing.faults.workload import Act
+from volcano.testing.faults.workload import UserRequest
 
 GROUPS: Final = {
     "Job": "batch.volcano.sh",
@@ -23,12 +23,14 @@ GROUPS: Final = {
 }
 CONFIGURATION_ITEM: Final = "volcano-scheduler.conf"
 PAUSE_SECONDS: Final = 1.0
+MAX_REFUSALS: Final = 300
 
 
 class Users:
     def __init__(self, client: Client) -> None:
         self._client = client
         self.refused: list[str] = []
+        self._refusals = 0
 
     async def configure(self, configmap: str, text: str) -> None:
         """Before the scheduler starts."""
@@ -37,14 +39,14 @@ class Users:
         metadata = {"name": key.name, "namespace": key.namespace}
         await self._client.create(_row("ConfigMap"), {"metadata": metadata, "data": {item or CONFIGURATION_ITEM: text}})
 
-    async def do_all(self, acts: list[Act]) -> None:
+    async def do_all(self, acts: list[UserRequest]) -> None:
         loop = asyncio.get_running_loop()
         for act in acts:
             await wait_seconds(max(0.0, act.at - loop.time()))
             while not await self._do(act):
                 await wait_seconds(PAUSE_SECONDS)
 
-    async def _do(self, act: Act) -> bool:
+    async def _do(self, act: UserRequest) -> bool:
         """Whether it is done, or can never be."""
         try:
             await self._send(act)
@@ -53,12 +55,15 @@ class Users:
         except ApiError as error:
             if error.status_code >= 500 or error.status_code in (409, 429):
                 return False
+            self._refusals += 1
+            if self._refusals < MAX_REFUSALS:
+                return False  # a queue that was created a moment ago does not take jobs yet
             self.refused.append(f"{act.verb} {act.kind} {act.name}: {error}")
         except (ConnectionError, TimeoutError):
             return False
         return True
 
-    async def _send(self, act: Act) -> None:
+    async def _send(self, act: UserRequest) -> None:
         row = _row(act.kind)
         key = Key("default" if row.namespaced else "", act.name)
         match act.verb:
@@ -73,7 +78,7 @@ class Users:
                 await self._client.create(_row("Command"), _command(act, found))
 
 
-def _command(act: Act, target: JSON) -> JSON:
+def _command(act: UserRequest, target: JSON) -> JSON:
     """Named by what it asks, so that a repeated request makes no second command."""
     reference = {name: target["metadata"][name] for name in ("name", "uid")}
     owner = {"apiVersion": target["apiVersion"], "kind": act.kind, **reference}

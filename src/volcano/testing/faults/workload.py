@@ -43,7 +43,7 @@ class JobCase(msgspec.Struct, frozen=True):
     max_retry: int = 3
 
 
-class Act(msgspec.Struct, frozen=True):
+class UserRequest(msgspec.Struct, frozen=True):
     """One request of a user, repeated until it is answered."""
 
     at: float
@@ -58,7 +58,7 @@ class Workload(msgspec.Struct, frozen=True):
     replicas: int  # of the scheduler and of the controllers: with two, leaders are elected
     configuration: str
     max_changes: int  # of the server's window: a small one makes watches start over
-    acts: list[Act]
+    acts: list[UserRequest]
     jobs: dict[str, JobCase]
     flows: dict[str, list[str]]
     crons: list[str]
@@ -68,7 +68,7 @@ def workload_of(seed: int) -> Workload:
     chance = chance_of("workload", seed)
     builder = _Builder(chance)
     builder.classes_and_queues()
-    for number in range(chance.randint(2, 6)):
+    for number in range(chance.randint(2, 8)):
         builder.job(f"job{number}")
     if chance.random() < 0.35:
         builder.flow("flow0")
@@ -94,8 +94,8 @@ def workload_of(seed: int) -> Workload:
 class _Builder:
     def __init__(self, chance: Chance) -> None:
         self._chance = chance
-        self.nodes = chance.randint(2, 4)
-        self.acts: list[Act] = []
+        self.nodes = chance.randint(2, 3)
+        self.acts: list[UserRequest] = []
         self.jobs: dict[str, JobCase] = {}
         self.flows: dict[str, list[str]] = {}
         self.crons: list[str] = []
@@ -108,14 +108,14 @@ class _Builder:
     def classes_and_queues(self) -> None:
         for name, value in (("high", 1000), ("low", 10)):
             body = {"apiVersion": "scheduling.k8s.io/v1", "metadata": {"name": name}, "value": value}
-            self.acts.append(Act(0.1, "create", "PriorityClass", name, body))
+            self.acts.append(UserRequest(0.1, "create", "PriorityClass", name, body))
         for name in self._queues[1:]:
             spec: JSON = {"weight": self._chance.randint(1, 3), "reclaimable": self._chance.random() < 0.7}
             if self._chance.random() < 0.6:
                 spec["capability"] = {"cpu": str(self._chance.randint(8, self._cpus))}
             if self._chance.random() < 0.4:
                 spec["deserved"] = {"cpu": str(self._chance.randint(2, 6))}
-            self.acts.append(Act(0.2, "create", "Queue", name, _queue(name, spec)))
+            self.acts.append(UserRequest(0.2, "create", "Queue", name, _queue(name, spec)))
 
     # -- jobs ----------------------------------------------------------------------------------------------------
     def job(self, name: str) -> None:
@@ -138,7 +138,7 @@ class _Builder:
             body["priorityClassName"] = self._chance.choice(("high", "low"))
         if self._chance.random() < 0.3:
             body["plugins"] = {"svc": [], "env": []}
-        self.acts.append(Act(at, "create", "Job", name, _job(name, body)))
+        self.acts.append(UserRequest(at, "create", "Job", name, _job(name, body)))
         self.jobs[name] = JobCase(name, ends, int(body["maxRetry"]))
 
     def _plain(self, name: str, at: float) -> None:
@@ -172,12 +172,12 @@ class _Builder:
         """Aborted and resumed; a job that had finished by then stays finished."""
         self._submit(name, at, [self._tasks()], frozenset({Phase.COMPLETED}))
         pause = self._chance.uniform(1, 20)
-        self.acts.append(Act(at + pause, "command", "Job", name, {"action": Action.ABORT_JOB}))
-        self.acts.append(Act(at + pause + 10, "command", "Job", name, {"action": Action.RESUME_JOB}))
+        self.acts.append(UserRequest(at + pause, "command", "Job", name, {"action": Action.ABORT_JOB}))
+        self.acts.append(UserRequest(at + pause + 10, "command", "Job", name, {"action": Action.RESUME_JOB}))
 
     def _deleted(self, name: str, at: float) -> None:
         self._submit(name, at, [self._tasks()], frozenset({GONE}))
-        self.acts.append(Act(at + self._chance.uniform(0, 20), "delete", "Job", name))
+        self.acts.append(UserRequest(at + self._chance.uniform(0, 20), "delete", "Job", name))
 
     def _expiring(self, name: str, at: float) -> None:
         ttl = self._chance.choice((0, 5, 30))
@@ -192,14 +192,14 @@ class _Builder:
             tasks = [self._tasks()]
             spec: JSON = {"schedulerName": "volcano", "minAvailable": 1, "tasks": tasks, "queue": "default"}
             body = {"apiVersion": "flow.volcano.sh/v1alpha1", "metadata": {"name": template}, "spec": spec}
-            self.acts.append(Act(0.3, "create", "JobTemplate", template, body))
+            self.acts.append(UserRequest(0.3, "create", "JobTemplate", template, body))
             entry: JSON = {"name": template}
             if number:
                 entry["dependsOn"] = {"targets": [entries[self._chance.randrange(number)]["name"]]}
             entries.append(entry)
         spec = {"flows": entries, "jobRetainPolicy": "retain"}
         body = {"apiVersion": "flow.volcano.sh/v1alpha1", "metadata": {"name": name}, "spec": spec}
-        self.acts.append(Act(self._time(60), "create", "JobFlow", name, body))
+        self.acts.append(UserRequest(self._time(60), "create", "JobFlow", name, body))
         self.flows[name] = [f"{name}-{entry['name']}" for entry in entries]
         for job in self.flows[name]:
             self.jobs[job] = JobCase(job, frozenset({Phase.COMPLETED}))
@@ -209,8 +209,8 @@ class _Builder:
         policy = self._chance.choice(("Allow", "Forbid", "Replace"))
         cron = {"schedule": "* * * * *", "concurrencyPolicy": policy, "jobTemplate": {"spec": spec}}
         body = {"apiVersion": "batch.volcano.sh/v1alpha1", "metadata": {"name": name}, "spec": cron}
-        self.acts.append(Act(self._time(30), "create", "CronJob", name, body))
-        self.acts.append(Act(FAULT_SECONDS + 1, "patch", "CronJob", name, {"spec": {"suspend": True}}))
+        self.acts.append(UserRequest(self._time(30), "create", "CronJob", name, body))
+        self.acts.append(UserRequest(FAULT_SECONDS + 1, "patch", "CronJob", name, {"spec": {"suspend": True}}))
         self.crons.append(name)
 
     # -- edits ---------------------------------------------------------------------------------------------------
@@ -219,12 +219,12 @@ class _Builder:
         for _ in range(self._chance.randint(1, 3)):
             capability = {"cpu": str(self._chance.randint(8, self._cpus))}
             spec: JSON = {"weight": self._chance.randint(1, 5), "capability": capability}
-            self.acts.append(Act(self._time(), "patch", "Queue", name, {"spec": spec}))
+            self.acts.append(UserRequest(self._time(), "patch", "Queue", name, {"spec": spec}))
 
     def cordon(self) -> None:
         node, at = f"node{self._chance.randrange(self.nodes)}", self._time()
-        self.acts.append(Act(at, "patch", "Node", node, {"spec": {"unschedulable": True}}))
-        self.acts.append(Act(at + 40, "patch", "Node", node, {"spec": {"unschedulable": None}}))
+        self.acts.append(UserRequest(at, "patch", "Node", node, {"spec": {"unschedulable": True}}))
+        self.acts.append(UserRequest(at + 40, "patch", "Node", node, {"spec": {"unschedulable": None}}))
 
 
 def _task(name: str, replicas: int, cpus: int, lasts: int, exits: int) -> JSON:
