@@ -25,6 +25,10 @@ class Missing(ValueError):
     """An object or key that a pod refers to does not exist; the container waits with CreateContainerConfigError."""
 
 
+class MissingPath(Missing):
+    """A volume's path does not exist on this machine; the message is complete, as a kubelet writes it."""
+
+
 class Binary(bytes):
     """Content that was base64-encoded. In a ConfigMap it is for files only, never for variables."""
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from volcano.api.errors import ApiError
 from volcano.api.kubelet import AgentPod
-from volcano.embedded.agent.containers.environment import Missing
+from volcano.embedded.agent.containers.environment import Missing, MissingPath
 from volcano.embedded.agent.lifecycle.pod_events import Prepared, Unprepared
 from volcano.embedded.agent.network.hosts_files import HostsFiles
 from volcano.embedded.agent.network.network import NetworkUnavailable
@@ -70,6 +70,8 @@ class PodSandboxes:
             sandbox.address = await self._connections.connect(pod)
             await self._files.prepare(sandbox, pod, can_mount=can_mount)
             self._write_names(pod, sandbox.address, self._folders.pod_folder(pod.uid))
+        except MissingPath as error:
+            failure = Unprepared("FailedMount", str(error))
         except Missing as error:
             failure = Unprepared("FailedMount", f"MountVolume.SetUp failed: {error}")
         except (SupervisorError, NetworkUnavailable, ApiError, OSError) as error:

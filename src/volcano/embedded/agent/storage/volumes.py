@@ -18,8 +18,9 @@ from volcano.api.errors import ApiError, NotFound
 from volcano.api.kubelet import AgentPod, AgentVolume
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import resource_type
-from volcano.embedded.agent.containers.environment import Missing, References, content_of
+from volcano.embedded.agent.containers.environment import Missing, MissingPath, References, content_of
 from volcano.embedded.agent.storage.protected_folders import ProtectedFolders
+from volcano.embedded.agent.storage.provisioner import PROVISIONED_BY, PROVISIONER
 from volcano.embedded.agent.storage.service_account import ROOT_CERTIFICATE, TOKEN_LIFETIME_SECONDS, wants_token
 from volcano.embedded.agent.storage.volume_files import File, files_of, is_made_of_files, needed_by
 from volcano.machinery.client import Client
@@ -100,11 +101,7 @@ class PodVolumes:
             volume = await self._client.get(PersistentVolume, Key("", claim.spec.volume_name))
         except NotFound:
             raise Missing(f'persistentvolume "{claim.spec.volume_name}" not found') from None
-        place = volume.spec.host_path or volume.spec.local
-        if place is None or not place.get("path"):
-            raise Missing(f'persistentvolume "{volume.name}" is not a folder of this machine')
-        self._protected.check(str(place["path"]), is_claimed=True)
-        return host_folder({"path": place["path"], "type": "DirectoryOrCreate"}, mode=0o777)
+        return volume_folder(volume, self._protected)
 
     async def _tokens(self, pod: AgentPod) -> dict[str, bytes]:
         """Service account tokens by file path; a token that the server refuses is left out."""
@@ -170,6 +167,25 @@ def write_files(folder: Path, files: Mapping[str, File], *, group: int | None = 
         finally:
             os.close(descriptor)
         fresh.rename(target)
+
+
+def volume_folder(volume: PersistentVolume, protected: ProtectedFolders) -> str:
+    """The folder of a persistent volume. A hostPath is made as its type says; a local volume's path must exist."""
+    place = volume.spec.host_path or volume.spec.local or {}
+    path = Path(str(place.get("path") or ""))
+    if not path.name:
+        raise Missing(f'persistentvolume "{volume.name}" is not a folder of this machine')
+    if not path.is_absolute() or ".." in path.parts:
+        raise Missing(f'path "{path}" of persistentvolume "{volume.name}" must be absolute and without ..')
+    protected.check(str(path), is_claimed=True)
+    if volume.spec.host_path:
+        is_own = volume.annotations.get(PROVISIONED_BY) == PROVISIONER
+        return host_folder(volume.spec.host_path, mode=0o777 if is_own else 0o755)
+    if not path.exists():
+        raise MissingPath(
+            f'MountVolume.NewMounter initialization failed for volume "{volume.name}" : path "{path}" does not exist'
+        )
+    return str(path)
 
 
 def host_folder(source: JSON, *, mode: int = 0o755) -> str:
