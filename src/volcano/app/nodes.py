@@ -15,7 +15,7 @@ import msgspec
 from volcano.api.manifests import ManifestError, load_documents
 from volcano.api.names import label_value_problems, qualified_name_problems
 from volcano.api.quantity import QuantityError, parse_quantity
-from volcano.embedded.agent.containers.images import ImagesError, read_images
+from volcano.embedded.agent.containers.images import ImagesError, ImagesFile
 from volcano.embedded.agent.containers.process_settings import ProcessSettings
 from volcano.embedded.agent.node.capacity import machine_capacity
 from volcano.embedded.agent.node.settings import SIMULATED_CAPACITY, NodeSettings, NodeShape, simulated_nodes
@@ -54,7 +54,8 @@ def node_options(command: F) -> F:
         click.option("--nodes-file", default="", help="A file of Node objects to simulate."),
         click.option("--pod-network", type=click.Choice(["auto", "isolated", "host"]), default="auto",
                      show_default=True, help="Whether each pod has a network of its own."),
-        click.option("--images", default="", help="A file that maps image names to commands or root folders."),
+        click.option("--images", default="",
+                     help="A file of what image names mean here; changes are taken up as they are saved."),
     ]  # fmt: skip
     for option in reversed(options):
         command = option(command)
@@ -104,14 +105,14 @@ def process_settings(options: NodeOptions, folder: Path, *, given: bool) -> tupl
     labels = labels_of(options)
     shapes = tuple(NodeShape(name, capacity, {"kubernetes.io/hostname": name, **labels}) for name in names)
     try:
-        images = read_images(Path(options.images)) if options.images else ()
+        images = ImagesFile(Path(options.images)) if options.images else None
     except (OSError, ImagesError) as error:
         raise click.BadParameter(str(error), param_hint="--images") from error
     network: Any = options.pod_network
     processes = ProcessSettings(
         directory,
         pod_network=network,
-        images=images,
+        images_file=images,
         hidden=(folder,),
         api_server=lambda: api_server_of(folder / "kubeconfig"),
     )

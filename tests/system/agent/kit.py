@@ -53,6 +53,7 @@ class Machine:
         self.name_servers: list[
             tuple[str, int]
         ] = []  # for names outside the cluster: none, so that nothing is sent out
+        self.apptainer = ""
         self.tls: KubeletTls | None = None
         self.runtime: ProcessRuntime
         self.agent: Agent
@@ -63,6 +64,7 @@ class Machine:
             self.directory / "agent",
             pod_network=self.network,
             images=self.images,
+            apptainer=self.apptainer,
             hidden=(self.directory / "secrets",),
             api_server=lambda: self.api_server,
             name_servers=lambda: self.name_servers,

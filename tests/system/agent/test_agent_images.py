@@ -1,4 +1,4 @@
-# ruff: noqa: ASYNC110, ASYNC220
+# ruff: noqa: ASYNC110, ASYNC220, ASYNC221
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tests.system.agent.kit import PODS, Machine, a_pod
 from volcano.api.meta import Key
 from volcano.embedded.agent.containers.images import Image
 from volcano.embedded.agent.processes.container_attach import HEADER, STDIN, STDOUT
+from volcano.embedded.agent.runtime.process_runtime import open_files_limit
 from volcano.embedded.agent.streams.attach_session import connect_to
 
 
@@ -132,3 +133,94 @@ async def test_without_namespaces_terminals_and_input_are_there_all_the_same(bar
     async with asyncio.timeout(20):
         assert await reader.readexactly(HEADER.size + 3) == HEADER.pack(STDOUT, 3) + b"hi\n"
     writer.close()
+
+
+@needs.NAMESPACES
+async def test_a_busybox_image_has_programs_that_the_machine_may_lack(machine):
+    container, name = {"image": "busybox:1.36"}, "192-0-2-7.default.pod.cluster.local"
+    await machine.create(a_pod("box", "sh", "-c", f"nslookup {name}; wget 2>&1; nc 2>&1; seq 2", container=container))
+
+    await machine.finished("box")
+
+    output = await machine.output("box")
+    assert "192.0.2.7" in output and "not found" not in output
+    assert output.splitlines()[-2:] == ["1", "2"]
+
+
+@needs.NAMESPACES
+async def test_a_virtual_environment_below_tmp_is_seen_where_the_command_names_it(machine, tmp_path):
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    (venv / "bin" / "hello").write_text("#!/bin/sh\necho hello\n")
+    (venv / "bin" / "hello").chmod(0o755)
+    machine.images = (Image(match="mapped", venv=str(venv)),)
+    await machine.crash()
+    await machine.start()
+
+    await machine.create(a_pod("named", str(venv / "bin" / "hello")))
+    await machine.create(a_pod("mapped", "sh", "-c", "hello; echo $VIRTUAL_ENV", container={"image": "mapped:1"}))
+
+    await machine.until_phase("named", "Succeeded")
+    await machine.until_phase("mapped", "Succeeded")
+    assert await machine.output("named") == "hello"
+    assert await machine.output("mapped") == f"hello\n{venv}"
+
+
+async def test_a_missing_program_of_a_well_known_image_names_the_command_that_installs_it(machine):
+    await machine.create(a_pod("ray", "raylet-that-is-missing", container={"image": "rayproject/ray:2.9.0"}))
+
+    pod = await machine.finished("ray")
+
+    message = pod["status"]["containerStatuses"][0]["state"]["terminated"]["message"]
+    assert "pip install 'ray[default]'" in message
+
+
+async def test_a_pod_may_open_as_many_files_as_the_machine_allows_and_the_node_says_how_many(machine):
+    await machine.create(a_pod("many", "sh", "-c", "ulimit -Sn; ulimit -Hn; ulimit -n 65536 && echo enough for Ray"))
+
+    await machine.finished("many")
+
+    soft, hard, *enough = (await machine.output("many")).splitlines()
+    allowed = open_files_limit()
+    assert int(soft) == int(hard) == allowed
+    assert ("enough for Ray" in enough) == (allowed >= 65536)
+    assert f"at most {allowed} open files" in machine.runtime.annotations["agent.volcano.sh/limits"]
+
+
+APPTAINER_STAND_IN = """#!/bin/sh
+# Stands in for Apptainer, which is not installed where the tests run: shows its arguments, runs the command outside
+# of any image.
+echo "$@"
+while [ "$1" != docker://alpine ]; do shift; done
+shift
+exec "$@"
+"""
+
+
+@needs.NAMESPACES
+async def test_an_image_for_apptainer_runs_through_its_program_with_volumes(machine, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("programs")
+    stand_in = folder / "apptainer"
+    stand_in.write_text(APPTAINER_STAND_IN)
+    stand_in.chmod(0o755)
+    machine.apptainer = "/opt-apptainer/apptainer"
+    await machine.crash()
+    await machine.start()
+    mounts = [{"name": "d", "mountPath": "/data"}, {"name": "a", "mountPath": "/opt-apptainer"}]
+    volumes = [{"name": "d", "emptyDir": {}}, {"name": "a", "hostPath": {"path": str(folder)}}]
+    container = {"image": "docker://alpine", "volumeMounts": mounts, "workingDir": "/data"}
+    await machine.create(a_pod("sif", "sh", "-c", "echo ran", container=container, volumes=volumes))
+
+    await machine.finished("sif")
+
+    first, last = (await machine.output("sif")).splitlines()
+    assert first.startswith("exec --no-home --writable-tmpfs --bind /etc/hosts,") and last == "ran"
+    assert ",/data,/opt-apptainer" in first and "--pwd /data docker://alpine sh -c echo ran" in first
+
+
+async def test_without_apptainer_its_images_say_what_to_install(machine):
+    await machine.create(a_pod("sif", "true", container={"image": "/images/a.sif"}))
+
+    pod = await machine.until("sif", lambda pod: "waiting" in str(pod["status"].get("containerStatuses")))
+
+    assert "apptainer.org" in str(pod["status"]["containerStatuses"])

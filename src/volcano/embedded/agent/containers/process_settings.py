@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from volcano.embedded.agent.containers.images import Image
+from volcano.embedded.agent.containers.images import Image, ImagesFile
 
 PodNetwork = Literal["auto", "isolated", "host"]
 
@@ -28,6 +28,8 @@ class ProcessSettings:
     host_address: str = "127.0.0.1"
     pod_network: PodNetwork = "auto"
     images: tuple[Image, ...] = ()
+    images_file: ImagesFile | None = None  # its rows come before `images`
+    apptainer: str = ""  # the program that runs images of Apptainer; empty: apptainer or singularity of the machine
     hidden: tuple[Path, ...] = ()
     api_server: Callable[[], tuple[str, int] | None] = lambda: (
         None
@@ -36,6 +38,15 @@ class ProcessSettings:
         None  # for names outside the cluster; None: the machine's
     )
     environment: dict[str, str] = field(default_factory=SHARED_MACHINE_ENVIRONMENT.copy)  # of every container
+
+    def current_images(self) -> tuple[Image, ...]:
+        """The rows that apply now: the file may have changed."""
+        return (*(self.images_file.rows() if self.images_file is not None else ()), *self.images)
+
+    @property
+    def programs(self) -> Path:
+        """The programs that busybox-like images bring."""
+        return self.directory / "programs"
 
     @property
     def supervisor(self) -> Path:

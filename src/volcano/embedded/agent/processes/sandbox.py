@@ -260,7 +260,12 @@ def become(order: Order) -> None:
 
 
 def _limit(kind: int, soft: int, hard: int) -> None:
-    """Set the limit, or the highest that this process may set."""
+    """Set the limit, or the highest that this process may set: only root may set more than it has."""
+    try:
+        resource.setrlimit(kind, (soft, hard))
+        return
+    except (OSError, ValueError):
+        pass
     _, ceiling = resource.getrlimit(kind)
     if ceiling != resource.RLIM_INFINITY:
         hard = ceiling if hard == resource.RLIM_INFINITY else min(hard, ceiling)

@@ -10,7 +10,6 @@ import contextlib
 import logging
 import math
 import os
-import shutil
 import signal
 from collections.abc import Mapping
 from datetime import timedelta
@@ -21,13 +20,14 @@ import msgspec
 from volcano.api.kubelet import AgentContainer, AgentPod, Handler
 from volcano.embedded.agent.containers.container_attempt import ContainerAttempt, split_id
 from volcano.embedded.agent.containers.environment import Missing
-from volcano.embedded.agent.containers.images import CommandLine, NoImage, command_line
+from volcano.embedded.agent.containers.images import CommandLine, NoImage
 from volcano.embedded.agent.containers.process_settings import ProcessSettings
 from volcano.embedded.agent.lifecycle.pod_events import EXIT_CODE_SIGKILL, Exited, Started, Unstarted
 from volcano.embedded.agent.network.pod_connections import PodConnections
 from volcano.embedded.agent.processes.cgroups import Cgroups
 from volcano.embedded.agent.processes.supervisor_client import SupervisorClient, SupervisorError
 from volcano.embedded.agent.processes.supervisor_protocol import Order, ProcessRecord
+from volcano.embedded.agent.runtime.container_commands import ContainerCommands, start_error
 from volcano.embedded.agent.runtime.contract import Report
 from volcano.embedded.agent.runtime.orders import Isolation, order_for
 from volcano.embedded.agent.runtime.pod_folders import PodFolders
@@ -57,7 +57,8 @@ class ContainerRuns:
         tasks: TaskSet,
         report: Report,
     ) -> None:
-        self._clock, self._settings, self._supervisor, self._connections = clock, settings, supervisor, connections
+        self._clock, self._supervisor, self._connections = clock, supervisor, connections
+        self._commands = ContainerCommands(settings)
         self._sandboxes, self._folders, self._tasks, self._report = sandboxes, folders, tasks, report
         self._checks = ProbesAndHooks(clock, self.execute, report)
         self._records: dict[str, ProcessRecord] = {}
@@ -115,13 +116,7 @@ class ContainerRuns:
             self._probe(run, container)
 
     async def _launch(self, run: ContainerAttempt, container: AgentContainer) -> ProcessRecord | Unstarted:
-        line = command_line(
-            container.image,
-            container.command,
-            container.args,
-            self._settings.images,
-            is_program=lambda program: shutil.which(program, path=Isolation().path) is not None,
-        )
+        line = self._commands.of(container)
         if isinstance(line, NoImage):
             return Unstarted(run.name, run.number, line.reason, line.message)
         self._ended[run.id] = asyncio.Event()
@@ -130,7 +125,8 @@ class ContainerRuns:
         except Missing as error:
             return Unstarted(run.name, run.number, "CreateContainerConfigError", str(error))
         except SupervisorError as error:
-            return Unstarted(run.name, run.number, "StartError", str(error), is_run=True)
+            message = start_error(error, container.image, line)
+            return Unstarted(run.name, run.number, "StartError", message, is_run=True)
         except OSError as error:
             return Unstarted(run.name, run.number, "CreateContainerError", str(error))
 
@@ -153,7 +149,7 @@ class ContainerRuns:
             container,
             line=line,
             references=sandbox.references,
-            folders=self._folders.make(run, container, volumes=sandbox.volumes, variables=self.variables),
+            folders=self._folders.make(run, container, line=line, volumes=sandbox.volumes, variables=self.variables),
             isolation=self.isolation,
             variables=self.variables,
             cgroups=self.cgroups.make(run.id, container.resources),
@@ -170,8 +166,11 @@ class ContainerRuns:
         timeout: timedelta | None = None,
     ) -> int:
         """Run a further command in a container; returns its exit code."""
-        order = self._order(run, CommandLine(tuple(argv)))
-        order["argv"] = argv
+        container = run.pod.container(run.name)
+        assert container is not None, "a pod's containers do not change"
+        line = self._commands.of_exec(container, argv)
+        order = self._order(run, line)
+        order["argv"] = list(line.argv)  # unlike the container's own command, without $(NAME) replaced
         if terminal:
             order["environment"].setdefault("TERM", "xterm")
         reply = await self._supervisor.ask(

@@ -14,8 +14,10 @@ import msgspec
 from volcano.api.kubelet import AgentContainer, AgentPod, VolumeMount
 from volcano.embedded.agent.containers.container_attempt import ContainerAttempt
 from volcano.embedded.agent.containers.environment import Missing, References, environment_of, expand
+from volcano.embedded.agent.containers.image_programs import MOUNTED_AT
 from volcano.embedded.agent.containers.images import CommandLine
 from volcano.embedded.agent.processes.supervisor_protocol import Mount, Order
+from volcano.embedded.agent.runtime.open_files import MAX_OPEN_FILES
 from volcano.embedded.agent.storage.volume_files import safe_path
 
 TERMINATION_LOG: Final = "termination"
@@ -23,7 +25,6 @@ RESOLVER: Final = "resolv.conf"
 TEMPORARY_FOLDERS: Final = ("/tmp", "/var/tmp")
 """Each container has its own copy of these, and of /run, as it would with an image."""
 UNLIMITED: Final = -1
-MAX_OPEN_FILES: Final = 1_048_576
 
 
 class ContainerFolders(msgspec.Struct, frozen=True):
@@ -37,6 +38,7 @@ class ContainerFolders(msgspec.Struct, frozen=True):
     hidden: tuple[Path, ...]
     programs: tuple[Path, ...]  # the interpreter and this package, where a folder of the container would cover them
     volumes: Mapping[str, str]
+    image_programs: Path | None = None  # what a busybox-like image brings
 
 
 class Isolation(msgspec.Struct, frozen=True):
@@ -71,8 +73,15 @@ def order_for(
         "container": run.id,
         "pod": pod.uid,
         "argv": [expand(word, known) for word in line.argv],
-        "environment": _environment(pod, line, {**({"TERM": "xterm"} if container.tty else {}), **known}, isolation),
-        "cwd": container.working_dir or line.working_dir or "/",
+        "environment": {
+            "PATH": _path(line, folders, isolation),
+            "HOME": isolation.home,
+            "HOSTNAME": pod.hostname,
+            **line.env,
+            **({"TERM": "xterm"} if container.tty else {}),
+            **known,
+        },
+        "cwd": "/" if line.apptainer else container.working_dir or line.working_dir or "/",
         "hostname": pod.hostname if not pod.spec.host_network else "",
         "root": line.root,
         "scratch": str(folders.container),
@@ -105,6 +114,7 @@ def mounts_of(
         *(bind(folders.container / "tmp", target) for target in TEMPORARY_FOLDERS),
         Mount(kind="tmpfs", source="", target="/run", options="mode=0755,size=64m", read_only=False),
         *(bind(path, str(path), read_only=True) for path in folders.programs),
+        *([bind(folders.image_programs, MOUNTED_AT, read_only=True)] if folders.image_programs is not None else ()),
         *(Mount(kind="hide", source="", target=str(path), options="", read_only=True) for path in folders.hidden),
         bind(folders.pod / "hosts", "/etc/hosts"),
         bind(folders.pod / "hostname", "/etc/hostname"),
@@ -143,11 +153,10 @@ def _unmountable(container: AgentContainer) -> list[Mount]:
     return []
 
 
-def _environment(pod: AgentPod, line: CommandLine, known: Mapping[str, str], isolation: Isolation) -> dict[str, str]:
-    return {
-        "PATH": isolation.path,
-        "HOME": isolation.home,
-        "HOSTNAME": pod.hostname,
-        **line.env,
-        **known,
-    }
+def _path(line: CommandLine, folders: ContainerFolders, isolation: Isolation) -> str:
+    """The image's virtual environment, then the machine's programs, then what a busybox-like image brings."""
+    parts = [f"{line.venv}/bin"] if line.venv else []
+    parts.append(isolation.path)
+    if folders.image_programs is not None:
+        parts.append(MOUNTED_AT if isolation.mounts else str(folders.image_programs))
+    return ":".join(parts)

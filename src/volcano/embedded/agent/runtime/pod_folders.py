@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Final
 
-import volcano
 from volcano.api.kubelet import AgentContainer
 from volcano.embedded.agent.containers.container_attempt import ContainerAttempt
 from volcano.embedded.agent.containers.environment import Missing
+from volcano.embedded.agent.containers.image_programs import make_programs
+from volcano.embedded.agent.containers.images import CommandLine
 from volcano.embedded.agent.containers.process_settings import ProcessSettings
-from volcano.embedded.agent.runtime.orders import TEMPORARY_FOLDERS, TERMINATION_LOG, ContainerFolders, sub_path_of
+from volcano.embedded.agent.runtime.covered_programs import covered_environments, covered_programs
+from volcano.embedded.agent.runtime.orders import TERMINATION_LOG, ContainerFolders, sub_path_of
 
 MAX_TERMINATION_MESSAGE_BYTES: Final = 4096
 """Of a longer file the end is taken."""
@@ -29,17 +29,20 @@ class PodFolders:
 
     def __init__(self, settings: ProcessSettings) -> None:
         self._settings = settings
+        self.programs = ""  # which programs busybox-like images have, in words
 
     def open(self) -> None:
         for folder in (self._settings.directory, self._settings.pods, self._settings.logs):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._settings.memory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.programs = make_programs(self._settings.programs)
 
     def make(
         self,
         run: ContainerAttempt,
         container: AgentContainer,
         *,
+        line: CommandLine,
         volumes: Mapping[str, str],
         variables: Mapping[str, str],
     ) -> ContainerFolders:
@@ -66,8 +69,9 @@ class PodFolders:
             devices=self._settings.supervisor / "dev",
             shared_memory=memory / "shm",
             hidden=(self._settings.directory, *self._settings.hidden),
-            programs=covered_programs(),
+            programs=(*covered_programs(), *covered_environments(line, (each.value for each in container.env))),
             volumes=volumes,
+            image_programs=self._settings.programs if line.has_busybox else None,
         )
 
     def pod_folder(self, uid: str) -> Path:
@@ -143,11 +147,3 @@ def _make_inside(folder: Path, part: str) -> None:
         if not path.exists():
             path.mkdir()
             path.chmod(0o777)
-
-
-@cache
-def covered_programs() -> tuple[Path, ...]:
-    """The folders of this interpreter and package that lie in a folder which each container has its own copy of."""
-    folders = {Path(sys.prefix), Path(volcano.__file__).parents[1]}
-    covered = [each for each in sorted(folders) if any(each.is_relative_to(t) for t in (*TEMPORARY_FOLDERS, "/run"))]
-    return tuple(each for each in covered if not any(each != other and each.is_relative_to(other) for other in covered))

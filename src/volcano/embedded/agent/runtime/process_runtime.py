@@ -34,6 +34,7 @@ from volcano.embedded.agent.network.pod_connections import PodConnections
 from volcano.embedded.agent.processes.supervisor_client import SupervisorClient, SupervisorError
 from volcano.embedded.agent.runtime.container_runs import ContainerRuns
 from volcano.embedded.agent.runtime.contract import Report
+from volcano.embedded.agent.runtime.open_files import open_files_limit
 from volcano.embedded.agent.runtime.pod_folders import PodFolders
 from volcano.embedded.agent.runtime.pod_sandboxes import PodSandboxes, SandboxedPod
 from volcano.embedded.agent.runtime.process_records import found_container, is_live
@@ -112,10 +113,12 @@ class ProcessRuntime:
         self._runs.variables |= self._connections.variables
         isolation, limits = TIER_DESCRIPTIONS[self._supervisor.tier], self._runs.cgroups.open()
         self._runs.cgroups.find_left(identity for identity, each in self._runs.records.items() if is_live(each))
+        limits = f"{limits}; at most {open_files_limit()} open files per process"
         self.annotations = {
             "agent.volcano.sh/isolation": isolation,
             "agent.volcano.sh/pod-network": network,
             "agent.volcano.sh/limits": limits,
+            "agent.volcano.sh/programs": self._folders.programs,
         }
         log.info("%s; network %s; %s", isolation, network, limits)
         self._background.start(self._timers.run())

@@ -44,8 +44,8 @@ def test_a_local_volume_is_its_folder_unchanged(tmp_path: Path):
 def test_only_a_provisioned_volume_is_writable_by_all(tmp_path: Path):
     own, other = tmp_path / "own", tmp_path / "other"
 
-    for path, annotations in ((own, {PROVISIONED_BY: PROVISIONER}), (other, {})):
-        volume = a_volume(annotations, hostPath={"path": str(path), "type": "DirectoryOrCreate"})
+    for path, marks in ((own, {PROVISIONED_BY: PROVISIONER}), (other, {})):
+        volume = a_volume(marks, hostPath={"path": str(path), "type": "DirectoryOrCreate"})
         volume_folder(volume, UNPROTECTED)
 
     assert own.stat().st_mode & 0o777 == 0o777
