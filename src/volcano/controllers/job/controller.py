@@ -22,7 +22,7 @@ from volcano.api.jobs.run_times import RunTimes, run_name
 from volcano.api.meta import Key, Resource
 from volcano.api.scheduling import PodGroup, Queue
 from volcano.controllers.job.kill import clean_up, drain, finish_restart, intent, victims
-from volcano.controllers.job.occurrences import Armed, PodBecame, PodGone
+from volcano.controllers.job.occurrences import Armed, PodBecame, PodGone, succeeded_while_ended
 from volcano.controllers.job.policies import NO_VERDICT, ActionRequest, Verdict, Waiting, command_request, judge
 from volcano.controllers.job.states import STATES, Work, effect_of
 from volcano.controllers.job.status import COUNTERS_INTERVAL
@@ -114,7 +114,7 @@ class JobController(Controller):
         limit = limit_request(view)
         if limit is not None:
             return (*intent(view, limit, view.records), *events)
-        steps = self._continue(view, verdict, now_idle=WakeCause.WHEN_IDLE in causes)
+        steps = self._continue(view, verdict, causes)
         return (*steps, *events, *_reminders(view, verdict.waiting, causes), *_until_limit(view))
 
     def on_failure(self, key: Key, world: World, failure: PlanFailed) -> Plan:
@@ -144,7 +144,8 @@ class JobController(Controller):
                 return judge(view, causes, spared=spared)
         return NO_VERDICT
 
-    def _continue(self, view: JobView, verdict: Verdict, *, now_idle: bool) -> Plan:
+    def _continue(self, view: JobView, verdict: Verdict, causes: tuple[Hashable, ...]) -> Plan:
+        now_idle = WakeCause.WHEN_IDLE in causes
         match STATES[view.phase].work:
             case Work.SYNC:
                 learned = self._run_times.learned(run_name(view.job)) if view.group is None else None
@@ -154,9 +155,9 @@ class JobController(Controller):
             case Work.FINISH_RESTART:
                 return finish_restart(view)
             case Work.DRAIN:
-                return drain(view)
+                return drain(view, succeeded_while_ended(view, causes))
             case Work.CLEAN_UP:
-                return clean_up(view)
+                return clean_up(view, succeeded_while_ended(view, causes))
 
 
 def _batch_delay(view: JobView, causes: tuple[Hashable, ...]) -> timedelta | None:

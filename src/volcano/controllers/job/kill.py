@@ -15,7 +15,16 @@ from volcano.controllers.job.plugins import removal
 from volcano.controllers.job.policies import ActionRequest
 from volcano.controllers.job.records import EVERYTHING, UNFINISHED, Records, Target
 from volcano.controllers.job.states import STATES, Keep, Kill, Work, settled
-from volcano.controllers.job.status import count, entering, lasting, tally, with_counts, written, written_as_is
+from volcano.controllers.job.status import (
+    count,
+    entering,
+    lasting,
+    tally,
+    with_counts,
+    with_final_counts,
+    written,
+    written_as_is,
+)
 from volcano.controllers.job.view import JobPod, JobView
 from volcano.machinery.plan import NOTHING, Delete, Patch, Plan, Record, Step, Together, patch_status, ref
 
@@ -109,17 +118,21 @@ def _plugin_removal(view: JobView) -> Plan:
 
 
 # -- the phases that end pods -----------------------------------------------------------------------------------
-def drain(view: JobView) -> Plan:
-    """Aborting, Completing, Terminating: end what is unfinished, and then the phase."""
+def drain(view: JobView, succeeded: int = 0) -> Plan:
+    """Aborting, Completing, Terminating: end what is unfinished, and then the phase.
+
+    `succeeded`: the pods that were removed since the last decision and had succeeded before that.
+    """
     goes = victims(view)
     counts = count(view, goes)
     steps = (*ending(member for member in view.members if goes(member)), *_group_removal(view))
     rule = settled(view.phase, tally(view, counts))
+    wanted = with_final_counts(view, view.job.status, counts, succeeded)
     if rule is None:
-        return steps
+        return (*steps, *(written_as_is(view, wanted) if succeeded else ()))
     state = view.job.status.state
     records = view.records.without_plugins()
-    wanted = with_counts(view.job.status, counts, controlled_resources=records.entries)
+    wanted = msgspec.structs.replace(wanted, controlled_resources=records.entries)
     wanted = entering(view, wanted, rule.then, reason=state.reason, message=state.message)
     return (*steps, *_plugin_removal(view), patch_status(view.job, lasting(view, wanted)))
 
@@ -154,8 +167,11 @@ def _refresh(view: JobView) -> Plan:
     return written(view, wanted)
 
 
-def clean_up(view: JobView) -> Plan:
-    """Finished and aborted jobs: nothing runs, no plugin object and no PodGroup is left, what finished is kept."""
+def clean_up(view: JobView, succeeded: int = 0) -> Plan:
+    """Finished and aborted jobs: nothing runs, no plugin object and no PodGroup is left, what finished is kept.
+
+    `succeeded`: as for `drain`.
+    """
     goes = victims(view)
     doomed = [member for member in view.members if goes(member)]
     steps: list[Step] = [*ending(doomed), *_plugin_removal(view), *_group_removal(view)]
@@ -164,6 +180,6 @@ def clean_up(view: JobView) -> Plan:
     if status.running_duration is None:
         # The counts ended this job, not a kill: this is its kill.
         wanted = lasting(view, msgspec.structs.replace(wanted, version=status.version + 1))
-    if not doomed or wanted != status:
-        wanted = with_counts(wanted, count(view, goes))
+    if not doomed or succeeded or wanted != status:
+        wanted = with_final_counts(view, wanted, count(view, goes), succeeded)
     return (*steps, *written_as_is(view, wanted))

@@ -32,6 +32,7 @@ class PodGone:
     partition: str
     version: int
     marked: bool  # by us, as one to end
+    phase: str = ""  # as it was last seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,12 @@ class Occurrence:
         about = f" of pod {self.pod}" if self.pod else f" of task {self.task}" if self.task else ""
         code = f" with exit code {self.exit_code}" if self.exit_code else ""
         return f"{self.event}{about}{code}"
+
+
+def succeeded_while_ended(view: JobView, causes: Sequence[Hashable]) -> int:
+    """How many pods that the controller deleted had succeeded by themselves before they were removed."""
+    gone = (cause for cause in causes if isinstance(cause, PodGone) and cause.job_uid == view.job.uid)
+    return sum(cause.marked and cause.phase == "Succeeded" for cause in gone)
 
 
 def occurrences(view: JobView, causes: Sequence[Hashable], *, spared: frozenset[str]) -> list[Occurrence]:

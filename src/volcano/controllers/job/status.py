@@ -110,6 +110,12 @@ def with_counts(status: JobStatus, counts: JobPodCounts, **changes: Any) -> JobS
     )
 
 
+def with_final_counts(view: JobView, status: JobStatus, counts: JobPodCounts, succeeded: int) -> JobStatus:
+    """The counts of a job that is ending. Pods that succeeded stay counted when they are gone; `succeeded` are new."""
+    known = max(view.job.status.succeeded, counts.succeeded) + succeeded
+    return msgspec.structs.replace(with_counts(status, counts), succeeded=known)
+
+
 def entering(view: JobView, status: JobStatus, phase: Phase, *, reason: str = "", message: str = "") -> JobStatus:
     """The same status in another phase, with the history of phases kept."""
     state = JobState(phase=phase, reason=reason, message=message, last_transition_time=view.moment)

@@ -72,6 +72,7 @@ def pod_changes(change: Change[Pod]) -> Iterable[Wake]:
             partition=pod.labels.get(PARTITION_KEY, ""),
             version=version_of(pod),
             marked=OUT_OF_SYNC_KEY in pod.annotations,
+            phase=pod.status.phase,
         )
         yield Wake(key, gone)
     elif old is None or old.status.phase != new.status.phase:

@@ -244,6 +244,30 @@ def test_unknown_is_answered_after_an_earlier_restart_too() -> None:
     assert world.job.status.version == 2
 
 
+def test_pods_that_succeed_while_the_job_completes_are_counted() -> None:
+    world = running(a_task("a", 1), a_task("b", 3), policies=[policy("CompleteJob", "TaskCompleted")])
+
+    world.succeed("j-a-0")  # the others are deleted, and two of them succeed within their grace period
+    world.succeed("j-b-0", "j-b-1")
+    world.fail("j-b-2")
+    world.reap()
+
+    assert world.phase == Phase.COMPLETED
+    assert world.job.status.succeeded == 3
+    assert world.job.status.failed == world.job.status.terminating == 0
+    assert world.pods() == {"j-a-0": "Succeeded"}
+
+
+def test_a_completed_job_keeps_its_count_when_its_pods_are_deleted() -> None:
+    world = running(a_task("a", 2), policies=[policy("CompleteJob", "TaskCompleted")])
+    world.succeed()
+    world.reap()
+
+    world.evict("j-a-0")
+
+    assert world.job.status.succeeded == 2
+
+
 @pytest.mark.parametrize("level", ["job", "task"])
 def test_a_completed_task_completes_the_job(level: str) -> None:
     rule = [policy("CompleteJob", "TaskCompleted")]
