@@ -11,7 +11,7 @@ SEED ?=
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup $(if $(SEED),--hypothesis-seed=$(SEED))
 SOURCES := src tests benchmarks tools
 
-.PHONY: help install run test test-all test-coverage coverage properties check format vectors faults bench kubernetes test-kubernetes test-frameworks programs release clean
+.PHONY: help install run test test-all test-coverage coverage properties check format vectors faults bench kubernetes test-kubernetes test-frameworks programs docs release clean
 
 help:
 	@echo "make run      install into .venv and run a gang job of several roles, start to end"
@@ -24,6 +24,7 @@ help:
 	@echo "make vectors  compare the scheduler's decisions with the recorded ones (needs ../shared/vectors)"
 	@echo "make faults   run ten thousand seeds of the fault simulation (hours); SEEDS=0:100 for fewer"
 	@echo "make bench    run the benchmarks and print their figures"
+	@echo "make docs     build the documentation site into site/; a broken link is an error"
 	@echo "make release  build wheel and sdist, and try each in an empty environment"
 	@echo "make kubernetes        build a real kube-apiserver, once (about ten minutes; Go is fetched where it is missing)"
 	@echo "make test-kubernetes   run the suites on it"
@@ -99,6 +100,12 @@ bench: $(DEV_STAMP)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 # Build the distributions into dist/, and try each in an empty environment.
+# The documentation as a site; its tools are not needed for anything else.
+docs: $(DEV_STAMP)
+	@if command -v uv >/dev/null 2>&1; then uv pip install -q --python $(BIN)/python -e '.[docs]'; \
+	else $(BIN)/python -m pip install -q --disable-pip-version-check -e '.[docs]'; fi
+	@$(BIN)/python tools/build_docs.py
+
 release: $(DEV_STAMP)
 	@$(BIN)/python tools/release.py
 

@@ -14,7 +14,7 @@ SOURCE = ROOT / "src" / "volcano"
 PAGE = (ROOT / "ARCHITECTURE.md").read_text()
 SHOWN_DEPTH = {"embedded": 3}
 """How many levels of a package the tree shows; two where nothing is listed."""
-WITH_OWN_INDEX = ("decisions", "frameworks")
+WITH_OWN_INDEX = {"decisions", "frameworks", "howto", "operations", "tutorial"}
 """Folders of docs whose README.md lists their pages."""
 
 

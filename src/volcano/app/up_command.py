@@ -57,6 +57,7 @@ log = logging.getLogger(__name__)
 STORE: Final = "volcano.db"
 STANDARD_ERROR: Final = 2
 MIN_ADDRESS_SPACE_BYTES: Final = 2 * 2**30
+LOOPBACK: Final = "127.0.0.1"
 SHUTDOWN_GRACE: Final = timedelta(seconds=30)
 
 
@@ -113,6 +114,7 @@ async def running_system(
     *,
     port: int = DEFAULT_PORT,
     must_have_port: bool = False,
+    bind_address: str = LOOPBACK,
     ephemeral: bool = False,
     settings: SystemSettings | None = None,
     explicit_nodes: bool = True,
@@ -137,7 +139,7 @@ async def running_system(
             admission.record = system.controllers.recorder.record
             server.health.add("system", lambda: "" if system.is_ready else "starting")
             async with (
-                serve_here(server, folder, clock, port=port, must_have_port=must_have_port),
+                serve_here(server, folder, clock, port=port, must_have_port=must_have_port, host=bind_address),
                 _running(system, keep_pods=keep_pods),
                 metrics_ports(system),
             ):
@@ -148,7 +150,7 @@ async def running_system(
 
 @contextlib.asynccontextmanager
 async def serve_here(
-    server: ApiServer, folder: Path, clock: Clock, *, port: int, must_have_port: bool, host: str = "127.0.0.1"
+    server: ApiServer, folder: Path, clock: Clock, *, port: int, must_have_port: bool, host: str = LOOPBACK
 ) -> AsyncIterator[Serving]:
     """Serve with the keys of a data directory; a port that cannot be had is refused with who has it."""
     try:
@@ -234,6 +236,8 @@ def process_agent(client: Client, clock: Clock, nodes: NodeSettings, processes: 
 @click.option("--data-dir", default=None, help="Where everything is kept [default: ~/.local/share/volcano].")
 @click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True,
               help="Port of the API server; unless it is given, a free one if it is taken.")  # fmt: skip
+@click.option("--bind-address", default=LOOPBACK, show_default=True,
+              help="Address of the API server; 0.0.0.0 for nodes on other machines.")  # fmt: skip
 @click.option("--ephemeral", is_flag=True, help="Keep objects in memory only.")
 @click.option("--scheduler-conf", default="", help="A volcano-scheduler.conf; changes are taken up as they are saved.")
 @click.option("--plugins-dir", default="", help="A directory of scheduler plugins, one Python file each.")
@@ -340,6 +344,7 @@ async def _up(
         clock,
         port=flags["port"],
         must_have_port=bool(flags["port"]) and is_given(context, "port"),
+        bind_address=flags["bind_address"],
         ephemeral=flags["ephemeral"],
         settings=settings,
         explicit_nodes=explicit,

@@ -14,7 +14,7 @@ from volcano.api.manifests import ManifestError
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import ResourceType
 from volcano.cli.command_line import Called, say
-from volcano.cli.connection import connect
+from volcano.cli.connection import ApiConnection, connect
 from volcano.cli.failures import Failed
 from volcano.cli.formats import padded, parse_time, utc_now
 from volcano.cli.manifest_files import checked_documents
@@ -26,33 +26,43 @@ def _kind(called: Called) -> ResourceType:
     return JOB_FLOWS if called.path[1].name == "jobflow" else JOB_TEMPLATES
 
 
-def create(called: Called) -> None:
-    connection, resource = connect(called), _kind(called)
-    for document in _documents(called.values["file"], resource):
+def create(called: Called) -> int:
+    """All documents of the file; 1 when one was refused."""
+    connection, failed = connect(called), 0
+    for document, resource in _documents(called.values["file"], _kind(called)):
         try:
             connection.attempt(connection.client.create(resource, document))
         except ApiError as error:
+            failed = 1
             say(f"Failed to create {resource.kind}: {error.message}")
         else:
             say(f"Created {resource.kind}: {_key(document)}")
+    return failed
 
 
-def delete(called: Called) -> None:
+def delete(called: Called) -> int:
     connection, resource, values = connect(called), _kind(called), called.values
     if values["file"]:
-        for document in _documents(values["file"], resource):
-            try:
-                connection.attempt(connection.client.delete(resource, _key(document)))
-            except ApiError as error:
-                say(f"Failed to delete {resource.kind}: {error.message}")
-            else:
-                say(f"Deleted {resource.kind}: {_key(document)}")
-        return
+        return _delete_documents(connection, _documents(values["file"], resource))
     if not values["name"]:
         raise Failed(f"{resource.kind.lower()} name must be specified")
     found = connection.get(resource, values["namespace"], values["name"])
     connection.delete(resource, values["namespace"], values["name"])
     say(f"Deleted {resource.kind}: {_key(found)}")
+    return 0
+
+
+def _delete_documents(connection: ApiConnection, documents: list[tuple[JSON, ResourceType]]) -> int:
+    failed = 0
+    for document, resource in documents:
+        try:
+            connection.attempt(connection.client.delete(resource, _key(document)))
+        except ApiError as error:
+            failed = 1
+            say(f"Failed to delete {resource.kind}: {error.message}")
+        else:
+            say(f"Deleted {resource.kind}: {_key(document)}")
+    return failed
 
 
 def get(called: Called) -> None:
@@ -109,8 +119,12 @@ def _table(resource: ResourceType, items: Sequence[JSON]) -> str:
     return "\n".join(padded(row, widths) for row in (headers, *rows))
 
 
-def _documents(path: str, resource: ResourceType) -> list[JSON]:
-    """Every part of the file between `---`, as an object of the kind, in namespace default unless it says otherwise."""
+def _documents(path: str, resource: ResourceType) -> list[tuple[JSON, ResourceType]]:
+    """Every part of the file between `---` with its kind, in namespace default unless it says otherwise.
+
+    A flow and the templates it names often share a file, so each is taken as what it is; anything else counts as the
+    command's own kind, and the API server refuses it.
+    """
     try:
         documents = checked_documents(Path(path).read_bytes(), source=path)
     except OSError as error:
@@ -120,7 +134,8 @@ def _documents(path: str, resource: ResourceType) -> list[JSON]:
     for document in documents:
         metadata = document.setdefault("metadata", {})
         metadata["namespace"] = metadata.get("namespace") or "default"
-    return documents
+    kinds = {kind.kind: kind for kind in (JOB_FLOWS, JOB_TEMPLATES)}
+    return [(document, kinds.get(document.get("kind", ""), resource)) for document in documents]
 
 
 def _key(document: JSON) -> Key:

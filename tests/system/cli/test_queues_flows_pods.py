@@ -1,6 +1,7 @@
 """vcctl queue, jobflow, jobtemplate and pod, against the embedded server."""
 
 import json
+from pathlib import Path
 
 import pytest
 import yaml
@@ -8,6 +9,7 @@ import yaml
 from volcano.api.meta import Key
 from volcano.api.scheme import find_resource_type
 
+ROOT = Path(__file__).resolve().parents[3]
 SCHEDULING = "scheduling.volcano.sh"
 FLOW = "flow.volcano.sh"
 
@@ -116,6 +118,16 @@ def a_flow_file(tmp_path):
     return path
 
 
+def test_templates_in_the_file_of_a_flow_are_created_with_it(call):
+    made = call(f"vcctl jobflow create -f {ROOT / 'examples' / 'jobflow-diamond.yaml'}")
+
+    names = ["fetch", "count", "sort", "report"]
+    assert made.out.splitlines() == [
+        *(f"Created JobTemplate: default/{name}" for name in names), "Created JobFlow: default/diamond",
+    ]  # fmt: skip
+    assert made.code == 0
+
+
 def test_flows_are_created_listed_and_deleted_from_a_file(call, server, tmp_path):
     path = a_flow_file(tmp_path)
 
@@ -124,7 +136,7 @@ def test_flows_are_created_listed_and_deleted_from_a_file(call, server, tmp_path
     )
     again = call(f"vcctl jobflow create -f {path}")
     assert again.out.startswith('Failed to create JobFlow: jobflows.flow.volcano.sh "f1" already exists\n')
-    assert again.code == 0
+    assert again.code == 1
     server.set_status(FLOW, "JobFlow", Key("default", "f1"), {"state": {"phase": "Running"}})
     header, row = call("vcctl jobflow list").out.splitlines()
     assert header.startswith("Name    Namespace    Phase      Age")
