@@ -19,8 +19,8 @@ from tests.running_server import Client
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "contract-differences.md"
 FEATURES = (
     "create and read", "list by label", "pages", "merge patch", "JSON patch", "strategic merge patch",
-    "server-side apply", "watch", "conflicts", "what is missing", "custom objects", "discovery", "tokens", "leases",
-    "delete a collection",
+    "server-side apply", "watch", "informer", "protobuf", "conflicts", "what is missing", "custom objects", "discovery",
+    "OpenAPI", "tokens", "leases", "leader election", "events", "finalizers", "delete a collection",
 )  # fmt: skip
 NOT_OFFERED = "–"
 PROGRAM_SECONDS = 120
@@ -67,7 +67,7 @@ def family(request: pytest.FixtureRequest) -> Family:
 def reported(command: list[str], kubeconfig: Path, namespace: str, environment: dict[str, str]) -> dict[str, Any]:
     outcome = subprocess.run(
         [*command, str(kubeconfig), namespace],
-        env={**os.environ, **environment},
+        env={**os.environ, **environment, "KUBECONFIG": str(kubeconfig)},
         capture_output=True,
         timeout=PROGRAM_SECONDS,
         check=False,

@@ -23,11 +23,14 @@ class Report:
         def run(question: Callable[[], object]) -> None:
             try:
                 question()
-                self._found[name] = "yes"
+                self.add(name, "yes")
             except Exception as error:  # whatever a client raises is the answer
-                self._found[name] = f"{type(error).__name__}: {error}"[:400]
+                self.add(name, f"{type(error).__name__}: {error}")
 
         return run
+
+    def add(self, name: str, answer: str) -> None:
+        self._found[name] = answer[:400]
 
     def print(self) -> None:
         print(json.dumps(self._found))
