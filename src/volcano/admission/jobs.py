@@ -12,6 +12,7 @@ from volcano.admission.review import Reader, ReviewAnswer, Settings, deny, read
 from volcano.admission.topologies import both_tiers_message, gives_both_tiers
 from volcano.api import dag, names
 from volcano.api.batch import Job, JobVolume, TaskSpec
+from volcano.api.jobs.dependencies import DEPENDENCY_KEY, stated_dependencies
 from volcano.api.jobs.estimates import annotation_problem, estimate_problem
 from volcano.api.jobs.plugins import JOB_PLUGINS, parse_arguments
 from volcano.api.meta import JSON, Key
@@ -65,6 +66,10 @@ def job_problems(job: Job, name: str, reader: Reader) -> list[str]:
     problems += [f"unable to find job plugin: {plugin}" for plugin in job.spec.plugins if plugin not in JOB_PLUGINS]
     problems += volume_problems(job.spec.volumes)
     problems += queue_problems(job.spec.queue, reader)
+    try:
+        stated_dependencies(job.annotations)
+    except ValueError as error:
+        problems.append(f"metadata.annotations[{DEPENDENCY_KEY}]: {error}")
     if flaw := _dependency_flaw(job.spec.tasks):
         problems.append(f"job has dependencies between tasks that are not a DAG: {flaw}")
     return problems

@@ -51,6 +51,17 @@ def is_held(folder: Path) -> bool:
         os.close(handle)
 
 
+def is_starting(folder: Path) -> bool:
+    """Whether a `volcano up` has been typed that may not hold its data directory yet: programs load slowly at times."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError):
+            words = [os.fsdecode(word) for word in (process / "cmdline").read_bytes().split(b"\0")[:-1]]
+            at = words.index("up", 1)
+            if os.path.basename(words[at - 1]) == "volcano" and ("--data-dir" not in words or str(folder) in words):
+                return True
+    return False
+
+
 def holder(folder: Path) -> int | None:
     """The process that holds the data directory, which wrote its number into the lock."""
     if not is_held(folder):

@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from volcano.app.data_directory_state import answers, is_held
+from volcano.app.data_directory_state import answers, is_held, is_starting
 from volcano.app.settings import data_directory
 from volcano.cli.connection import WAYS_TO_A_SYSTEM
 from volcano.machinery.clock import SystemClock, wait_blocking
@@ -51,6 +51,8 @@ def _wait_until_ready(folder: Path) -> bool:
         if answers(folder):
             return True
         waited = clock.monotonic() - began
-        if waited > READY_TIMEOUT_SECONDS or (waited > START_TIMEOUT_SECONDS and not is_held(folder)):
+        if waited > READY_TIMEOUT_SECONDS or (
+            waited > START_TIMEOUT_SECONDS and not is_held(folder) and not is_starting(folder)
+        ):
             return False
         wait_blocking(POLL_SECONDS)

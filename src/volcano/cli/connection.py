@@ -71,9 +71,13 @@ class ApiConnection:
 
 def connect(called: Called) -> ApiConnection:
     """By --kubeconfig and --master, the usual places, or the embedded system's own kubeconfig."""
-    values = called.values
+    return connect_to(called.values.get("kubeconfig") or "", called.values.get("master") or "")
+
+
+def connect_to(kubeconfig: str, master: str) -> ApiConnection:
+    """The same, for commands that read their words themselves."""
     try:
-        endpoint, source = _endpoint(values.get("kubeconfig") or "", values.get("master") or "")
+        endpoint, source = _endpoint(kubeconfig, master)
         return ApiConnection(endpoint, source=source)
     except ConfigError as error:
         raise Failed(str(error)) from error

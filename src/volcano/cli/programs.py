@@ -68,7 +68,7 @@ def _vsub() -> CommandSpec:
     flags = tuple(_from_environment(flag, variables.get(flag.name, "")) for flag in RUN_FLAGS)
     return CommandSpec(
         "vsub",
-        "submit a job described by flags; manifests are not accepted",
+        "submit a batch script as sbatch does (vsub script.sh), or a job described by flags",
         (
             *CONNECTION,
             ALIAS_NAME,
@@ -78,7 +78,13 @@ def _vsub() -> CommandSpec:
             Flag("test-only", kind=BOOL, default=False, help="only say what would happen"),
         ),
         "volcano.cli.aliases:submit",
-        examples=('vsub -n hello -r 2 -t 10m -c "echo hello"', 'vsub -n hello -c "echo hello" --test-only'),
+        arguments="[SCRIPT [ARGUMENT…]]",
+        examples=(
+            "vsub examples/slurm/hello.sh",
+            "vsub --array 1-4%2 --wrap 'echo $SLURM_ARRAY_TASK_ID'",
+            'vsub -n hello -r 2 -t 10m -c "echo hello"',
+            'vsub -n hello -c "echo hello" --test-only',
+        ),
     )
 
 
@@ -137,6 +143,12 @@ def run_program(name: str, argv: list[str] | None = None) -> int:
     """The exit code of a program called with these words."""
     if name in ("vcctl", "kubectl-vc"):
         return main(VCCTL, argv)
+    words = sys.argv[1:] if argv is None else argv
+    if name == "vsub":
+        from volcano.cli.slurm.batch_submit import is_batch, submit_batch
+
+        if is_batch(words):
+            return submit_batch(words)
     return main(_vsub() if name == "vsub" else ALIASES[name], argv)
 
 

@@ -21,6 +21,7 @@ from volcano.api.indexes import PODS_BY_JOB, Indexes
 from volcano.api.jobs.run_times import RunTimes, run_name
 from volcano.api.meta import Key, Resource
 from volcano.api.scheduling import PodGroup, Queue
+from volcano.controllers.job.dependencies import DEPENDENTS, released_by
 from volcano.controllers.job.kill import clean_up, drain, finish_restart, intent, victims
 from volcano.controllers.job.occurrences import Armed, PodBecame, PodGone, succeeded_while_ended
 from volcano.controllers.job.policies import NO_VERDICT, ActionRequest, Verdict, Waiting, command_request, judge
@@ -30,6 +31,7 @@ from volcano.controllers.job.sync import sync
 from volcano.controllers.job.time_limit import ends_at, limit_request
 from volcano.controllers.job.view import TARGET_INDEX, JobView
 from volcano.controllers.job.wakes import (
+    ArrayMemberGone,
     GroupWaits,
     WakeCause,
     command_changes,
@@ -69,7 +71,7 @@ class JobController(Controller):
     """
 
     name: ClassVar = "job"
-    indexes: ClassVar[Indexes] = {**PODS_BY_JOB, Command: {TARGET_INDEX: targets_of}}
+    indexes: ClassVar[Indexes] = {**PODS_BY_JOB, **DEPENDENTS, Command: {TARGET_INDEX: targets_of}}
 
     def __init__(self, *, max_requeue: int = 15, commands: bool = True, priority_classes: bool = True) -> None:
         self._max_requeue = max_requeue
@@ -95,12 +97,15 @@ class JobController(Controller):
 
     def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
         job = world.get(Job, key)
+        released = released_by(key, job, world, [cause.array for cause in causes if isinstance(cause, ArrayMemberGone)])
         if job is None:
             orphans = world.where(Command, TARGET_INDEX, str(key)) if self._obeys else []
-            return tuple(Delete(ref(command)) for command in orphans)
+            return (*(Delete(ref(command)) for command in orphans), *released)
         if job.is_deleting:
-            return NOTHING
-        view = JobView(job, world)
+            return released
+        return (*self._decide_for(JobView(job, world), causes), *released)
+
+    def _decide_for(self, view: JobView, causes: tuple[Hashable, ...]) -> Plan:
         delay = _batch_delay(view, causes)
         if delay is not None:
             return (Later(delay),)

@@ -11,6 +11,7 @@ import msgspec
 
 from volcano.api.batch import Action, JobState, JobStatus, Phase
 from volcano.api.jobs.estimates import LearnedEstimate
+from volcano.controllers.job.dependencies import hold
 from volcano.controllers.job.groups import DIGEST_KEY, group_steps, is_admitted
 from volcano.controllers.job.kill import ending, intent, victims
 from volcano.controllers.job.plugins import JobPluginBase, JobPluginError, digest, plugins_of
@@ -71,6 +72,9 @@ def sync(
 def _problem(view: JobView) -> Problem | None:
     if view.queue is None:
         return Problem("QueueNotFound", f"queue {view.job.spec.queue!r} does not exist")
+    held = hold(view)
+    if held is not None:
+        return Problem(*held, passes=True)
     claim = missing_claim(view) if view.phase is Phase.PENDING else ""
     return Problem("PVCError", f"persistent volume claim {claim!r} does not exist") if claim else None
 

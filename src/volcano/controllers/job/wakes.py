@@ -10,6 +10,7 @@ from typing import Final
 from volcano.api.batch import JOB_NAME_KEY, OUT_OF_SYNC_KEY, PARTITION_KEY, TASK_SPEC_KEY, Job
 from volcano.api.bus import Command
 from volcano.api.core import Pod
+from volcano.api.jobs.dependencies import array_of
 from volcano.api.meta import Key
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup
 from volcano.controllers.job.occurrences import PodBecame, PodGone, restart_count
@@ -36,6 +37,13 @@ class GroupWaits:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class ArrayMemberGone:
+    """The job was deleted; others of its array may have their turn."""
+
+    array: str
+
+
 def targets_of(command: Command) -> Iterable[str]:
     target = command.target
     if target is not None and (target.api_version, target.kind) == (API_VERSION, "Job"):
@@ -45,8 +53,8 @@ def targets_of(command: Command) -> Iterable[str]:
 def job_changes(change: Change[Job]) -> Iterable[Wake]:
     old, new = change.old, change.new
     if new is None:
-        return
-    if old is None or _relevant(old) != _relevant(new):
+        yield Wake(change.object.key, ArrayMemberGone(array_of(change.object)))  # others may wait for it
+    elif old is None or _relevant(old) != _relevant(new):
         yield Wake(new.key, WakeCause.AT_ONCE)
 
 

@@ -1,0 +1,5 @@
+#!/bin/bash
+#SBATCH --job-name equals
+#SBATCH   --output   equals.txt   
+#SBATCH --ntasks	2
+echo "equals: $SLURM_NTASKS"

@@ -1,0 +1,4 @@
+#!/bin/bash
+#SBATCH --chdir=inside
+#SBATCH --output=here.out
+pwd | sed 's|.*/|chdir: |'

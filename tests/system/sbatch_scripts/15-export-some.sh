@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH --export=GREETING=hello,TEST_COLOUR
+echo "some: $GREETING $TEST_COLOUR"

@@ -1,0 +1,4 @@
+#!/bin/bash
+#SBATCH --time=0:01
+echo "limit: started"
+sleep 600
