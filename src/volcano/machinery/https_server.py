@@ -77,7 +77,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._is_taken_over = False
+        self._is_taken_over = self._is_websocket = False
         certificate = peer_certificate(transport)
         self.app_state = {
             **self.app_state,
@@ -110,6 +110,8 @@ class HttpProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        if self._is_websocket:
+            return  # another protocol has the connection now; no request follows on it
         if self._header_deadline.cancelled() and not self.is_busy and self.timeout_keep_alive_task is None:
             self._expect_headers()  # bytes that begin no request, such as empty lines, must not stop the clock
 
@@ -150,6 +152,7 @@ class HttpProtocol(HttpToolsProtocol):
         if tunnels:
             self.headers[:] = [pair for pair in self.headers if pair[0] != SUBPROTOCOL_HEADER]
             self.app_state = {**self.app_state, "tunnels": tunnels}
+        self._is_websocket = True
         self.table.closed(self)  # the application authenticates it before it answers
         super().handle_websocket_upgrade()
 

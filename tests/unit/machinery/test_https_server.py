@@ -172,6 +172,27 @@ def test_an_application_may_take_over_the_connection():
     run(main)
 
 
+def test_a_websocket_outlives_the_time_for_headers():
+    async def quiet(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        await asyncio.sleep(0.2)  # four times as long as headers may take
+        await send({"type": "websocket.send", "text": "late"})
+        await receive()
+
+    async def main() -> None:
+        async with connected(quiet, ServerLimits(header_seconds=0.05), tunnel_prefix="") as (reader, writer):
+            writer.write(
+                b"GET / HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n"
+                b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+            )
+            await reader.readuntil(b"\r\n\r\n")
+
+            assert await reader.readexactly(6) == b"\x81\x04late"
+
+    run(main)
+
+
 def test_a_connection_that_was_taken_over_does_not_delay_the_stop():
     async def main() -> None:
         taken = asyncio.Event()
