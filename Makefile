@@ -11,7 +11,7 @@ SEED ?=
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup $(if $(SEED),--hypothesis-seed=$(SEED))
 SOURCES := src tests benchmarks tools
 
-.PHONY: help install run test test-all test-coverage coverage properties check format vectors faults bench kubernetes test-kubernetes test-frameworks programs docs release clean
+.PHONY: help install run test test-all test-coverage coverage properties check format vectors faults soak kill bench kubernetes test-kubernetes test-frameworks programs docs release clean
 
 help:
 	@echo "make run      install into .venv and run a gang job of several roles, start to end"
@@ -23,6 +23,8 @@ help:
 	@echo "make format   write the sources as ruff format wants them"
 	@echo "make vectors  compare the scheduler's decisions with the recorded ones (needs ../shared/vectors)"
 	@echo "make faults   run ten thousand seeds of the fault simulation (hours); SEEDS=0:100 for fewer"
+	@echo "make soak     jobs come and go for MINUTES=10; prints what grows, and fails when it grows too fast"
+	@echo "make kill     kill, stop and damage a running system for MINUTES=10; nothing may be lost or run twice"
 	@echo "make bench    run the benchmarks and print their figures"
 	@echo "make docs     build the documentation site into site/; a broken link is an error"
 	@echo "make release  build wheel and sdist, and try each in an empty environment"
@@ -94,7 +96,11 @@ vectors: $(DEV_STAMP)
 # The whole system with faults by seed; stops at the first seed that fails, and shows the fewest faults it needs.
 SEEDS ?= 0:10000
 faults: $(DEV_STAMP)
-	@$(BIN)/python -m volcano.testing.faults --seeds $(SEEDS) --minimize
+	@$(BIN)/python -m volcano.testing.faults --seeds $(SEEDS) --minimize $(if $(MINUTES),--minutes $(MINUTES))
+
+# Real processes, for minutes to hours.
+soak kill: $(DEV_STAMP)
+	@$(BIN)/python -m tests.campaigns.$@ $(if $(MINUTES),--minutes $(MINUTES))
 
 bench: $(DEV_STAMP)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

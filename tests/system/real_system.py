@@ -64,10 +64,18 @@ class Up:
         self.output: list[str] = []
         self.process: subprocess.Popen[str] | None = None
 
+    @property
+    def command(self) -> list[str]:
+        return [*VOLCANO, "up", "--data-dir", str(self.data), "--port", "0", *self.options]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return environment(self.folder)
+
     def start(self) -> None:
         self.process = subprocess.Popen(
-            [*VOLCANO, "up", "--data-dir", str(self.data), "--port", "0", *self.options],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment(self.folder), cwd=self.folder,
+            self.command,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.environment, cwd=self.folder,
         )  # fmt: skip
         ready = threading.Event()
         threading.Thread(target=self._read, args=(self.process, ready), daemon=True).start()

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from volcano.testing.faults.minimize import minimized
-from volcano.testing.faults.plan import faults_of
+from volcano.testing.faults.plan import Fault, faults_of
 from volcano.testing.faults.run import RunResult, machine_names, run_seed
 from volcano.testing.faults.workload import workload_of
 
@@ -27,6 +27,14 @@ def test_a_seed_is_always_the_same_run(seed: int):
     assert first.violations == []
     assert first.lines == second.lines
     assert first.digest == second.digest
+
+
+CLOCK_OF_THE_SCHEDULER_IS_SET_BACK = (26, [Fault(0, 81.551, "scheduler0", "clock", seconds=3600.0)])
+
+
+@pytest.mark.parametrize(("seed", "faults"), [CLOCK_OF_THE_SCHEDULER_IS_SET_BACK])
+def test_what_the_simulation_found_stays_repaired(seed: int, faults: list[Fault]):
+    assert run_seed(seed, faults).violations == []
 
 
 def test_faults_are_removed_until_the_run_no_longer_fails_without_them():

@@ -1,4 +1,4 @@
-"""Times as text: the one place that writes and reads RFC 3339.
+"""Times as text: the one place that writes and reads RFC 3339; and what counts as recent.
 
 Kubernetes writes `metav1.Time` with whole seconds in UTC and `metav1.MicroTime` with six digits. Durations are
 api.durations; ages for people are api.ages.
@@ -7,7 +7,7 @@ api.durations; ages for people are api.ages.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import Final
 
@@ -16,6 +16,15 @@ _RFC_3339: Final = re.compile(
 )
 _MICROSECOND_DIGITS: Final = 6
 MAX_TIME_CHARACTERS: Final = 64
+
+
+def is_recent(moment: datetime, now: datetime, interval: timedelta) -> bool:
+    """Whether less than the interval has passed since a moment.
+
+    A moment in the future is from a clock that was wrong. It counts as long ago: waiting for it to pass would take as
+    long as the clock was set back.
+    """
+    return timedelta(0) <= now - moment < interval
 
 
 def timestamp(moment: datetime) -> str:

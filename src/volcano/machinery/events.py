@@ -15,7 +15,7 @@ from volcano.api.core import Event
 from volcano.api.errors import ApiError, Forbidden, NotFound
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import resource_type
-from volcano.api.times import timestamp
+from volcano.api.times import is_recent, timestamp
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.pace import Pace
@@ -65,7 +65,7 @@ class EventRecorder:
         now = self._clock.now()
         if series is not None:
             series.count += 1
-            if now - series.written < REPEAT_INTERVAL:
+            if is_recent(series.written, now, REPEAT_INTERVAL):
                 return
         self._waiting[same] = record
         if len(self._waiting) > MAX_QUEUED_EVENTS:

@@ -20,7 +20,7 @@ from volcano.api.meta import Key, Resource
 from volcano.api.scheme import ResourceType, resource_type
 from volcano.machinery.client import PAGE_OBJECTS, Client, WatchEvent
 from volcano.machinery.clock import Clock
-from volcano.machinery.world import Mirror
+from volcano.machinery.world import Mirror, is_newer
 
 log = logging.getLogger(__name__)
 R = TypeVar("R", bound=Resource)
@@ -109,11 +109,16 @@ class Informer(Generic[R]):
             if not next_page:
                 break
         for key in self._known_before():
-            if key not in present:
+            if key not in present and not self._came_after(revision, key):
                 self._mirror.remove(self._reader, key)
         self._present = present
         self._last_seen = revision
         return revision
+
+    def _came_after(self, revision: str, key: Key) -> bool:
+        """Whether the answer to a write put the object into the Mirror after the list was made."""
+        known = self._mirror.get(self._reader, key)
+        return known is not None and revision.isdecimal() and is_newer(known, than=revision)
 
     def _known_before(self) -> list[Key]:
         """The keys this informer keeps: those in its namespace, or those it has put into the Mirror itself."""

@@ -145,12 +145,12 @@ class Mirror:
         """Store a newer state; one that is older than the known one is ignored."""
         kind = type(resource)
         gone = self._gone.get(resource.uid) if resource.uid else None
-        if gone is not None and not _is_newer(resource, than=gone):
+        if gone is not None and not is_newer(resource, than=gone):
             return  # the answer to a write that arrived after the deletion
         known = self._table(kind).objects.get(resource.key)
         if known is not None and known.uid != resource.uid:
             self.remove(kind, resource.key)
-        elif known is not None and not _is_newer(resource, than=known.metadata.resource_version):
+        elif known is not None and not is_newer(resource, than=known.metadata.resource_version):
             return
         old = self._table(kind).put(resource)
         self._notify(kind, Change(old, resource))
@@ -179,7 +179,7 @@ class Mirror:
         return table
 
 
-def _is_newer(resource: Resource, *, than: str) -> bool:
+def is_newer(resource: Resource, *, than: str) -> bool:
     """Resource versions are ordered numbers on every server we know; anything else counts as newer."""
     new = resource.metadata.resource_version
     if new.isdecimal() and than.isdecimal():

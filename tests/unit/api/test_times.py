@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from volcano.api.times import (
     MAX_TIME_CHARACTERS,
+    is_recent,
     micro_timestamp,
     parse_timestamp,
     timestamp,
@@ -116,3 +117,12 @@ def test_what_is_not_a_text_is_no_time(value: object):
 def test_a_written_time_reads_back(moment: datetime):
     assert parse_timestamp(micro_timestamp(moment)) == moment.astimezone(UTC)
     assert parse_timestamp(timestamp(moment)) == moment.astimezone(UTC).replace(microsecond=0)
+
+
+@pytest.mark.parametrize(
+    ("ago", "recent"), [(0, True), (9, True), (10, False), (3600, False), (-1, False), (-3600, False)]
+)
+def test_a_moment_that_is_still_to_come_is_not_recent(ago: int, recent: bool):
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    assert is_recent(now - timedelta(seconds=ago), now, timedelta(seconds=10)) is recent

@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.machinery.scripted_transport import Answer, ScriptedTransport, Stream, a_list, a_map
 from volcano.api.core import ConfigMap
-from volcano.api.decode import Unreadable
+from volcano.api.decode import Unreadable, decode_object
 from volcano.api.errors import Forbidden, Gone, InternalError, ServiceUnavailable, TooManyRequests
 from volcano.machinery.client import MAX_WATCH_LINE_BYTES, Client
 from volcano.machinery.clock import VirtualClock, run_virtually
@@ -147,6 +147,24 @@ def test_a_revision_that_is_gone_is_followed_by_a_list_of_which_only_differences
 
     assert bench.told == ["+a@1", "+b@1", "+c@12", "-a@1"]
     assert bench.revisions() == ["10", "20"]
+
+
+def test_what_was_written_while_the_list_was_made_stays():
+    """The list does not have the object yet, and the watch that begins at the list's revision tells of it."""
+    bench, watch = Bench(), Stream()
+    bench.lists(a_list(version=10))
+    bench.watches(watch)
+    bench.mirror.put(decode_object(ConfigMap, a_map("mine", 11)))  # the answer to a create
+
+    async def story() -> None:
+        await bench.informer.synced()
+        watch.send("ADDED", a_map("mine", 11))
+        await bench.quiet()
+
+    bench.run(story)
+
+    assert [each.name for each in bench.mirror.all(ConfigMap)] == ["mine"]
+    assert bench.told == ["+mine@11"]
 
 
 def test_a_page_that_expired_in_the_middle_of_a_list_begins_the_list_again():
@@ -323,8 +341,6 @@ def test_a_list_in_one_namespace_removes_nothing_of_another():
     elsewhere["metadata"]["namespace"] = "elsewhere"
     bench.transport.answers("GET", "/api/v1/namespaces/ns/configmaps", a_list())
     bench.transport.answers("WATCH", "/api/v1/namespaces/ns/configmaps", Stream())
-    from volcano.api.decode import decode_object
-
     for body in (a_map("a"), elsewhere):
         bench.mirror.put(decode_object(ConfigMap, body))
 

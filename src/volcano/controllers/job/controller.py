@@ -21,6 +21,7 @@ from volcano.api.indexes import PODS_BY_JOB, Indexes
 from volcano.api.jobs.run_times import RunTimes, run_name
 from volcano.api.meta import Key, Resource
 from volcano.api.scheduling import PodGroup, Queue
+from volcano.api.times import is_recent
 from volcano.controllers.job.dependencies import DEPENDENTS, released_by
 from volcano.controllers.job.kill import clean_up, drain, finish_restart, intent, victims
 from volcano.controllers.job.occurrences import Armed, PodBecame, PodGone, succeeded_while_ended
@@ -172,8 +173,9 @@ def _batch_delay(view: JobView, causes: tuple[Hashable, ...]) -> timedelta | Non
     if not all(isinstance(cause, PodBecame) and cause.phase != "Failed" for cause in causes):
         return None
     last = view.job.status.state.last_transition_time
-    left = last + COUNTERS_INTERVAL - view.now if last is not None else timedelta(0)
-    return left if left > timedelta(0) else None
+    if last is None or not is_recent(last, view.now, COUNTERS_INTERVAL):
+        return None
+    return last + COUNTERS_INTERVAL - view.now
 
 
 # -- Commands ---------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import msgspec
 
 from volcano.api.batch import JobCondition, JobState, JobStatus, Phase, TaskState
 from volcano.api.durations import format_duration
+from volcano.api.times import is_recent
 from volcano.controllers.job.states import JobTally
 from volcano.controllers.job.view import JobPod, JobView, task_name
 from volcano.controllers.job.wakes import WakeCause
@@ -140,12 +141,12 @@ def written(view: JobView, wanted: JobStatus, *, now_idle: bool = True) -> Plan:
     if _timeless(wanted) == _timeless(known):
         return ()
     if not now_idle and _is_first_status(known, wanted):
-        age = view.now - (view.job.metadata.creation_timestamp or view.now)
-        if age < FIRST_STATUS_DELAY:
-            return (Later(FIRST_STATUS_DELAY - age, WakeCause.WHEN_IDLE, when_idle=True),)
+        created = view.job.metadata.creation_timestamp or view.now
+        if is_recent(created, view.now, FIRST_STATUS_DELAY):
+            return (Later(created + FIRST_STATUS_DELAY - view.now, WakeCause.WHEN_IDLE, when_idle=True),)
     last = known.state.last_transition_time
     interval = _interval(known, wanted)
-    if interval and last is not None and view.now - last < interval:
+    if interval and last is not None and is_recent(last, view.now, interval):
         return (Later(last + interval - view.now),)
     phase = wanted.state.phase
     if phase == known.state.phase:

@@ -16,7 +16,7 @@ from volcano.api import core
 from volcano.api.jobs.why import decode_why
 from volcano.api.meta import JSON
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup
-from volcano.api.times import timestamp
+from volcano.api.times import is_recent, timestamp
 from volcano.machinery.plan import Bind, Delete, Patch, Plan, Record, Step, ref
 from volcano.scheduler.commit.event_limits import EventLimiter
 from volcano.scheduler.commit.groups import BATCHING_INTERVAL, MESSAGE_INTERVAL, group_body, is_being_made, pause_before
@@ -190,7 +190,7 @@ class Committer:
 
     def _is_time(self, job_id: str, now: datetime, pause: timedelta) -> bool:
         last = self._groups.get(job_id)
-        due = last is None or now - last >= (pause if self._load < BUSY_BINDS else _when_busy(pause))
+        due = last is None or not is_recent(last, now, pause if self._load < BUSY_BINDS else _when_busy(pause))
         self._postponed = self._postponed or (not due and pause < MESSAGE_INTERVAL)
         return due
 
@@ -203,7 +203,7 @@ class Committer:
     def _queue_patches(self, decisions: Decisions, snapshot: Snapshot, now: datetime) -> Iterator[Patch]:
         for name, patch in queue_patches(decisions, snapshot):
             last = self._queues.get(name)
-            if last is not None and now - last < BATCHING_INTERVAL:
+            if last is not None and is_recent(last, now, BATCHING_INTERVAL):
                 self._postponed = True
                 continue
             self._queues[name] = now
@@ -249,7 +249,7 @@ class Committer:
         last = self._pods.get(notice.uid)
         if last is not None:
             same_cause = last.content[0] == notice.reason and last.content[2] == notice.nominated_node
-            if last.content == wanted or (same_cause and now - last.at < MESSAGE_INTERVAL):
+            if last.content == wanted or (same_cause and is_recent(last.at, now, MESSAGE_INTERVAL)):
                 return False
         self._pods[notice.uid] = LastWrite(wanted, now)
         return True

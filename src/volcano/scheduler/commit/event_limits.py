@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
+from volcano.api.times import is_recent
+
 REPEAT_INTERVAL: Final = timedelta(minutes=50)
 """The same event again. Kubernetes deletes events after an hour; a job that still waits keeps its event by this."""
 NEW_MESSAGE_INTERVAL: Final = timedelta(seconds=10)
@@ -39,9 +41,9 @@ class EventLimiter:
         if known is None:
             known = self._recorded[job, reason] = _Recorded(now)
         elif message in known.messages:
-            if now - known.messages[message] < REPEAT_INTERVAL:
+            if is_recent(known.messages[message], now, REPEAT_INTERVAL):
                 return False
-        elif now - known.at < NEW_MESSAGE_INTERVAL:
+        elif is_recent(known.at, now, NEW_MESSAGE_INTERVAL):
             return False
         known.at = now
         known.messages.pop(message, None)

@@ -8,7 +8,7 @@ from typing import Final
 from volcano.api.jobs.why import Why, encode_why
 from volcano.api.meta import JSON
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup, PodGroupCondition
-from volcano.api.times import timestamp
+from volcano.api.times import is_recent, timestamp
 from volcano.scheduler.framework.decisions import GroupStatus
 from volcano.scheduler.model import Job
 
@@ -46,7 +46,7 @@ def is_being_made(job: Job, why: Why | None, now: datetime) -> bool:
         return False
     moments = [job.group.metadata.creation_timestamp]
     moments += [task.pod.metadata.creation_timestamp for task in job.tasks.values()]
-    return any(moment is not None and now - moment < POD_CREATION_TIME for moment in moments)
+    return any(moment is not None and is_recent(moment, now, POD_CREATION_TIME) for moment in moments)
 
 
 def pause_before(group: PodGroup, status: GroupStatus, before: Why | None, why: Why | None) -> timedelta:

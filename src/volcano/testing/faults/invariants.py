@@ -14,7 +14,7 @@ from volcano.api.decode import decode
 from volcano.api.meta import Resource
 from volcano.api.pods.requests import pod_requests
 from volcano.api.quantity import parse_quantity
-from volcano.api.scheduling import GROUP_NAME_ANNOTATION, PodGroup, Queue
+from volcano.api.scheduling import GROUP_NAME_ANNOTATION, WHY_ANNOTATION, PodGroup, Queue
 from volcano.api.scheme import resource_type
 from volcano.embedded.apiserver.store.contract import DELETED, LoggedChange, ObjectKey, Store
 from volcano.testing.faults.trace import Trace
@@ -184,6 +184,14 @@ class Observer:
             if phase not in case.ends:
                 found.append(f"job {case.name} is {phase or 'new'}, not {' or '.join(sorted(case.ends))}")
         return found
+
+    def describe(self) -> None:
+        """Into the trace, for the reader of a run that did not end."""
+        for group in self.all(PodGroup):
+            why = group.annotations.get(WHY_ANNOTATION, "")
+            self._trace.add("STATE", f"group {group.key} {group.phase} in queue {group.queue} {why}")
+        for pod in self.all(Pod):
+            self._trace.add("STATE", f"pod {pod.key} {pod.status.phase} on {pod.spec.node_name or '-'}")
 
     def at_rest(self) -> list[str]:
         """What is wrong when nothing happens any more."""

@@ -75,6 +75,12 @@ class FaultyNetwork:
                 else:
                     watch.finish(broken=fault.kind == "watch-cut")
 
+    def lag(self, machine: SimulatedMachine, seconds: float) -> None:
+        """Hold back all events for this machine."""
+        for watch in self._watches:
+            if watch.machine is machine:
+                watch.lag_until = asyncio.get_running_loop().time() + seconds
+
     def break_all_watches(self) -> None:
         """The server is gone."""
         for watch in list(self._watches):
@@ -129,6 +135,10 @@ class MachineTransport:
                 raise ConnectionError("the answer was lost")
             return _answer(kind.removeprefix("done-"))
         match kind:
+            case "done-blind":
+                await self._perform(request)
+                self._network.lag(self._machine, fault.seconds)
+                return _answer("500")
             case "refused":
                 raise ConnectionError("connection refused")
             case "timeout":

@@ -20,7 +20,9 @@ BEFORE: Final = ("429", "500", "503", "refused", "timeout")
 """The request does not reach the server."""
 AFTER: Final = ("done-500", "done-503", "done-504", "done-lost")
 """The server carries the request out, and the client is told that it did not, or nothing."""
-ON_REQUEST: Final = (*BEFORE, "409", *AFTER, "slow", "late", "crash-before", "crash-after")
+BLIND: Final = "done-blind"
+"""The same, and the client's watches lag from then on: what it has done does not reach it in another way either."""
+ON_REQUEST: Final = (*BEFORE, "409", *AFTER, BLIND, "slow", "late", "crash-before", "crash-after")
 ON_WATCH: Final = ("cut", "end", "lag")
 ON_MACHINE: Final = ("crash", "stop", "clock")
 ON_SERVER: Final = ("crash-uncommitted", "crash-torn", "crash-committed", "crash", "full-disk", "stop", "clock")

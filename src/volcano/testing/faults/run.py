@@ -217,6 +217,7 @@ class _Run:
         while wrong := self._observer.unfinished():
             if loop.time() > end or self._observer.violations:
                 self._observer.violations += wrong
+                self._observer.describe()
                 return
             await wait_seconds(LOOK_SECONDS)
 

@@ -1,0 +1,1 @@
+"""Programs that attack a running system for minutes to hours; CI does not run them."""
