@@ -16,6 +16,7 @@ from volcano.embedded.agent.processes.supervisor_protocol import Mount, Order
 MAP_USERS = b"\0"
 """A holder sends this when its new user namespace needs its users mapped, and gets it back once they are."""
 MAX_SYMLINKS = 40
+SYSTEM_FOLDERS = ("proc", "sys", "dev", "tmp")
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 LINKS = {
     "fd": "/proc/self/fd",
@@ -90,6 +91,8 @@ class _View:
             os.makedirs(staging, exist_ok=True)
             self._overlay(order["root"], staging)
             self._own.append(staging + "/")
+            for name in SYSTEM_FOLDERS:  # an image of one program lacks them
+                os.makedirs(f"{staging}/{name}", exist_ok=True)
             return staging
         tops = {each["target"].split("/")[1] for each in self._mounts}
         if all(os.path.lexists(f"/{top}") for top in tops):
