@@ -17,6 +17,9 @@ from volcano.embedded.agent.containers import shell_programs
 
 BUSYBOX_TIMEOUT_SECONDS: Final = 10
 MOUNTED_AT: Final = "/run/volcano/programs"
+ALWAYS_OURS: Final = ("nslookup",)
+"""Debian's busybox (1.35) ends with 1 for a name that it found if one of the search domains lacks it; an init container
+that waits for a service would wait for ever."""
 
 
 def make_programs(folder: Path) -> str:
@@ -26,15 +29,15 @@ def make_programs(folder: Path) -> str:
     folder.chmod(0o755)
     busybox = shutil.which("busybox")
     names = _applets(busybox) if busybox else []
-    for name in names:
+    for name in set(names).difference(ALWAYS_OURS):
         (folder / name).symlink_to(str(busybox))
-    if names:
-        return f"busybox images have the programs of {busybox}"
-    for name in shell_programs.PROGRAMS:
+    for name in ALWAYS_OURS if names else shell_programs.PROGRAMS:
         script = folder / name
         command = shlex.join([sys.executable, "-I", shell_programs.__file__, name])
         script.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         script.chmod(0o755)
+    if names:
+        return f"busybox images have the programs of {busybox}, and nslookup of our own"
     return (
         f"busybox images have {len(shell_programs.PROGRAMS)} programs of our own, since busybox is not installed "
         "(apt-get install busybox)"

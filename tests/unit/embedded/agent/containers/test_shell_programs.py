@@ -117,3 +117,16 @@ def test_with_busybox_the_folder_has_its_programs(tmp_path: Path, monkeypatch: p
 
     assert {path.name for path in (tmp_path / "programs").iterdir()} == {"nslookup", "vi"}
     assert (tmp_path / "programs" / "vi").readlink() == fake
+
+
+def test_nslookup_is_ours_beside_busybox_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    fake = tmp_path / "bin" / "busybox"  # a stand-in whose nslookup fails, as for search domains without the name
+    fake.parent.mkdir()
+    fake.write_text('#!/bin/sh\n[ "$1" = --list ] && echo nslookup || exit 1\n')
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{fake.parent}:/usr/bin:/bin")
+
+    image_programs.make_programs(tmp_path / "programs")
+
+    found = [str(tmp_path / "programs" / "nslookup"), "localhost"]
+    assert "127.0.0.1" in subprocess.run(found, capture_output=True, text=True, check=True).stdout
