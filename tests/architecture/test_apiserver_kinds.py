@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.source_trees import source_nodes
 from volcano.api.scheme import BUILT_IN
 from volcano.embedded.apiserver.kinds.strategy_table import STRATEGIES
 
@@ -15,11 +16,7 @@ COMPARISON = re.compile(r"\b(type|row|served)\.(plural|qualified|kind|storage|gr
 
 
 def texts_in(path: Path) -> list[str]:
-    return [
-        node.value
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    ]
+    return [node.value for node in source_nodes(path) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
 
 
 @pytest.mark.parametrize("path", sorted((SERVER / "verbs").glob("*.py")), ids=lambda path: path.name)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.source_trees import source_tree
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "volcano"
 PAGE = (ROOT / "ARCHITECTURE.md").read_text()
@@ -47,7 +49,7 @@ def types() -> set[str]:
     """The names of classes, and of types that are given a name by assignment."""
     found = set()
     for path in SOURCE.rglob("*.py"):
-        for node in ast.parse(path.read_text()).body:
+        for node in source_tree(path).body:
             if isinstance(node, ast.ClassDef):
                 found.add(node.name)
             elif isinstance(node, ast.Assign | ast.AnnAssign):

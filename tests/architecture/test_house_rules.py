@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.architecture.source_trees import source_nodes, source_tree
 from volcano.app.main import COMMANDS, volcano_command
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,7 +22,7 @@ def ids(path):
 
 @pytest.mark.parametrize("path", SOURCES, ids=ids)
 def test_every_module_says_what_it_owns(path):
-    assert ast.get_docstring(ast.parse(path.read_text())), f"{path} opens without a docstring"
+    assert ast.get_docstring(source_tree(path)), f"{path} opens without a docstring"
 
 
 def test_no_module_has_a_name_that_says_nothing():
@@ -32,7 +33,7 @@ def test_no_class_has_a_name_that_says_nothing():
     named = [
         f"{path.name}: {node.name}"
         for path in SOURCES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in source_nodes(path)
         if isinstance(node, ast.ClassDef) and BANNED_WORDS.search(node.name)
     ]
 
@@ -43,7 +44,7 @@ def test_no_module_keeps_mutable_state():
     """Module-level lists, dicts and sets are tables: they are annotated Final, or named as constants, and never grow."""
     guilty = []
     for path in SOURCES:
-        tree = ast.parse(path.read_text())
+        tree = source_tree(path)
         globals_used = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
         if globals_used:
             guilty.append((path.name, globals_used))

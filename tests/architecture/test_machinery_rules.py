@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.source_trees import source_nodes
 from volcano.api.scheme import VOLCANO
 
 SOURCES = Path(__file__).resolve().parents[2] / "src" / "volcano"
@@ -39,7 +40,7 @@ def test_field_errors_are_worded_in_one_place():
     worded = [
         ids(path)
         for path in EVERYWHERE
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in source_nodes(path)
         if isinstance(node, ast.FunctionDef)
         and node.name in ("shown", "path_text", "type_invalid")
         and _at_module(node)
@@ -77,10 +78,7 @@ def _decides_by_text(node: ast.AST) -> bool:
 
 def test_errors_are_told_apart_by_type_and_not_by_their_text():
     found = [
-        f"{ids(path)}:{node.lineno}"
-        for path in EVERYWHERE
-        for node in ast.walk(ast.parse(path.read_text()))
-        if _decides_by_text(node)
+        f"{ids(path)}:{node.lineno}" for path in EVERYWHERE for node in source_nodes(path) if _decides_by_text(node)
     ]
 
     assert found == []

@@ -7,6 +7,8 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+from tests.architecture.source_trees import source_tree
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "volcano"
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -33,7 +35,7 @@ RIDDLES = re.compile(
 def test_a_class_name_has_one_meaning():
     places = defaultdict(list)
     for path in FILES:
-        for node in ast.parse(path.read_text()).body:
+        for node in source_tree(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(f"{path.relative_to(SOURCE)}:{node.lineno}")
 

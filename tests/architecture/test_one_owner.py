@@ -10,12 +10,14 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from tests.architecture.source_trees import source_tree
 
 ROOT = Path(__file__).resolve().parents[2] / "src"
 SOURCES = sorted((ROOT / "volcano").rglob("*.py"))
@@ -237,18 +239,18 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 
 @cache
 def parsed() -> dict[str, ast.Module]:
-    return {name_of(path): ast.parse(path.read_text()) for path in SOURCES}
+    return {name_of(path): source_tree(path) for path in SOURCES}
 
 
 def name_of(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-def without_docstrings(tree: ast.AST) -> Iterator[ast.AST]:
-    texts = {
-        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    }
-    return (node for node in ast.walk(tree) if id(node) not in texts)
+@cache
+def without_docstrings(tree: ast.AST) -> tuple[ast.AST, ...]:
+    nodes = tuple(ast.walk(tree))
+    texts = {id(node.value) for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)}
+    return tuple(node for node in nodes if id(node) not in texts)
 
 
 def found_in(tree: ast.AST, fact: Fact) -> bool:
