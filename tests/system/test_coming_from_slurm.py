@@ -13,7 +13,7 @@ import pytest
 from .real_system import environment, running_up
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "coming-from-slurm.md"
-BIN = Path(sys.executable).parent
+PROGRAMS = ("vcctl", "vsub", "vrun", "vjobs", "vinfo", "vcancel", "vsuspend", "vresume")
 
 
 def lines():
@@ -24,15 +24,20 @@ def lines():
 def shell(tmp_path_factory):
     folder = tmp_path_factory.mktemp("slurm")
     (folder / "work").mkdir()
+    (folder / "bin").mkdir()
+    for program in PROGRAMS:
+        path = folder / "bin" / program
+        path.write_text(f"#!{sys.executable}\nfrom volcano.cli.programs import {program}\n\n{program}()\n")
+        path.chmod(0o755)
     (folder / "work" / "job.sh").write_text("#!/bin/sh\necho $SLURM_JOB_ID\n")
     with running_up(folder, "--node-cpu", "64") as up:
         variables = environment(folder, KUBECONFIG=str(up.data / "kubeconfig"))
-        variables["PATH"] = f"{BIN}{os.pathsep}{variables['PATH']}"
+        variables["PATH"] = os.pathsep.join((str(folder / "bin"), variables["PATH"]))
 
         def run(line):
             return subprocess.run(
                 line, shell=True, capture_output=True, text=True, timeout=100, cwd=folder / "work", env=variables,
-                stdin=subprocess.DEVNULL,
+                input="exit\n",
             )  # fmt: skip
 
         yield run

@@ -27,6 +27,13 @@ RUN_FLAGS: Final = (
     Flag("scheduler", "S", default="volcano", help="the scheduler of the job"),
     Flag("time", "t", help="how long it will run at most, such as 1h30m, or as Slurm writes it: 90, 1:30:00, 2-12"),
 )
+IN_POD: Final = (
+    Flag("task", help="a pod of this task"),
+    Flag("pod", help="this pod; otherwise the first that runs"),
+    Flag("container", "c", help="this container; otherwise the first"),
+)
+TERMINAL: Final = Flag("tty", "t", kind=BOOL, default=False, help="with a terminal of its own")
+INPUT: Final = Flag("stdin", "i", kind=BOOL, default=False, help="pass on what is typed")
 SELECTED: Final = (*CONNECTION, NAMESPACE, NAME, LABELS)
 
 JOB: Final = CommandSpec(
@@ -129,6 +136,33 @@ JOB: Final = CommandSpec(
             "volcano.cli.job:delete",
             arguments=SEVERAL,
             examples=("vcctl job delete gang", "vcctl job delete -l team=a"),
+        ),
+        CommandSpec(
+            "exec",
+            "Run a command in a pod of a job",
+            (*CONNECTION, NAMESPACE, *IN_POD, TERMINAL, INPUT),
+            "volcano.cli.job_exec:exec_in_job",
+            arguments="NAME -- COMMAND…",
+            section=CLOSER,
+            examples=("vcctl job exec gang -- hostname", "vcctl job exec gang -it --task worker -- bash"),
+        ),
+        CommandSpec(
+            "shell",
+            "Open a shell in a pod of a job",
+            (*CONNECTION, NAMESPACE, *IN_POD),
+            "volcano.cli.job_exec:shell",
+            arguments="NAME",
+            section=CLOSER,
+            examples=("vcctl job shell gang",),
+        ),
+        CommandSpec(
+            "attach",
+            "Show what a pod of a job goes on printing, and type to it with -i",
+            (*CONNECTION, NAMESPACE, *IN_POD, TERMINAL, INPUT),
+            "volcano.cli.job_exec:attach",
+            arguments="NAME",
+            section=CLOSER,
+            examples=("vcctl job attach gang",),
         ),
         CommandSpec(
             "explain",

@@ -1,4 +1,4 @@
-"""The programs: vcctl (also as `kubectl vc`), vsub, vjobs, vqueues, vcancel, vsuspend, vresume, as values."""
+"""The programs as values: vcctl (also `kubectl vc`), vsub, vrun, vjobs, vinfo, vqueues, vcancel, vsuspend, vresume."""
 
 from __future__ import annotations
 
@@ -57,6 +57,14 @@ ALIAS_NAMESPACE: Final = Flag("namespace", "N", default="default", help="the nam
 ALIAS_NAME: Final = Flag("name", "n", help="the name of the job; names may also be given as arguments")
 
 
+OWN_JOBS: Final = (
+    Flag("me", kind=BOOL, default=False, help="only jobs that this user submitted with vsub or vrun"),
+    Flag("user", "u", help="only jobs of these users"),
+    Flag("states", "t", help="only jobs in these states: PENDING,RUNNING or PD,R; all for all"),
+    Flag("partition", "p", help="only jobs of these queues"),
+)
+
+
 def _from_environment(flag: Flag, variable: str) -> Flag:
     import dataclasses
 
@@ -88,6 +96,24 @@ def _vsub() -> CommandSpec:
     )
 
 
+VRUN: Final = CommandSpec(
+    "vrun",
+    "run a command in pods and show its output here, as srun does; sbatch's options are understood",
+    (
+        *CONNECTION,
+        Flag("ntasks", "n", default="1", help="how many pods"),
+        Flag("cpus-per-task", "c", default="1", help="CPUs of each"),
+        Flag("mem", help="memory of each, such as 4G"),
+        Flag("gres", help="GPUs of each, such as gpu:1"),
+        Flag("time", "t", help="time limit, such as 1:30:00"),
+        Flag("partition", "p", help="the queue"),
+        Flag("label", "l", kind=BOOL, default=False, help="the task's number before each line"),
+        Flag("pty", kind=BOOL, default=False, help="with this terminal, for a shell"),
+    ),
+    arguments="COMMAND [ARGUMENT…]",
+    examples=("vrun -n 4 hostname", "vrun --pty bash"),
+)
+
 ALIASES: Final = {
     "vjobs": CommandSpec(
         "vjobs",
@@ -99,10 +125,28 @@ ALIASES: Final = {
             Flag("scheduler", "S", help="only jobs of this scheduler"),
             EVERYWHERE,
             Flag("selector", help="only jobs with this text in their names"),
+            *OWN_JOBS,
+            Flag("jobs", "j", help="only these jobs, by number or name: 12,13_4"),
+            Flag("format", "o", help="squeue's format, such as '%.18i %.9P %j %t %M %R'"),
+            Flag("long", "l", kind=BOOL, default=False, help="with time limits and long states"),
+            Flag("array", "r", kind=BOOL, default=False, help="each job of an array on a line of its own"),
+            Flag("noheader", kind=BOOL, default=False, help="without the heading"),
+            Flag("squeue", kind=BOOL, default=False, help="squeue's columns, as on a terminal, also when piped"),
         ),
         "volcano.cli.aliases:vjobs",
         arguments=ONE,
-        examples=("vjobs", "vjobs gang"),
+        examples=("vjobs", "vjobs gang", "vjobs --me", "vjobs --format '%i %j %t %R'", "vjobs --states all"),
+    ),
+    "vinfo": CommandSpec(
+        "vinfo",
+        "show queues and the state of nodes, as sinfo does",
+        (
+            *CONNECTION,
+            Flag("partition", "p", help="only these queues"),
+            Flag("node", "N", kind=BOOL, default=False, help="one line for each node"),
+        ),
+        "volcano.cli.slurm.node_table:info",
+        examples=("vinfo", "vinfo -N"),
     ),
     "vqueues": CommandSpec(
         "vqueues",
@@ -114,11 +158,11 @@ ALIASES: Final = {
     ),
     "vcancel": CommandSpec(
         "vcancel",
-        "cancel a running, pending or aborted job",
-        (*CONNECTION, ALIAS_NAME, ALIAS_NAMESPACE, LABELS),
+        "cancel jobs by name, pattern, number or part of an array",
+        (*CONNECTION, ALIAS_NAME, ALIAS_NAMESPACE, LABELS, *OWN_JOBS),
         "volcano.cli.aliases:cancel",
         arguments=SEVERAL,
-        examples=("vcancel gang other", "vcancel 'gang-*'"),
+        examples=("vcancel gang other", "vcancel 'gang-*'", "vcancel --me --states PENDING"),
     ),
     "vsuspend": CommandSpec(
         "vsuspend",
@@ -149,7 +193,11 @@ def run_program(name: str, argv: list[str] | None = None) -> int:
 
         if is_batch(words):
             return submit_batch(words)
-    return main(_vsub() if name == "vsub" else ALIASES[name], argv)
+    if name == "vrun" and words and not {"-h", "--help"} & {words[0]}:
+        from volcano.cli.slurm.run_step import run_step
+
+        return run_step(words)
+    return main({"vsub": _vsub(), "vrun": VRUN}.get(name) or ALIASES[name], argv)
 
 
 def _end(name: str) -> NoReturn:
@@ -170,6 +218,14 @@ def vjobs() -> NoReturn:
 
 def vqueues() -> NoReturn:
     _end("vqueues")
+
+
+def vrun() -> NoReturn:
+    _end("vrun")
+
+
+def vinfo() -> NoReturn:
+    _end("vinfo")
 
 
 def vcancel() -> NoReturn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -18,6 +19,7 @@ MAX_CONNECTIONS: Final = 1024
 CONNECT_TIMEOUT_SECONDS: Final = 10
 ANSWER_TIMEOUT_SECONDS: Final = 60
 STREAM_IDLE_TIMEOUT_SECONDS: Final = 330  # longer than a watch lasts; bookmarks come every minute
+SOCKET_HEARTBEAT_SECONDS: Final = 30.0
 MAX_BODY_BYTES: Final = 512 * 1024 * 1024
 
 
@@ -54,6 +56,31 @@ class HttpTransport:
                 return Response(answer.status, headers, await answer.read())
         except aiohttp.ClientError as error:
             raise ConnectionError(f"{request.method} {request.path}: {error}") from error
+
+    @contextlib.asynccontextmanager
+    async def socket(
+        self, path: str, query: tuple[tuple[str, str], ...], protocols: tuple[str, ...]
+    ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+        """A WebSocket, as exec and attach use it; ConnectionError with the server's words where it is refused."""
+        try:
+            opened = await self._opened().ws_connect(
+                self._endpoint.server + path,
+                params=list(query),
+                protocols=protocols,
+                headers=await self._credentials(),
+                server_hostname=self._endpoint.tls_server_name or None,
+                proxy=self._endpoint.proxy_url or None,
+                max_msg_size=0,
+                heartbeat=SOCKET_HEARTBEAT_SECONDS,
+            )
+        except aiohttp.WSServerHandshakeError as error:
+            raise ConnectionError(f"{path}: the API server answers {error.status}") from error
+        except aiohttp.ClientError as error:
+            raise ConnectionError(f"{path}: {error}") from error
+        try:
+            yield opened
+        finally:
+            await opened.close()
 
     async def close(self) -> None:
         if self._session is not None:
