@@ -41,6 +41,12 @@ from volcano.scheduler.service.settings import SchedulerSettings
 from volcano.scheduler.service.shipped_configuration import DEFAULT_CONFIGURATION
 
 CONFIGMAPS: Final = resource_type(ConfigMap)
+HELM_RELEASE: Final[JSON] = {
+    "labels": {"app.kubernetes.io/managed-by": "Helm"},
+    "annotations": {"meta.helm.sh/release-name": "volcano", "meta.helm.sh/release-namespace": "volcano-system"},
+}
+"""The metadata by which `helm install volcano deploy/helm/volcano -n volcano-system` takes over an object that the
+embedded system already made under a name that the chart has too; without it Helm refuses to install."""
 MASTERS: Final = ("system:masters", "system:authenticated")
 
 
@@ -53,8 +59,9 @@ class LocalService(msgspec.Struct, frozen=True):
     namespace: str = "volcano-system"
 
     def body(self) -> JSON:
-        metadata = {"name": self.name, "namespace": self.namespace, "labels": {"app": self.app}}
-        ports = [{"name": "metrics", "port": self.port, "protocol": "TCP"}]
+        labels = {"app": self.app, **HELM_RELEASE["labels"]}
+        metadata = {**HELM_RELEASE, "name": self.name, "namespace": self.namespace, "labels": labels}
+        ports = [{"name": "metrics", "port": self.port, "protocol": "TCP", "targetPort": "metrics"}]
         return {"metadata": metadata, "spec": {"clusterIP": "None", "ports": ports}}
 
 
@@ -175,7 +182,7 @@ def make_scheduler(client: Client, clock: Clock, chosen: SystemSettings) -> Sche
 async def ensure_configuration(client: Client) -> None:
     """Create the scheduler's ConfigMap unless it exists."""
     key = Key.parse(SCHEDULER_CONFIGMAP.partition(":")[0])
-    metadata = {"name": key.name, "namespace": key.namespace}
+    metadata = {**HELM_RELEASE, "name": key.name, "namespace": key.namespace}
     body = {"metadata": metadata, "data": {"volcano-scheduler.conf": DEFAULT_CONFIGURATION}}
     try:
         await client.create(CONFIGMAPS, body)
