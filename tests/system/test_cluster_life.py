@@ -11,6 +11,7 @@ from volcano.api.core import (
     ConfigMap,
     Deployment,
     Endpoints,
+    HorizontalPodAutoscaler,
     Namespace,
     Node,
     Pod,
@@ -221,3 +222,30 @@ def test_orphans_stay():
         assert await gone(system, ConfigMap, Key("default", "parent"))
         child = await system.client.get(ConfigMap, Key("default", "child"))
         assert child.metadata.owner_references == []
+
+
+def test_an_autoscaler_follows_the_load_of_its_deployment():
+    """Pods of simulated nodes use half of what they request."""
+
+    @on_virtual_time
+    async def story(system: VirtualSystem) -> None:
+        target = {"type": "Utilization", "averageUtilization": 25}
+        spec = {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "maxReplicas": 6,
+            "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
+        }
+        await system.apply(a_workload("Deployment", "web", replicas=1))
+        await system.until(lambda: len(running(system, "web")) == 1)
+        body = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"}}
+        await system.apply({**body, "spec": spec})
+        await system.until(lambda: len(running(system, "web")) == 6)  # 50 % of the request is twice the target
+
+        await system.client.patch(
+            resource_type(HorizontalPodAutoscaler), Key("default", "web"), {"spec": {"maxReplicas": 3}}
+        )
+        await system.until(lambda: len(running(system, "web")) == 3)
+        found = await system.client.get(HorizontalPodAutoscaler, Key("default", "web"))
+        assert found.status is not None
+        assert found.status["desiredReplicas"] == 3
+        assert found.status["currentMetrics"][0]["resource"]["current"]["averageUtilization"] == 50

@@ -103,6 +103,8 @@ BUILT_IN: Final[tuple[ResourceType, ...]] = (
     _row("apps/v1", "ControllerRevision", "controllerrevisions"),
     _row("batch/v1", "Job", "jobs", sub=STATUS, all_=True),
     _row("batch/v1", "CronJob", "cronjobs", "cj", sub=STATUS, all_=True),
+    _row("autoscaling/v1", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa", sub=STATUS, all_=True),
+    _row("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa", sub=STATUS, all_=True),
     _row("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", sub=STATUS),
     _row("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", "pc", cluster=True),
     _row("storage.k8s.io/v1", "StorageClass", "storageclasses", "sc", cluster=True),
@@ -137,6 +139,9 @@ BUILT_IN: Final[tuple[ResourceType, ...]] = (
     _row("resource.k8s.io/v1", "ResourceSlice", "resourceslices", cluster=True),
     _row("resource.k8s.io/v1", "DeviceClass", "deviceclasses", cluster=True),
 )  # fmt: skip
+
+NODE_METRICS: Final = ResourceType("metrics.k8s.io", "v1beta1", "NodeMetrics", "nodes", namespaced=False)
+POD_METRICS: Final = ResourceType("metrics.k8s.io", "v1beta1", "PodMetrics", "pods")
 
 VOLCANO: Final[tuple[ResourceType, ...]] = (
     _row("batch.volcano.sh/v1alpha1", "Job", "jobs", "vcjob", "vj", sub=STATUS),
@@ -176,6 +181,7 @@ READERS: Final[dict[type[Resource], ResourceType]] = {
     core.DaemonSet: _ALL["apps", "DaemonSet"],
     core.ControllerRevision: _ALL["apps", "ControllerRevision"],
     core.BatchJob: _ALL["batch", "Job"],
+    core.HorizontalPodAutoscaler: _ALL["autoscaling", "HorizontalPodAutoscaler"],
     core.PodDisruptionBudget: _ALL["policy", "PodDisruptionBudget"],
     core.PriorityClass: _ALL["scheduling.k8s.io", "PriorityClass"],
     core.StorageClass: _ALL["storage.k8s.io", "StorageClass"],

@@ -28,6 +28,7 @@ from volcano.embedded.agent.agent import Agent
 from volcano.embedded.apiserver.kinds.services import SERVICES
 from volcano.embedded.apiserver.server import ApiServer
 from volcano.embedded.apiserver.store.contract import ObjectKey
+from volcano.embedded.cluster.autoscaling.service import AutoscalingService
 from volcano.embedded.cluster.controllers import make_cluster_controllers
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
@@ -103,6 +104,7 @@ class System:
         self._settings = settings or SystemSettings()
         self.controllers = make_controller_runner(self.client("vc-controller-manager"), clock, self._settings)
         self.cluster = make_cluster_runner(self.client("kube-controller-manager"), clock, self._settings)
+        self.autoscaling = AutoscalingService(self.client("kube-controller-manager"), clock)
         self.scheduler = make_scheduler(self.client("vc-scheduler"), clock, self._settings)
         self.agents = [make(self.client(f"volcano-agent-{number}")) for number, make in enumerate(agents)]
         self.metrics = ControllerMetrics()
@@ -133,6 +135,7 @@ class System:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.controllers.run())
             group.create_task(self.cluster.run())
+            group.create_task(self.autoscaling.run())
             group.create_task(self.scheduler.run())
             for agent in self.agents:
                 group.create_task(agent.run())

@@ -55,6 +55,11 @@ class DaemonSet(Resource, frozen=True):
     status: JSON | None = None
 
 
+class HorizontalPodAutoscaler(Resource, frozen=True):
+    spec: JSON = {}
+    status: JSON | None = None
+
+
 class ControllerRevision(Resource, frozen=True):
     data: JSON | None = None
     revision: int = 0

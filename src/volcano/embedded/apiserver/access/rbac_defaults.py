@@ -30,6 +30,7 @@ _WORKLOADS: Final = (
     ("apps", ("deployments", "deployments/scale", "replicasets", "replicasets/scale", "statefulsets",
               "statefulsets/scale", "daemonsets", "controllerrevisions")),
     ("batch", ("jobs", "cronjobs")),
+    ("autoscaling", ("horizontalpodautoscalers", "horizontalpodautoscalers/status")),
     ("policy", ("poddisruptionbudgets",)),
     ("networking.k8s.io", ("ingresses", "networkpolicies")),
     ("coordination.k8s.io", ("leases",)),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from volcano.api.scheme import ResourceType
+from volcano.embedded.apiserver.kinds.autoscalers import Autoscalers
 from volcano.embedded.apiserver.kinds.config_maps import ConfigMaps, Secrets
 from volcano.embedded.apiserver.kinds.definitions import Definitions
 from volcano.embedded.apiserver.kinds.events import CoreEvents, GroupEvents
@@ -49,6 +50,7 @@ STRATEGIES: Final[Mapping[str, type[Strategy]]] = {
     "daemonsets.apps": Workloads,
     "jobs.batch": BatchJobs,
     "cronjobs.batch": CronJobs,
+    "horizontalpodautoscalers.autoscaling": Autoscalers,
     "namespaces": Namespaces,
     "nodes": Nodes,
     "services": Services,

@@ -17,7 +17,7 @@ from volcano.api.errors import ApiError, BadRequest, MethodNotAllowed, NotFound
 from volcano.api.kubelet import NODE_HEADER, SIMULATED_RUNTIME
 from volcano.api.meta import JSON
 from volcano.api.quantity import QuantityError, parse_quantity
-from volcano.api.scheme import ResourceType
+from volcano.api.scheme import NODE_METRICS, POD_METRICS
 from volcano.api.selectors import SelectorError, parse_label_selector
 from volcano.api.times import timestamp
 from volcano.embedded.apiserver.exchange import Exchange
@@ -29,10 +29,8 @@ from volcano.embedded.apiserver.wire.requests import RequestTarget
 from volcano.machinery.clock import Clock
 from volcano.machinery.transport import Request, Response
 
-GROUP: Final = "metrics.k8s.io"
-NODES: Final = ResourceType(GROUP, "v1beta1", "NodeMetrics", "nodes", namespaced=False)
-PODS: Final = ResourceType(GROUP, "v1beta1", "PodMetrics", "pods")
-METRICS: Final = (NODES, PODS)
+GROUP: Final = NODE_METRICS.group
+METRICS: Final = (NODE_METRICS, POD_METRICS)
 SIMULATED_SHARE: Final = Fraction(1, 2)  # of its request that a simulated pod uses
 SUMMARY_SECONDS: Final = 10.0
 MAX_NODES_AT_ONCE: Final = 16
@@ -74,7 +72,7 @@ class ResourceMetrics:
             raise NotFound("the server could not find the requested resource")
         if target.verb not in ("get", "list"):
             raise MethodNotAllowed("the server does not allow this method on the requested resource")
-        if row is NODES:
+        if row is NODE_METRICS:
             items = await self._nodes(target)
         else:
             items = await self._pods(target)

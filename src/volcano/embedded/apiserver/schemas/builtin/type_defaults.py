@@ -6,10 +6,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from volcano.api.copies import copied
 from volcano.api.meta import JSON
 
 CORE: Final = "io.k8s.api.core.v1."
 APPS: Final = "io.k8s.api.apps.v1."
+AUTOSCALING: Final = "io.k8s.api.autoscaling."
 BATCH: Final = "io.k8s.api.batch.v1."
 STORAGE: Final = "io.k8s.api.storage.v1."
 NETWORKING: Final = "io.k8s.api.networking.v1."
@@ -20,6 +22,16 @@ EXTENSIONS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 
 FILE_MODE: Final = 0o644
 HOUR_SECONDS: Final = 3600
+DEFAULT_CPU_UTILIZATION: Final = 80
+_ALL_IN_15_SECONDS: Final = {"type": "Percent", "value": 100, "periodSeconds": 15}
+SCALING_RULES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "scaleUp": {
+        "stabilizationWindowSeconds": 0,
+        "selectPolicy": "Max",
+        "policies": [{"type": "Pods", "value": 4, "periodSeconds": 15}, _ALL_IN_15_SECONDS],
+    },
+    "scaleDown": {"selectPolicy": "Max", "policies": [_ALL_IN_15_SECONDS]},
+}
 _WEBHOOK: Final = {
     "failurePolicy": "Fail",
     "matchPolicy": "Equivalent",
@@ -91,6 +103,8 @@ CONSTANTS: Final[Mapping[str, Mapping[str, Any]]] = {
         "disruptionsAllowed": 0,
         "expectedPods": 0,
     },
+    AUTOSCALING + "v1.HorizontalPodAutoscalerSpec": {"minReplicas": 1},
+    AUTOSCALING + "v2.HorizontalPodAutoscalerSpec": {"minReplicas": 1},
     BATCH + "CronJobSpec": {
         "concurrencyPolicy": "Allow",
         "suspend": False,
@@ -286,6 +300,19 @@ def _deployment_strategy(spec: JSON) -> None:
                 rolling[field] = "25%"
 
 
+def _autoscaler(spec: JSON) -> None:
+    if not spec.get("metrics"):
+        target = {"type": "Utilization", "averageUtilization": DEFAULT_CPU_UTILIZATION}
+        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    behavior = spec.get("behavior")
+    if isinstance(behavior, dict):
+        for direction, rules in SCALING_RULES.items():
+            given = _ensured(behavior, direction)
+            for field, value in rules.items():
+                if given.get(field) is None:
+                    given[field] = copied(value)
+
+
 def _daemon_set_strategy(spec: JSON) -> None:
     strategy = _ensured(spec, "updateStrategy")
     if _unset(strategy.get("type")):
@@ -381,6 +408,7 @@ COMPUTED: Final[Mapping[str, Callable[[JSON], None]]] = {
     CORE + "ReplicationController": _replication_controller,
     APPS + "DeploymentSpec": _deployment_strategy,
     APPS + "DaemonSetSpec": _daemon_set_strategy,
+    AUTOSCALING + "v2.HorizontalPodAutoscalerSpec": _autoscaler,
     APPS + "StatefulSetSpec": _stateful_set_strategy,
     BATCH + "Job": _job,
     NETWORKING + "NetworkPolicySpec": _network_policy_spec,

@@ -13,6 +13,7 @@ from volcano.embedded.apiserver.schemas.reading import mapping, moment, objects,
 
 NONE: Final = "<none>"
 UNSET: Final = "<unset>"
+UNKNOWN: Final = "<unknown>"
 _MAX_SHOWN_ITEMS: Final = 3
 
 

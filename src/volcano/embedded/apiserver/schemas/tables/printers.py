@@ -69,6 +69,10 @@ PRINTERS: Final[Mapping[tuple[str, str], tuple[str, Cells]]] = {
         f"Schedule, Timezone, Suspend:boolean, Active:integer, Last Schedule, Age, {_TEMPLATE}, Selector!",
         workloads.cron_job,
     ),
+    ("autoscaling", "HorizontalPodAutoscaler"): (
+        "Reference, Targets, MinPods, MaxPods, Replicas:integer, Age",
+        workloads.autoscaler,
+    ),
     ("policy", "PodDisruptionBudget"): (
         "Min Available, Max Unavailable, Allowed Disruptions:integer, Age",
         workloads.disruption_budget,

@@ -10,6 +10,7 @@ from volcano.api.meta import JSON
 from volcano.embedded.apiserver.schemas.reading import at, condition, mapping, moment, number, objects, text
 from volcano.embedded.apiserver.schemas.tables.cell_texts import (
     NONE,
+    UNKNOWN,
     UNSET,
     age_of,
     containers_of,
@@ -115,3 +116,44 @@ def cron_job(obj: JSON, now: datetime) -> list[Any]:
 def disruption_budget(obj: JSON, now: datetime) -> list[Any]:
     shown = ["N/A" if (v := at(obj, "spec", f)) is None else str(v) for f in ("minAvailable", "maxUnavailable")]
     return [name_of(obj), *shown, number(obj, "status", "disruptionsAllowed"), age_of(obj, now)]
+
+
+MAX_METRICS_SHOWN: Final = 2
+
+
+def autoscaler(obj: JSON, now: datetime) -> list[Any]:
+    """Both versions: v1 has one metric, in fields of its own."""
+    reference = mapping(obj, "spec", "scaleTargetRef")
+    return [
+        name_of(obj),
+        f"{reference.get('kind')}/{reference.get('name')}",
+        _autoscaler_targets(obj),
+        str(number(obj, "spec", "minReplicas")) if at(obj, "spec", "minReplicas") is not None else UNSET,
+        str(number(obj, "spec", "maxReplicas")),
+        number(obj, "status", "currentReplicas"),
+        age_of(obj, now),
+    ]
+
+
+def _autoscaler_targets(obj: JSON) -> str:
+    utilization = at(obj, "spec", "targetCPUUtilizationPercentage")
+    if utilization is not None:
+        current = at(obj, "status", "currentCPUUtilizationPercentage")
+        return f"cpu: {UNKNOWN if current is None else f'{current}%'}/{utilization}%"
+    currents = objects(obj, "status", "currentMetrics")
+    shown = []
+    for index, metric in enumerate(objects(obj, "spec", "metrics")):
+        field = "containerResource" if metric.get("type") == "ContainerResource" else "resource"
+        source, target = mapping(metric, field), mapping(metric, field, "target")
+        current = mapping(currents[index], field, "current") if index < len(currents) else {}
+        wanted, unit = target.get("averageUtilization"), "%"
+        value = current.get("averageUtilization")
+        if wanted is None:
+            wanted, value, unit = target.get("averageValue", "<auto>"), current.get("averageValue"), ""
+        shown.append(
+            f"{source.get('name', metric.get('type'))}: {UNKNOWN if value is None else f'{value}{unit}'}/{wanted}{unit}"
+        )
+    if len(shown) > MAX_METRICS_SHOWN:
+        shown = [*shown[:MAX_METRICS_SHOWN], f"+ {len(shown) - MAX_METRICS_SHOWN} more..."]
+        return f"{', '.join(shown[:-1])} {shown[-1]}"
+    return ", ".join(shown) or NONE
