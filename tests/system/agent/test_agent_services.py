@@ -245,3 +245,46 @@ async def test_node_ports_answer_on_the_nodes_address(machine):
                 await asyncio.sleep(0.02)
         assert await reader.read() == b"web-0"
     writer.close()
+
+
+SERVE_AND_ASK = (
+    "import socket, sys, threading, time\n"
+    "own, count = sys.argv[1], int(sys.argv[2])\n"
+    "server = socket.create_server(('', 8080), backlog=256)\n"
+    "def serve():\n"
+    "    while True:\n"
+    "        c, _ = server.accept(); c.sendall(own.encode()); c.close()\n"
+    "threading.Thread(target=serve, daemon=True).start()\n"
+    "reached = 0\n"
+    "for number in range(count):\n"
+    "    name = f'web-{number}'\n"
+    "    for _ in range(600):\n"
+    "        try:\n"
+    "            c = socket.create_connection((name, 80), 5); reached += c.recv(100).decode() == name; break\n"
+    "        except OSError: time.sleep(0.1)\n"
+    "print(reached, flush=True)\n"
+    "threading.Event().wait()\n"
+)
+PODS_UNDER_LOAD = 50
+LOAD_DEADLINE_SECONDS = 240.0
+
+
+@pytest.mark.slow
+async def test_fifty_pods_reach_each_other_through_services_under_load(machine):
+    names = [f"web-{number}" for number in range(PODS_UNDER_LOAD)]  # of services; a pod's own name is in its hosts file
+    command = [sys.executable, "-I", "-S", "-c", SERVE_AND_ASK]
+    await asyncio.gather(*(machine.create(a_pod(f"pod-{name}", *command, name, str(len(names)))) for name in names))
+    async with asyncio.timeout(LOAD_DEADLINE_SECONDS):
+        for name in names:
+            while not (address := (await machine.pod(f"pod-{name}"))["status"].get("podIP")):
+                await asyncio.sleep(0.1)
+            await asyncio.gather(
+                machine.create(a_service(name)), machine.client.create(SLICES, a_slice(name, str(address)))
+            )
+        said_by = dict.fromkeys(names, "")
+        while not all(said_by.values()):
+            for name in [name for name, text in said_by.items() if not text]:
+                said_by[name] = await machine.output(f"pod-{name}")
+            await asyncio.sleep(0.2)
+
+    assert set(said_by.values()) == {str(len(names))}

@@ -12,7 +12,7 @@ from volcano.api.meta import JSON
 from volcano.api.times import timestamp
 from volcano.embedded.cluster.autoscaling.pace import ScalingMemory, paced
 from volcano.embedded.cluster.autoscaling.proposals import MetricUnavailable, ReplicaProposal, propose
-from volcano.embedded.cluster.autoscaling.usage import PodUsage, ScaledPod
+from volcano.embedded.cluster.autoscaling.usage import MeasuredPod, ScaledPod
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def decide_scaling(
     autoscaler: HorizontalPodAutoscaler,
     current: int,
     pods: Sequence[ScaledPod],
-    usage: Mapping[str, PodUsage],
+    usage: Mapping[str, MeasuredPod],
     memory: ScalingMemory,
     now: datetime,
 ) -> ScalingDecision:
@@ -76,7 +76,7 @@ def decide_scaling(
 
 
 def _best(
-    metrics: Sequence[JSON], pods: Sequence[ScaledPod], usage: Mapping[str, PodUsage], current: int, now: datetime
+    metrics: Sequence[JSON], pods: Sequence[ScaledPod], usage: Mapping[str, MeasuredPod], current: int, now: datetime
 ) -> tuple[ReplicaProposal, list[ReplicaProposal]]:
     """The largest proposal. While a metric is missing the workload is not made smaller."""
     found: list[ReplicaProposal] = []

@@ -9,9 +9,10 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Final
 
+from volcano.api.core import FINISHED_POD_PHASES
 from volcano.api.meta import JSON
 from volcano.api.quantity import Quantity, QuantityError, parse_quantity
-from volcano.embedded.cluster.autoscaling.usage import PodUsage, ScaledPod
+from volcano.embedded.cluster.autoscaling.usage import MeasuredPod, ScaledPod
 
 TOLERANCE: Final = Fraction(1, 10)
 CPU_INITIALIZATION_PERIOD: Final = timedelta(minutes=5)
@@ -46,7 +47,7 @@ class _Sorted:
 
 
 def propose(
-    metric: JSON, pods: Sequence[ScaledPod], usage: Mapping[str, PodUsage], replicas: int, now: datetime
+    metric: JSON, pods: Sequence[ScaledPod], usage: Mapping[str, MeasuredPod], replicas: int, now: datetime
 ) -> ReplicaProposal:
     """The proposal of one entry of spec.metrics."""
     kind = str(metric.get("type"))
@@ -77,7 +78,7 @@ def propose(
 
 
 def _sort(
-    name: str, container: str, pods: Sequence[ScaledPod], usage: Mapping[str, PodUsage], now: datetime
+    name: str, container: str, pods: Sequence[ScaledPod], usage: Mapping[str, MeasuredPod], now: datetime
 ) -> _Sorted:
     amounts, unready, missing = {}, set(), set()
     for pod in pods:
@@ -97,10 +98,10 @@ def _sort(
 
 
 def _matters(pod: ScaledPod) -> bool:
-    return not pod.is_deleting and pod.phase not in ("Failed", "Succeeded")
+    return not pod.is_deleting and pod.phase not in FINISHED_POD_PHASES
 
 
-def _is_measured_ready(pod: ScaledPod, used: PodUsage, now: datetime) -> bool:
+def _is_measured_ready(pod: ScaledPod, used: MeasuredPod, now: datetime) -> bool:
     """CPU of a starting pod says nothing about its load: it counts once it is ready and measured while it was."""
     if pod.is_ready is None or pod.started_at is None or pod.ready_since is None:
         return False

@@ -31,7 +31,7 @@ class ScaledPod:
 
 
 @dataclass(frozen=True, slots=True)
-class PodUsage:
+class MeasuredPod:
     """What the containers of a pod used, measured over `window` up to `at`."""
 
     containers: Amounts
@@ -57,13 +57,13 @@ def read_scaled_pod(pod: JSON) -> ScaledPod:
     )
 
 
-def read_usage(metrics: JSON) -> PodUsage:
+def read_usage(metrics: JSON) -> MeasuredPod:
     try:
         window = parse_duration(str(metrics.get("window") or ""))
     except DurationError:
         window = DEFAULT_WINDOW
     containers = {each["name"]: _amounts(each.get("usage")) for each in metrics.get("containers") or []}
-    return PodUsage(containers, timestamp_or_none(metrics.get("timestamp")), window)
+    return MeasuredPod(containers, timestamp_or_none(metrics.get("timestamp")), window)
 
 
 def _amounts(quantities: Any) -> dict[str, int]:

@@ -10,7 +10,7 @@ import msgspec
 from volcano.api.core import HorizontalPodAutoscaler
 from volcano.embedded.cluster.autoscaling.decision import decide_scaling, without_scale
 from volcano.embedded.cluster.autoscaling.pace import ScalingMemory
-from volcano.embedded.cluster.autoscaling.usage import PodUsage, ScaledPod
+from volcano.embedded.cluster.autoscaling.usage import MeasuredPod, ScaledPod
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(hours=1)
@@ -28,7 +28,7 @@ def an_autoscaler(status: Any = None, **spec: Any) -> HorizontalPodAutoscaler:
 
 
 def decided(autoscaler: HorizontalPodAutoscaler, current: int, milli: int | None) -> Any:
-    usage = {"p0": PodUsage({"main": {"cpu": milli}}, NOW)} if milli is not None else {}
+    usage = {"p0": MeasuredPod({"main": {"cpu": milli}}, NOW)} if milli is not None else {}
     return decide_scaling(autoscaler, current, PODS, usage, ScalingMemory(), NOW)
 
 
@@ -81,7 +81,7 @@ def test_a_missing_metric_keeps_a_workload_from_shrinking_but_not_from_growing()
 def test_the_time_of_a_condition_stays_while_its_status_does():
     first = decided(an_autoscaler(), 1, 50)
     later = decide_scaling(
-        an_autoscaler(first.status), 1, PODS, {"p0": PodUsage({"main": {"cpu": 50}})}, ScalingMemory(),
+        an_autoscaler(first.status), 1, PODS, {"p0": MeasuredPod({"main": {"cpu": 50}})}, ScalingMemory(),
         NOW + timedelta(minutes=1),
     )  # fmt: skip
     assert later.status == first.status

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from volcano.embedded.cluster.autoscaling.proposals import MetricUnavailable, propose
-from volcano.embedded.cluster.autoscaling.usage import PodUsage, ScaledPod, read_scaled_pod, read_usage
+from volcano.embedded.cluster.autoscaling.usage import MeasuredPod, ScaledPod, read_scaled_pod, read_usage
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(hours=1)
@@ -19,8 +19,8 @@ def a_pod(number: int, request: int = 1000, **more: Any) -> ScaledPod:
     return ScaledPod(f"p{number}", requests={"main": {"cpu": request, "memory": request}}, **settings)
 
 
-def used(*amounts: int, resource: str = "cpu") -> dict[str, PodUsage]:
-    return {f"p{number}": PodUsage({"main": {resource: amount}}, NOW) for number, amount in enumerate(amounts)}
+def used(*amounts: int, resource: str = "cpu") -> dict[str, MeasuredPod]:
+    return {f"p{number}": MeasuredPod({"main": {resource: amount}}, NOW) for number, amount in enumerate(amounts)}
 
 
 def cpu(utilization: int | None = None, value: str | None = None, name: str = "cpu") -> Any:
@@ -28,7 +28,7 @@ def cpu(utilization: int | None = None, value: str | None = None, name: str = "c
     return {"type": "Resource", "resource": {"name": name, "target": target}}
 
 
-def replicas(metric: Any, pods: list[ScaledPod], usage: dict[str, PodUsage]) -> int:
+def replicas(metric: Any, pods: list[ScaledPod], usage: dict[str, MeasuredPod]) -> int:
     return propose(metric, pods, usage, len(pods), NOW).replicas
 
 
