@@ -18,7 +18,8 @@ COMMANDS: Final = {
     "reset": ("volcano.app.down_command:reset_command", "Remove everything that the system keeps; asks first."),
     "doctor": ("volcano.app.doctor_command:doctor_command", "Say what this machine can do, and what would help."),
     "replay": ("volcano.scheduler.service.replay:replay_command", "Run the scheduler on recorded clusters."),
-    "simulate": ("volcano.app.simulate_command:simulate_command", "Try scheduling policies on a trace."),
+    "simulate": ("volcano.app.simulate_command:simulate_command", "Try scheduling policies on a workload."),
+    "policy": ("volcano.app.policy_command:policy_command", "Test scheduling policies by their outcomes."),
     "scheduler": ("volcano.app.scheduler_command:scheduler_command", "Run the scheduler against an API server."),
     "controller-manager": (
         "volcano.app.controllers_command:controller_manager_command",

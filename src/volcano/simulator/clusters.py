@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from volcano.api import core, scheduling
@@ -43,9 +43,14 @@ def node(name: str, has: Mapping[str, str], labels: Mapping[str, str] | None = N
 
 
 def default_queues() -> list[scheduling.Queue]:
-    return [
-        scheduling.Queue(metadata=ObjectMeta(name=DEFAULT_QUEUE), status=scheduling.QueueStatus(state="Open")),
-    ]
+    return queues_named(())
+
+
+def queues_named(names: Iterable[str]) -> list[scheduling.Queue]:
+    """Open queues of equal weight, with the default one."""
+    status = scheduling.QueueStatus(state="Open")
+    every = sorted({DEFAULT_QUEUE, *names})
+    return [scheduling.Queue(metadata=ObjectMeta(name=name), status=status) for name in every]
 
 
 def capacity(nodes: Sequence[core.Node]) -> dict[str, float]:

@@ -8,15 +8,27 @@ from typing import Any
 
 import msgspec
 
-from volcano.api import core
+from volcano.api import core, scheduling, topology
 from volcano.simulator.clusters import EmptyCluster, capacity, default_queues
 from volcano.simulator.engine import Engine
 from volcano.simulator.figures import figures
 from volcano.simulator.jobs import JobOutcome, WorkloadJob
+from volcano.simulator.network import NetworkModel
+from volcano.simulator.node_changes import NodeChange
 from volcano.simulator.policies import SchedulingPolicy
+from volcano.simulator.timelines import Timelines
 from volcano.simulator.workloads.swf import UnreadableLines
 
 Progress = Callable[[str, int], None]  # policy, jobs finished
+
+
+@dataclass(slots=True)
+class PolicyRun:
+    """What became of each job under one policy, and the cluster meanwhile."""
+
+    outcomes: dict[str, JobOutcome]
+    timelines: Timelines
+    now: float  # when the run ended
 
 
 @dataclass(slots=True)
@@ -27,34 +39,54 @@ class PolicyComparison:
     jobs: Sequence[WorkloadJob]
     unreadable: UnreadableLines = field(default_factory=UnreadableLines)
     seed: int = 0
+    queues: Sequence[scheduling.Queue] = field(default_factory=default_queues)
+    priority_classes: Sequence[core.PriorityClass] = ()
+    hypernodes: Sequence[topology.HyperNode] = ()
+    changes: Sequence[NodeChange] = ()
+    network: NetworkModel | None = None
+    until: float | None = None
+    running: Sequence[tuple[WorkloadJob, Mapping[str, Sequence[str]]]] = ()  # as it begins: jobs, nodes by role
     never_runnable: dict[str, str] = field(default_factory=dict)
-    outcomes: dict[str, dict[str, JobOutcome]] = field(default_factory=dict)  # by policy, by job
+    runs: dict[str, PolicyRun] = field(default_factory=dict)  # by policy
     doubts: dict[str, Sequence[str]] = field(default_factory=dict)
 
     def run(self, policies: Sequence[SchedulingPolicy], on_progress: Progress | None = None) -> None:
-        empty = EmptyCluster(self.nodes)
+        added = [change.node for change in self.changes if change.is_there]
+        empty = EmptyCluster([*self.nodes, *added])
         self.never_runnable = {job.name: why for job in self.jobs if (why := empty.why_never_runnable(job))}
         for policy in policies:
-            self.outcomes[policy.name] = self._outcomes_under(policy, on_progress)
+            self.runs[policy.name] = self._run_under(policy, on_progress)
             self.doubts[policy.name] = policy.doubts
 
-    def _outcomes_under(self, policy: SchedulingPolicy, on_progress: Progress | None) -> dict[str, JobOutcome]:
+    def _run_under(self, policy: SchedulingPolicy, on_progress: Progress | None) -> PolicyRun:
         def report(_now: float, finished: int) -> None:
             if on_progress is not None:
                 on_progress(policy.name, finished)
 
-        engine = Engine(self.nodes, default_queues(), policy.config, seed=self.seed, on_progress=report)
+        engine = Engine(
+            self.nodes,
+            self.queues,
+            policy.config,
+            priority_classes=self.priority_classes,
+            hypernodes=self.hypernodes,
+            network=self.network,
+            seed=self.seed,
+            on_progress=report,
+        )
+        engine.expect_changes(self.changes)
+        for job, placed in self.running:
+            engine.begin_running(job, placed)
         engine.submit(job for job in self.jobs if job.name not in self.never_runnable)
-        engine.run()
-        return engine.outcomes
+        engine.run(self.until)
+        return PolicyRun(engine.outcomes, engine.recorder.timelines, engine.now)
 
     def report(self) -> dict[str, Any]:
-        has = capacity(self.nodes)
         return {
             "policies": {
-                name: figures(outcomes.values(), has, self.never_runnable) for name, outcomes in self.outcomes.items()
+                name: figures(run.outcomes.values(), run.timelines, self.queues, self.never_runnable, run.now)
+                for name, run in self.runs.items()
             },
-            "cluster": {"nodes": len(self.nodes), "capacity": dict(sorted(has.items()))},
+            "cluster": {"nodes": len(self.nodes), "capacity": dict(sorted(capacity(self.nodes).items()))},
             "seed": self.seed,
             "unreadable_lines": {"count": self.unreadable.count, "named": self.unreadable.named},
             "doubts": {name: list(doubts) for name, doubts in self.doubts.items() if doubts},

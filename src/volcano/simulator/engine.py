@@ -7,7 +7,7 @@ them changes nothing. What has ended leaves the engine, so an event costs the sa
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -16,12 +16,14 @@ from typing import Final
 
 import msgspec
 
-from volcano.api import core, scheduling
-from volcano.api.jobs.estimates import ESTIMATE_KEY
-from volcano.api.meta import Key, ObjectMeta, Quantities, Resource
-from volcano.api.quantity import Quantity, parse_quantity
-from volcano.api.scheduling import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, PodGroup, PodGroupSpec, PodGroupStatus
-from volcano.scheduler.actions import ACTIONS, Action
+from volcano.api import core, scheduling, topology
+from volcano.api.batch import Action, BusEvent
+from volcano.api.meta import Key, Resource
+from volcano.api.scheduling import TASK_SPEC_KEY, PodGroup
+from volcano.controllers.job.occurrences import Occurrence
+from volcano.controllers.job.policies import answer_to
+from volcano.scheduler.actions import ACTIONS
+from volcano.scheduler.actions import Action as SchedulerAction
 from volcano.scheduler.cache import Batch, Cache, CacheSettings
 from volcano.scheduler.framework.config import SchedulerConfig
 from volcano.scheduler.framework.decisions import Decisions
@@ -29,23 +31,24 @@ from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.loop import cycle
 from volcano.scheduler.model import ClusterObjects, SeededChance
 from volcano.scheduler.model.reservation import RESERVATION_ANNOTATION, encode_reservation
-from volcano.scheduler.model.task import PREEMPTABLE_KEY
 from volcano.scheduler.plugins import PLUGINS
-from volcano.simulator.jobs import JobOutcome, WorkloadJob
+from volcano.simulator.jobs import Attempt, JobOutcome, WorkloadJob, amounts_of_role
+from volcano.simulator.making import NAMESPACE, make_group, make_pods
+from volcano.simulator.network import NetworkModel
+from volcano.simulator.node_changes import NodeChange
 from volcano.simulator.shortcuts import StrictOrder, has_strict_order, needs_no_idle_cycles
+from volcano.simulator.timelines import Recorder
 
 EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
-NAMESPACE: Final = "default"
 MAX_CYCLES_AT_ONE_INSTANT: Final = 100_000
 
 
 class EventKind(IntEnum):
     """Events of one instant happen in this order."""
 
-    POD_END = 0
-    JOB_END = 1
+    JOB_END = 0
+    NODE_CHANGE = 1
     SUBMIT = 2
-    WAKE = 3
 
 
 @dataclass(slots=True)
@@ -57,6 +60,8 @@ class LiveJob:
     group: PodGroup
     pods: dict[str, core.Pod] = field(default_factory=dict)  # by uid
     running: dict[str, str] = field(default_factory=dict)  # uid → node
+    amounts: dict[str, dict[str, float]] = field(default_factory=dict)  # what a pod of each role requests
+    retries: int = 0
     ends: float | None = None  # when it will have run for its run time; None while its gang is not whole
 
 
@@ -74,9 +79,11 @@ class Engine:
         config: SchedulerConfig,
         *,
         priority_classes: Iterable[core.PriorityClass] = (),
+        hypernodes: Iterable[topology.HyperNode] = (),
+        network: NetworkModel | None = None,
         seed: int = 0,
         plugins: Mapping[str, type[Plugin]] = PLUGINS,
-        actions: Mapping[str, Action] = ACTIONS,
+        actions: Mapping[str, SchedulerAction] = ACTIONS,
         on_progress: Callable[[float, int], None] | None = None,
         shortcuts: bool = True,
     ) -> None:
@@ -100,30 +107,60 @@ class Engine:
         self._line = StrictOrder(config, plugins) if shortcuts and has_strict_order(config) else None
         classes = list(priority_classes)
         self._classes = ClusterObjects(priority_classes={each.name: each for each in classes})
-        for resource in (*nodes, *queues, *classes):
+        self._list = classes
+        self._network = network
+        self._nodes = {node.metadata.name: node for node in nodes}
+        self._node_changes: list[NodeChange] = []
+        self.recorder = Recorder()
+        for node in self._nodes.values():
+            self.recorder.add_node(node)
+        for resource in (*self._nodes.values(), *queues, *hypernodes, *classes):
             self._put(resource)
 
     # -- input --------------------------------------------------------------------------------------------------------
     def submit(self, jobs: Iterable[WorkloadJob]) -> None:
-        for job in jobs:
+        given = list(jobs)
+        self.recorder.expect(given)
+        for job in given:
             if job.name in self.outcomes:
                 raise ValueError(f"two jobs are named {job.name}")
             self.outcomes[job.name] = JobOutcome(job)
             self._to_submit[job.name] = job
             self._at(job.submit, EventKind.SUBMIT, job.name)
 
+    def begin_running(self, job: WorkloadJob, placed: Mapping[str, Sequence[str]]) -> None:
+        """A job that runs as the simulation begins, its pods (by role) on these nodes; its run time is what is left."""
+        self.outcomes[job.name] = JobOutcome(job)
+        self._create_group(job)
+        live = self._jobs[job.name]
+        if self._line is not None:
+            self._line.remove(job.name)
+        status = msgspec.structs.replace(live.group.status, phase="Running")
+        live.group = msgspec.structs.replace(live.group, status=status)
+        self._put(live.group)
+        self._create_pods(live)
+        left = {role: list(nodes) for role, nodes in placed.items()}
+        for uid, pod in list(live.pods.items()):
+            if nodes := left.get(_role(pod)):
+                self._start_pod(job.name, uid, nodes.pop(0))
+        self._started(live)
+        self._note_whether_settled(live)
+
     def run(self, until: float | None = None) -> None:
         """Until nothing is left to happen, or until the given time."""
-        while self._events:
+        while self._events and (self._jobs or self._to_submit):
             moment = self._events[0][0]
             if until is not None and moment > until:
+                self.recorder.pass_time(until)
                 self.now = until
                 return
+            self.recorder.pass_time(moment)
             self.now = moment
             while self._events and self._events[0][0] <= moment:
                 _, kind, _, name = heapq.heappop(self._events)
                 self._happen(EventKind(kind), name)
             self._settle()
+            self.recorder.mark(moment)
             if self._on_progress is not None:
                 self._on_progress(self.now, self._finished)
 
@@ -147,72 +184,72 @@ class Engine:
             self._create_group(self._to_submit.pop(name))
         elif kind is EventKind.JOB_END:
             self._end(name)
+        elif kind is EventKind.NODE_CHANGE:
+            self._change_node(self._node_changes[int(name)])
 
     def _create_group(self, job: WorkloadJob) -> None:
-        annotations = {}
-        if job.estimate is not None:
-            annotations[ESTIMATE_KEY] = f"{max(job.estimate, 0.001):.3f}s"
-        group = PodGroup(
-            metadata=ObjectMeta(
-                name=job.name,
-                namespace=NAMESPACE,
-                uid=f"{self._sequence:012d}-{job.name}",
-                creation_timestamp=self._moment(job.submit),
-                annotations=annotations,
-            ),
-            spec=PodGroupSpec(
-                min_member=job.min_available or job.pods,
-                queue=job.queue,
-                priority_class_name=job.priority_class,
-                min_resources=_total(job),
-            ),
-            status=PodGroupStatus(phase="Pending"),
-        )
-        self._jobs[job.name] = LiveJob(job, self.outcomes[job.name], group)
+        group = make_group(job, f"{self._sequence:012d}-{job.name}", self._moment(job.submit - job.waited), self._list)
+        live = self._jobs[job.name] = LiveJob(job, self.outcomes[job.name], group)
+        live.amounts = {role.name: amounts_of_role(role) for role in job.roles}
         self._unsettled.add(job.name)
+        for role in job.roles:
+            self.recorder.want(job.queue, live.amounts[role.name], role.count)
         if self._line is None or self._line.add(group, self._classes.priority_of(job.priority_class)):
             self._put(group)
 
     def _create_pods(self, live: LiveJob) -> None:
         """The job controller creates pods once the PodGroup has entered its queue."""
-        job = live.job
-        created = live.group.metadata.creation_timestamp
-        for role in job.roles:
-            spec = msgspec.convert(
-                {
-                    **role.spec,
-                    "containers": [{"name": "main", "resources": {"requests": dict(role.requests)}}],
-                    "schedulerName": "volcano",
-                },
-                core.PodSpec,
-            )
-            annotations = {
-                PREEMPTABLE_KEY: str(job.preemptable).lower(),
-                **role.annotations,
-                GROUP_NAME_ANNOTATION: job.name,
-                TASK_SPEC_KEY: role.name,
-            }
-            status = core.PodStatus(phase="Pending")
-            for index in range(role.count):
-                name = f"{job.name}-{role.name}-{index}"
-                meta = ObjectMeta(
-                    name=name, namespace=NAMESPACE, uid=name, creation_timestamp=created, annotations=annotations
-                )
-                pod = core.Pod(metadata=meta, spec=spec, status=status)
-                live.pods[name] = pod
-                self._put(pod)
+        created = live.group.metadata.creation_timestamp or self._moment(self.now)
+        for pod in make_pods(live.job, created, live.pods.values()):
+            live.pods[pod.uid] = pod
+            self._put(pod)
 
     def _end(self, name: str) -> None:
         live = self._jobs.get(name)
         if live is None or live.ends != self.now:
             return  # an eviction has ended that attempt already
-        del self._jobs[name]
-        self._unsettled.discard(name)
         live.outcome.end = self.now
+        self._leave(live)
+
+    def _leave(self, live: LiveJob) -> None:
+        """The job is over, and all that there was of it goes."""
+        job = live.job
+        del self._jobs[job.name]
+        self._unsettled.discard(job.name)
         self._finished += 1
+        for uid in list(live.running):
+            self._release(live, uid)
+        for role in job.roles:
+            self.recorder.want(job.queue, live.amounts[role.name], -role.count)
+        if self._line is not None:
+            self._line.remove(job.name)
         for pod in live.pods.values():
             self._drop(pod)
         self._drop(live.group)
+
+    # -- nodes --------------------------------------------------------------------------------------------------------
+    def expect_changes(self, changes: Iterable[NodeChange]) -> None:
+        """Nodes that fail, come back, are cordoned or leave, at their times."""
+        for change in changes:
+            self._node_changes.append(change)
+            self._at(change.at, EventKind.NODE_CHANGE, str(len(self._node_changes) - 1))
+
+    def _change_node(self, change: NodeChange) -> None:
+        name = change.node.metadata.name
+        if change.pods_leave:
+            for live in list(self._jobs.values()):
+                for uid in [uid for uid, node in live.running.items() if node == name]:
+                    if uid in live.running:
+                        self._lose(live, uid)
+        before = self._nodes.pop(name, None)
+        if change.is_there:
+            self._nodes[name] = change.node
+            self._put(change.node)
+            if before is None:
+                self.recorder.add_node(change.node)
+        elif before is not None:
+            self._drop(before)
+            self.recorder.remove_node(name)
 
     # -- cycles -------------------------------------------------------------------------------------------------------
     def _settle(self) -> None:
@@ -247,18 +284,21 @@ class Engine:
                 self._start_pod(bind.job.partition("/")[2], bind.uid, bind.node)
                 started.add(bind.job.partition("/")[2])
         for name in sorted(started):
-            self._started(self._jobs[name])
+            live = self._jobs[name]
+            if live.job.manifest is not None and len(live.pods) < live.job.pods:
+                self._create_pods(live)  # tasks that waited for others to run
+            self._started(live)
         for eviction in decisions.evictions:
             if eviction.task not in decisions.dropped:
                 self._evict(eviction.job.partition("/")[2], eviction.uid)
         for job_id, status in decisions.groups.items():
-            live = self._jobs.get(job_id.partition("/")[2])
-            if live is not None:
-                self._update_group(live, status.phase, decisions)
-                self._note_whether_settled(live)
+            waiting = self._jobs.get(job_id.partition("/")[2])
+            if waiting is not None:
+                self._update_group(waiting, status.phase, decisions)
+                self._note_whether_settled(waiting)
 
     def _note_whether_settled(self, live: LiveJob) -> None:
-        if live.group.status.phase == "Running" and len(live.running) == len(live.pods):
+        if live.group.status.phase == "Running" and len(live.running) == live.job.pods:
             self._unsettled.discard(live.job.name)
         else:
             self._unsettled.add(live.job.name)
@@ -267,6 +307,7 @@ class Engine:
         live = self._jobs[job]
         pod = live.pods[uid]
         live.running[uid] = node
+        self.recorder.hold(live.job.queue, node, live.amounts.get(_role(pod), {}), 1.0)
         replaced = msgspec.structs.replace(
             pod,
             spec=msgspec.structs.replace(pod.spec, node_name=node),
@@ -282,27 +323,78 @@ class Engine:
             live.outcome.attempts += 1
             live.outcome.last_start = self.now
             live.outcome.nodes = tuple(sorted(set(live.running.values())))
-            live.ends = self.now + live.job.run_time
+            live.outcome.ran = self._run_time(live)
+            live.ends = self.now + live.outcome.ran
             self._at(live.ends, EventKind.JOB_END, live.job.name)
 
+    def _run_time(self, live: LiveJob) -> float:
+        if self._network is None:
+            return live.job.run_time
+        return self._network.run_time(live.job, [(_role(live.pods[uid]), node) for uid, node in live.running.items()])
+
     def _evict(self, job: str, uid: str) -> None:
-        """The pod leaves at once and a new one waits for it; a gang that is no longer whole starts again as a whole."""
         live = self._jobs.get(job)
-        if live is None or uid not in live.running:
+        if live is not None and uid in live.running:
+            live.outcome.evictions += 1
+            self._lose(live, uid)
+
+    def _lose(self, live: LiveJob, uid: str) -> None:
+        """A pod was evicted, or its node failed: what the job's policies say about that happens at once."""
+        action = self._action_about(live, uid)
+        if action in (Action.ABORT_JOB, Action.TERMINATE_JOB):
+            self._give_up(live, f"{action} after a pod was evicted")
             return
-        live.outcome.evictions += 1
-        stays_whole = live.ends is not None and len(live.running) > live.group.spec.min_member
-        leaving = [uid] if stays_whole else list(live.running)
+        if action == Action.COMPLETE_JOB:
+            live.outcome.end = self.now
+            self._leave(live)
+            return
+        leaving = self._leaving(live, uid, action)
+        stays_whole = live.ends is not None and len(live.running) - len(leaving) >= live.group.spec.min_member
+        if not stays_whole and action not in (Action.RESTART_POD, Action.RESTART_TASK, Action.RESTART_PARTITION):
+            leaving = list(live.running)
         if live.ends is not None and live.outcome.last_start is not None:
             live.outcome.lost_seconds += (self.now - live.outcome.last_start) * len(leaving)
+            if not stays_whole:
+                live.outcome.earlier.append(Attempt(live.outcome.last_start, self.now, live.outcome.nodes))
         if not stays_whole:
             live.ends = None
+            live.retries += 1
+            if live.job.manifest is not None and action == Action.RESTART_JOB:
+                most = live.job.manifest.spec.max_retry
+                if live.retries > most:
+                    self._give_up(live, f"restarted {most} times")
+                    return
         for each in leaving:
             self._replace_pod(live, each)
 
+    def _action_about(self, live: LiveJob, uid: str) -> str:
+        if live.job.manifest is None:
+            return ""
+        pod = live.pods[uid]
+        answer = answer_to(live.job.manifest, Occurrence(BusEvent.POD_EVICTED, _role(pod), pod.name))
+        return answer.action if answer is not None else ""
+
+    def _leaving(self, live: LiveJob, uid: str, action: str) -> list[str]:
+        if action == Action.RESTART_JOB:
+            return list(live.running)
+        if action == Action.RESTART_TASK:
+            role = _role(live.pods[uid])
+            return [each for each in live.running if _role(live.pods[each]) == role]
+        return [uid]
+
+    def _give_up(self, live: LiveJob, why: str) -> None:
+        live.outcome.failed = why
+        if live.outcome.last_start is not None and live.ends is not None:
+            live.outcome.earlier.append(Attempt(live.outcome.last_start, self.now, live.outcome.nodes))
+        self._leave(live)
+
+    def _release(self, live: LiveJob, uid: str) -> None:
+        node = live.running.pop(uid)
+        self.recorder.hold(live.job.queue, node, live.amounts.get(_role(live.pods[uid]), {}), -1.0)
+
     def _replace_pod(self, live: LiveJob, uid: str) -> None:
+        self._release(live, uid)
         pod = live.pods.pop(uid)
-        del live.running[uid]
         self._unsettled.add(live.job.name)
         self._replacements += 1
         fresh = f"{pod.metadata.name}.{self._replacements}r"
@@ -347,14 +439,5 @@ class Engine:
         return EPOCH + timedelta(seconds=seconds)
 
 
-def _total(job: WorkloadJob) -> Quantities:
-    """What the gang's minimum requests, as the job controller sums it: the first pods in the order of roles."""
-    wanted = job.min_available or job.pods
-    sums: dict[str, Quantity] = {}
-    for role in job.roles:
-        count = min(role.count, wanted)
-        wanted -= count
-        for name, text in role.requests.items():
-            amount = parse_quantity(text) * count
-            sums[name] = sums[name] + amount if name in sums else amount
-    return {name: str(amount) for name, amount in sums.items()}
+def _role(pod: core.Pod) -> str:
+    return pod.metadata.annotations.get(TASK_SPEC_KEY, "")

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from volcano.api import batch
+from volcano.api.quantity import parse_quantity
+
 
 @dataclass(slots=True, frozen=True)
 class Role:
@@ -31,10 +34,26 @@ class WorkloadJob:
     priority_class: str = ""
     min_available: int = 0
     preemptable: bool = True
+    manifest: batch.Job | None = None  # the whole Job, where the workload states one; roles then follow from it
+    waited: float = 0.0  # seconds that it had waited already when the simulation begins
 
     @property
     def pods(self) -> int:
         return sum(role.count for role in self.roles)
+
+
+def amounts_of_role(role: Role) -> dict[str, float]:
+    """What one pod requests."""
+    return {name: float(parse_quantity(text)) for name, text in role.requests.items()}
+
+
+@dataclass(slots=True, frozen=True)
+class Attempt:
+    """From when to when a job's gang ran, and on which nodes; `end` None: it still runs."""
+
+    start: float
+    end: float | None
+    nodes: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -49,6 +68,9 @@ class JobOutcome:
     evictions: int = 0
     lost_seconds: float = 0.0  # pod-seconds of work that evictions threw away
     nodes: tuple[str, ...] = ()
+    ran: float | None = None  # how long the last attempt takes where it runs; depends on the network model
+    failed: str = ""  # why it ended without having finished
+    earlier: list[Attempt] = field(default_factory=list)  # attempts that evictions or failures ended
 
     @property
     def wait(self) -> float | None:

@@ -35,8 +35,8 @@ def _page_content(comparison: PolicyComparison) -> dict[str, Any]:
         "drawn": DRAWN_JOBS,
         "rows": rows(report),
         "policies": {
-            name: {"jobs": [_drawn(outcome, cpus, row_of) for outcome in outcomes.values()]}
-            for name, outcomes in comparison.outcomes.items()
+            name: {"jobs": [_drawn(outcome, cpus, row_of) for outcome in run.outcomes.values()]}
+            for name, run in comparison.runs.items()
         },
     }
 

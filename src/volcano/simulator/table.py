@@ -30,7 +30,11 @@ ROWS: Final[tuple[Row, ...]] = (
     Row("wait, p99", lambda of: of["wait"]["p99"], seconds),
     Row("makespan", lambda of: of["makespan"], seconds),
     Row("utilisation, cpu", lambda of: of["utilisation"]["cpu"], lambda value: f"{value:.1%}", larger_is_better=True),
+    Row("fairness, Jain", lambda of: of["fairness"]["jain"], lambda value: f"{value:.3f}", larger_is_better=True),
+    Row("longest wait", lambda of: of["starvation"]["longest_wait"], seconds),
+    Row("fragmentation, cpu", lambda of: of["fragmentation"].get("cpu", 0.0), lambda value: f"{value:.1%}"),
     Row("evictions", lambda of: of["evictions"], lambda value: f"{value:,.0f}"),
+    Row("lost pod seconds", lambda of: of["lost_pod_seconds"], lambda value: f"{value:,.0f}"),
 )
 
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from volcano.simulator.clusters import default_queues
 from volcano.simulator.figures import bounded_slowdown, figures, percentile
 from volcano.simulator.jobs import JobOutcome, Role, WorkloadJob
+from volcano.simulator.timelines import Timelines
 
 
 def outcome(name: str, submit: float, start: float | None, run_time: float, cpus: int = 1) -> JobOutcome:
     job = WorkloadJob(name, submit, run_time, (Role("task", cpus, {"cpu": "1"}),))
     return JobOutcome(job, start=start, end=None if start is None else start + run_time)
+
+
+def offered(cpus: float) -> Timelines:
+    return Timelines(capacity=[(0.0, {"cpu": cpus})])
 
 
 def test_a_short_run_time_counts_as_ten_seconds() -> None:
@@ -27,7 +33,7 @@ def test_percentiles_are_interpolated(percent: float, expected: float) -> None:
 def test_the_figures_of_a_run() -> None:
     ran = [outcome("a", 10.0, 10.0, 50.0, cpus=2), outcome("b", 20.0, 60.0, 50.0), outcome("c", 30.0, None, 5.0)]
 
-    found = figures(ran, {"cpu": 2.0}, {"d": "too large"})
+    found = figures(ran, offered(2.0), default_queues(), {"d": "too large"}, 110.0)
 
     assert (found["jobs"], found["finished"], found["makespan"], found["evictions"]) == (4, 2, 100.0, 0)
     assert found["wait"] == {"mean": 20.0, "p50": 20.0, "p95": 38.0, "p99": 39.6, "max": 40.0}
@@ -38,7 +44,7 @@ def test_the_figures_of_a_run() -> None:
 
 
 def test_nothing_finished() -> None:
-    found = figures([], {"cpu": 2.0}, {})
+    found = figures([], offered(2.0), default_queues(), {}, 0.0)
 
     assert (found["jobs"], found["wait"]["mean"], found["makespan"], found["utilisation"]) == (
         0,

@@ -47,7 +47,7 @@ def test_the_page_needs_nothing_from_outside() -> None:
 
 def test_a_name_cannot_end_the_element_that_holds_the_data() -> None:
     comparison = compared()
-    comparison.outcomes[HOSTILE] = comparison.outcomes.pop("fcfs")
+    comparison.runs[HOSTILE] = comparison.runs.pop("fcfs")
     comparison.doubts.clear()
 
     assert page(comparison).count("</script>") == page(compared()).count("</script>")

@@ -1,0 +1,1 @@
+"""Scenario files: cluster, queues, workload, policies and expectations in one YAML file."""
