@@ -89,8 +89,7 @@ def _flat(prefix: str, values: Mapping[str, Any]) -> Iterable[tuple[str, float]]
         if (
             isinstance(value, bool | str | list)
             or value is None
-            or (key in ("jobs", "failed")
-            and isinstance(value, dict))
+            or (key in ("jobs", "failed") and isinstance(value, dict))
         ):
             continue
         if isinstance(value, Mapping):

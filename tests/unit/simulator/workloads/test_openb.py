@@ -58,7 +58,7 @@ def test_shares_and_models_of_gpus_are_kept_apart(tmp_path: Path) -> None:
 
     comparison.run([shipped_policy("volcano-default")])
 
-    outcomes = comparison.runs["volcano-default"]
+    outcomes = comparison.runs["volcano-default"].outcomes
     assert all(outcome.end is not None for outcome in outcomes.values())
     assert outcomes["p2"].nodes == ("n1",)
     assert outcomes["p3"].nodes in (("n0",), ("n1",))
