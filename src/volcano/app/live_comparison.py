@@ -70,9 +70,9 @@ def live_jobs(
     """Jobs that wait, and jobs that run with the nodes of their pods by role. Each PodGroup is a job."""
     members: dict[tuple[str, str], list[core.Pod]] = {}
     for pod in pods:
-        group = pod.metadata.annotations.get(GROUP_NAME_ANNOTATION)
-        if group and pod.status.phase not in ENDED:
-            members.setdefault((pod.namespace, group), []).append(pod)
+        named = pod.metadata.annotations.get(GROUP_NAME_ANNOTATION)
+        if named and pod.status.phase not in ENDED:
+            members.setdefault((pod.namespace, named), []).append(pod)
     waiting: list[WorkloadJob] = []
     running: list[tuple[WorkloadJob, Mapping[str, Sequence[str]]]] = []
     for group in sorted(groups, key=lambda each: (str(each.metadata.creation_timestamp), each.namespace, each.name)):
