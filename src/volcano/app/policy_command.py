@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 import click
 
 from volcano.simulator.expectations import CheckedExpectation, Expectation, check, parse_expectation
-from volcano.simulator.scenarios.fields import InvalidScenario
+from volcano.simulator.fields import InvalidScenario
 from volcano.simulator.scenarios.scenario import Scenario, comparison_of, read_scenario
 
 FAILED, BAD_INPUT = 1, 2

@@ -12,10 +12,10 @@ from volcano.api import core
 from volcano.app.live_comparison import live_comparison
 from volcano.simulator.clusters import InvalidCluster, equal_nodes, queues_named
 from volcano.simulator.comparison import PolicyComparison, Progress, report_text
+from volcano.simulator.fields import InvalidScenario, seconds_at
 from volcano.simulator.page import page
 from volcano.simulator.policies import SHIPPED, InvalidPolicy, SchedulingPolicy, read_policy, shipped_policy
 from volcano.simulator.scenarios.cluster import nodes_from_file
-from volcano.simulator.scenarios.fields import InvalidScenario, seconds_at
 from volcano.simulator.scenarios.scenario import comparison_of, read_scenario
 from volcano.simulator.table import table
 from volcano.simulator.workloads.history import read_history

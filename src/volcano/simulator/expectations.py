@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from volcano.api.nearest_words import did_you_mean
 from volcano.simulator.comparison import PolicyRun
+from volcano.simulator.fields import InvalidScenario, seconds_at
 from volcano.simulator.figures import bounded_slowdown, requested
 from volcano.simulator.jobs import JobOutcome
-from volcano.simulator.scenarios.fields import InvalidScenario, seconds_at
 
 COMPARE: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "<": operator.lt,

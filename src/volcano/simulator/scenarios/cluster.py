@@ -13,8 +13,8 @@ from volcano.api import core, topology
 from volcano.api.bounded_yaml import BoundedYamlError, load_yaml
 from volcano.simulator.clusters import MAX_NODES, InvalidCluster, equal_nodes, node
 from volcano.simulator.draws import Draws
+from volcano.simulator.fields import Fields, InvalidScenario
 from volcano.simulator.node_changes import NodeChange, failure, maintenance, random_failures
-from volcano.simulator.scenarios.fields import Fields, InvalidScenario
 from volcano.simulator.workloads.openb import InvalidTrace, read_openb_nodes
 
 RACK_LABEL: Final = "topology.kubernetes.io/rack"

@@ -16,11 +16,11 @@ from volcano.api.quantity import parse_quantity
 from volcano.simulator.clusters import DEFAULT_QUEUE, default_queues
 from volcano.simulator.comparison import PolicyComparison
 from volcano.simulator.draws import Draws
+from volcano.simulator.fields import Fields, InvalidScenario
 from volcano.simulator.jobs import Role, WorkloadJob
 from volcano.simulator.network import NetworkModel, TrafficPattern
 from volcano.simulator.policies import InvalidPolicy, SchedulingPolicy, read_policy, shipped_policy
 from volcano.simulator.scenarios.cluster import SimulatedCluster, read_cluster
-from volcano.simulator.scenarios.fields import Fields, InvalidScenario
 from volcano.simulator.workloads.arrivals import MAX_GENERATED_JOBS, arrival_times, draw_seconds
 from volcano.simulator.workloads.history import read_history
 from volcano.simulator.workloads.openb import InvalidTrace, read_openb_pods

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 
 from volcano.simulator.draws import Draws
-from volcano.simulator.scenarios.fields import Fields, InvalidScenario, seconds_at
+from volcano.simulator.fields import Fields, InvalidScenario, seconds_at
 
 MAX_GENERATED_JOBS: Final = 1_000_000
 SECONDS_PER_DAY: Final = 86_400.0

@@ -21,9 +21,9 @@ from volcano.api.scheme import resource_type
 from volcano.controllers.job.view import task_name
 from volcano.machinery.admission import Attributes
 from volcano.machinery.world import Mirror
+from volcano.simulator.fields import InvalidScenario
 from volcano.simulator.jobs import Role, WorkloadJob
 from volcano.simulator.making import NAMESPACE
-from volcano.simulator.scenarios.fields import InvalidScenario
 
 JOB: Final = resource_type(batch.Job)
 

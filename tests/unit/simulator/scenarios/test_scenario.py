@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from volcano.simulator.comparison import PolicyComparison, report_text
+from volcano.simulator.fields import InvalidScenario
 from volcano.simulator.policies import shipped_policy
-from volcano.simulator.scenarios.fields import InvalidScenario
 from volcano.simulator.scenarios.scenario import Scenario, comparison_of, read_scenario, scenario_from
 
 EXAMPLES = Path(__file__).parents[4] / "examples"

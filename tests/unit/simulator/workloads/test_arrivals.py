@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from volcano.simulator.draws import Draws
-from volcano.simulator.scenarios.fields import Fields
+from volcano.simulator.fields import Fields
 from volcano.simulator.workloads.arrivals import arrival_times, draw_seconds
 
 
