@@ -46,11 +46,14 @@ def home(tmp_path_factory):
         (folder / "cluster.json").write_text('{"schedulerConf": "actions: \\"\\"", "objects": {}, "expect": {}}')
         (folder / "lublin_256.swf").write_text("1 0 -1 60 4 -1 -1 4 60\n2 5 -1 30 2 -1 -1 2 30\n")
         (folder / "examples").symlink_to(ROOT / "examples")
+        (folder / "policies").symlink_to(ROOT / "examples/policies")
+        shutil.copy(ROOT / "examples/simulator/two-teams.yaml", folder / "scenario.yaml")
+        (folder / "new.conf").write_text(DEFAULT_CONFIGURATION)
         yield up, folder
 
 
-ELSEWHERE = ("volcano manifests all", "volcano store ")
-"""What needs an empty cluster is applied to a real one by tests/kubernetes; test_store_command.py has a store to run on."""
+ELSEWHERE = ("volcano manifests all", "volcano store ", "volcano simulate --from-cluster")
+"""A simulation of a live system needs one with jobs: tests/system/test_simulate_from_cluster.py. What needs an empty cluster is applied to a real one by tests/kubernetes; test_store_command.py has a store to run on."""
 
 
 @pytest.mark.parametrize("line", sorted(line for line in set(examples()) if not line.startswith(ELSEWHERE)))

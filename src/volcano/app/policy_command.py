@@ -33,7 +33,12 @@ class PolicyTestResult:
 
 @click.group()
 def policy_command() -> None:
-    """Test scheduling policies."""
+    """Test scheduling policies.
+
+    \b
+    Example:
+      volcano policy test policies/
+    """
 
 
 @policy_command.command("test")

@@ -14,6 +14,7 @@ from volcano.simulator.clusters import InvalidCluster, equal_nodes, queues_named
 from volcano.simulator.comparison import PolicyComparison, Progress, report_text
 from volcano.simulator.fields import InvalidScenario, seconds_at
 from volcano.simulator.page import page
+from volcano.simulator.pictures import NoBrowser, write_pictures
 from volcano.simulator.policies import SHIPPED, InvalidPolicy, SchedulingPolicy, read_policy, shipped_policy
 from volcano.simulator.scenarios.cluster import nodes_from_file
 from volcano.simulator.scenarios.scenario import comparison_of, read_scenario
@@ -61,6 +62,7 @@ class InputError(click.ClickException):
 @click.option("--list-policies", is_flag=True, help="Print the shipped policies and end.")
 @click.option("--json", "as_json", is_flag=True, help="Print report.json instead of the table.")
 @click.option("--out", default=None, metavar="FOLDER", help="Write report.json and report.html into this folder.")
+@click.option("--png", is_flag=True, help="With --out: a picture of each plot, drawn by an installed Chromium.")
 @click.option(
     "--seed", default=None, type=int, help="Seed of what is chosen at random.  [default: 0, or the scenario's]"
 )
@@ -80,6 +82,8 @@ def simulate_command(**flags: Any) -> None:
       volcano simulate scenario.yaml --out report/
       volcano simulate --from-cluster --conf new.conf
     """
+    if flags["png"] and not flags["out"]:
+        raise InputError("--png needs --out FOLDER")
     if flags["list_policies"]:
         for name, shipped in SHIPPED.items():
             click.echo(f"{name:<17} {shipped.summary}")
@@ -230,4 +234,14 @@ def _show(comparison: PolicyComparison, flags: dict[str, Any]) -> None:
         except OSError as error:
             raise InputError(f"--out {folder}: {error.strerror}") from error
         click.echo(f"written: {folder / 'report.json'}, {folder / 'report.html'}", err=True)
+        if flags["png"]:
+            _draw(folder / "report.html", list(comparison.runs))
     click.echo(text if flags["as_json"] else table(report), nl=not flags["as_json"])
+
+
+def _draw(written: Path, policies: list[str]) -> None:
+    try:
+        pictures = write_pictures(written, policies)
+    except NoBrowser as error:
+        raise InputError(str(error)) from error
+    click.echo(f"written: {len(pictures)} pictures beside it", err=True)

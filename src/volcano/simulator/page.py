@@ -10,11 +10,14 @@ import msgspec
 
 from volcano.simulator.clusters import capacity
 from volcano.simulator.comparison import PolicyComparison
+from volcano.simulator.fairness import share_samples
 from volcano.simulator.figures import requested
 from volcano.simulator.jobs import JobOutcome
 from volcano.simulator.table import rows
 
 DRAWN_JOBS: Final = 3_000  # on the chart of nodes; a browser becomes slow with many more rectangles
+MAX_DRAWN_ATTEMPTS: Final = 20  # of one job, that were lost
+SHARE_DIGITS: Final = 5
 MARK: Final = "@DATA@"
 
 
@@ -26,16 +29,32 @@ def page(comparison: PolicyComparison) -> str:
 
 
 def _page_content(comparison: PolicyComparison) -> dict[str, Any]:
-    row_of = {node.metadata.name: row for row, node in enumerate(comparison.nodes)}
+    added = [change.node.metadata.name for change in comparison.changes if change.is_there]
+    names = dict.fromkeys([*(node.metadata.name for node in comparison.nodes), *added])
+    row_of = {name: row for row, name in enumerate(names)}
     cpus = capacity(comparison.nodes).get("cpu", 0.0)
     report = comparison.report()
+    begin = min((job.submit for job in comparison.jobs), default=0.0)
+    end = max((run.now for run in comparison.runs.values()), default=begin)
     return {
+        "begin": begin,
+        "end": end,
         "about": f"{len(comparison.jobs):,} jobs on {len(comparison.nodes):,} nodes, seed {comparison.seed}",
-        "nodes": len(comparison.nodes),
+        "nodes": len(row_of),
         "drawn": DRAWN_JOBS,
         "rows": rows(report),
         "policies": {
-            name: {"jobs": [_drawn(outcome, cpus, row_of) for outcome in run.outcomes.values()]}
+            name: {
+                "jobs": [_drawn(outcome, cpus, row_of) for outcome in run.outcomes.values()],
+                "queues": {
+                    queue: {
+                        "held": [round(sample.held, SHARE_DIGITS) for sample in samples],
+                        "deserved": [round(sample.deserved, SHARE_DIGITS) for sample in samples],
+                    }
+                    for queue, samples in share_samples(run.timelines, comparison.queues, begin, end).items()
+                },
+                "evictions": sum(outcome.evictions for outcome in run.outcomes.values()),
+            }
             for name, run in comparison.runs.items()
         },
     }
@@ -44,8 +63,14 @@ def _page_content(comparison: PolicyComparison) -> dict[str, Any]:
 def _drawn(outcome: JobOutcome, cpus: float, row_of: Mapping[str, int]) -> list[object]:
     job = outcome.job
     share = round(requested(job).get("cpu", 0.0) / cpus, 9) if cpus else 0.0
-    ranges = _ranges(sorted(row_of[name] for name in outcome.nodes if name in row_of))
-    return [job.name, job.submit, outcome.start, outcome.end, share, ranges, outcome.last_start]
+    lost = [[each.start, each.end, _rows_of(each.nodes, row_of)] for each in outcome.earlier[:MAX_DRAWN_ATTEMPTS]]
+    rows_taken = _rows_of(outcome.nodes, row_of)
+    times = [outcome.start, outcome.end, share, rows_taken, outcome.last_start]
+    return [job.name, job.submit, *times, job.queue, outcome.evictions, lost]
+
+
+def _rows_of(nodes: Sequence[str], row_of: Mapping[str, int]) -> list[int]:
+    return _ranges(sorted(row_of[name] for name in nodes if name in row_of))
 
 
 def _ranges(rows_taken: Sequence[int]) -> list[int]:

@@ -35,8 +35,12 @@ def test_the_page_holds_every_job_under_every_policy() -> None:
     assert content is not None
     data = json.loads(content[1])
     assert {name: len(of["jobs"]) for name, of in data["policies"].items()} == {"fcfs": 8, "sjf-easy": 8}
-    name, submit, start, end, share, (first, last), last_start = data["policies"]["fcfs"]["jobs"][0]
+    name, submit, start, end, share, (first, last), last_start, queue, evictions, lost = data["policies"]["fcfs"][
+        "jobs"
+    ][0]
     assert (name, submit, start, end, share, last_start) == ("j0", 0.0, 0.0, 30.0, 0.25, 0.0)
+    assert (queue, evictions, lost) == ("default", 0, [])
+    assert len(data["policies"]["fcfs"]["queues"]["default"]["held"]) == 240
     assert 0 <= first == last < 4
     assert data["rows"][0]["title"] == "finished"
 
@@ -63,7 +67,8 @@ def test_a_browser_draws_the_plots_of_both_policies(tmp_path: Path) -> None:
     done = subprocess.run([*command, "--dump-dom", file.as_uri()], capture_output=True, text=True, timeout=120)
 
     drawn = done.stdout.partition("<script")[0]  # what the scripts have drawn stands before them
-    assert drawn.count('<svg viewBox="0 0 560 190"') == 6
+    assert drawn.count('<svg viewBox="0 0 560 190"') == 8
+    assert drawn.count('class="band"') == 2
     assert drawn.count('class="gantt"') == 2
     assert len(re.findall(r"<rect [^>]*data-job=", drawn)) >= 16
     assert "NaN" not in drawn
