@@ -22,15 +22,18 @@ def job(name: str, replicas: int) -> dict[str, object]:
 
 def test_running_jobs_go_on_and_waiting_ones_follow_when_they_end(tmp_path: Path) -> None:
     with running_up(tmp_path, "--ephemeral", "--simulated-nodes", "2", "--node-cpu", "2") as up:
-        client = up.client()
         for name, replicas in (("runs", 3), ("waits", 2)):
-            client.post(JOBS, job(name, replicas))
-            wait_until(lambda name=name: client.get(f"{JOBS}/{name}").get("status", {}).get("state"), f"{name} is seen")
-        wait_until(lambda: client.get(f"{JOBS}/runs")["status"].get("running") == 3, "the first job runs")
+            assert up.api("POST", JOBS, job(name, replicas)).status == 201
+            wait_until(lambda name=name: up.phase(name), f"{name} is seen")
+        up.until_phase("runs", "Running")
 
         command = [*VOLCANO, "simulate", "--from-cluster", "--kubeconfig", str(up.data / "kubeconfig")]
         done = subprocess.run(
-            [*command, "--policy", "fcfs", "--json"], capture_output=True, text=True, env=environment(tmp_path), timeout=100
+            [*command, "--policy", "fcfs", "--json"],
+            capture_output=True,
+            text=True,
+            env=environment(tmp_path),
+            timeout=100,
         )
 
     assert done.returncode == 0, done.stderr

@@ -121,12 +121,13 @@ def _roles(group: scheduling.PodGroup, pods: Sequence[core.Pod]) -> list[Role]:
             for role, of_role in sorted(shapes.items())
         ]
     count = max(group.spec.min_member, 1)
-    asked = {
-        name: text
-        for name, text in (group.spec.min_resources or {}).items()
-        if "/" in name or name in ("cpu", "memory")
-    }
+    asked = {name: text for name, text in (group.spec.min_resources or {}).items() if _is_requested(name)}
     return [Role("task", count, _divided(asked, count))]
+
+
+def _is_requested(name: str) -> bool:
+    """A minimum also counts objects and repeats requests and limits under names of quotas."""
+    return name in ("cpu", "memory") or ("/" in name and not name.startswith(("count/", "requests.", "limits.")))
 
 
 def _divided(amounts: Mapping[str, Any], count: int) -> dict[str, str]:
