@@ -26,8 +26,6 @@ from volcano.simulator.comparison import PolicyComparison
 from volcano.simulator.jobs import Role, WorkloadJob
 from volcano.simulator.scenarios.cluster import schedulable_node
 
-ENDED = ("Succeeded", "Failed")
-
 
 def live_comparison(kubeconfig: str, assumed_seconds: float, seed: int) -> PolicyComparison:
     """Jobs without an estimate are taken to run for the assumed time."""
@@ -71,7 +69,7 @@ def live_jobs(
     members: dict[tuple[str, str], list[core.Pod]] = {}
     for pod in pods:
         named = pod.metadata.annotations.get(GROUP_NAME_ANNOTATION)
-        if named and pod.status.phase not in ENDED:
+        if named and pod.status.phase not in core.FINISHED_POD_PHASES:
             members.setdefault((pod.namespace, named), []).append(pod)
     waiting: list[WorkloadJob] = []
     running: list[tuple[WorkloadJob, Mapping[str, Sequence[str]]]] = []
