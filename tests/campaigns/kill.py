@@ -162,8 +162,8 @@ class Campaign:
             file.write(bytes([byte ^ (1 << self.chance.randrange(8))]))
         try:
             self.up.start()
-            self.problems += [f"{victim.name} flipped at {at}: {each}" for each in self.ledger.problems(self.up.api)]
-            self.up.kill()  # the bit did not matter: it was in a part that is not used
+            shutil.rmtree(kept)
+            return  # the bit was in a part that is not used; what was acknowledged is compared as after any attack
         except AssertionError:
             said = "".join(self.up.output[-20:])
             if "damaged" not in said:

@@ -59,6 +59,7 @@ def _validating(path: str, reader: type, rule: Rule, name: str, *operations: str
     return Webhook(path, "validating", resource_type(reader), operations or (CREATE, UPDATE), name, rule, **where)
 
 
+PODGROUPS_VALIDATE: Final = "/podgroups/validate"
 WEBHOOKS: Final[tuple[Webhook, ...]] = (
     _mutating("/jobs/mutate", batch.Job, mutate_job, "mutatejob.volcano.sh", in_chart=True, by_default=True),
     _validating("/jobs/validate", batch.Job, validate_job, "validatejob.volcano.sh", in_chart=True, by_default=True),
@@ -66,7 +67,7 @@ WEBHOOKS: Final[tuple[Webhook, ...]] = (
     _validating("/cronjobs/validate", batch.CronJob, validate_cronjob, "validatecronjob.volcano.sh", in_chart=True),
     _mutating("/podgroups/mutate", scheduling.PodGroup, mutate_podgroup, "mutatepodgroup.volcano.sh", by_default=True),
     _validating(
-        "/podgroups/validate", scheduling.PodGroup, validate_podgroup, "validatepodgroup.volcano.sh", CREATE,
+        PODGROUPS_VALIDATE, scheduling.PodGroup, validate_podgroup, "validatepodgroup.volcano.sh", CREATE,
         in_chart=True,
     ),
     _mutating(
@@ -110,12 +111,21 @@ class ReviewOutcome(msgspec.Struct, frozen=True):
         return f'admission webhook "{self.denied_by}" denied the request: {self.denial}' if self.denied_by else ""
 
 
+def _on_updates(webhook: Webhook) -> Webhook:
+    if webhook.path != PODGROUPS_VALIDATE:
+        return webhook
+    return msgspec.structs.replace(webhook, operations=(CREATE, UPDATE))
+
+
 class AdmissionChain:
     """All enabled webhooks, one after the other, as pure functions of the write and what can be read."""
 
-    def __init__(self, settings: Settings | None = None, *, enabled: Iterable[str] = ALL_PATHS) -> None:
+    def __init__(
+        self, settings: Settings | None = None, *, enabled: Iterable[str] = ALL_PATHS, in_process: bool = False
+    ) -> None:
+        """`in_process`: in the API server itself, where reviewing every update of a PodGroup costs no request."""
         self.settings = settings or Settings()
-        self._webhooks = tuple(BY_PATH[path] for path in enabled)
+        self._webhooks = tuple(_on_updates(BY_PATH[path]) if in_process else BY_PATH[path] for path in enabled)
 
     def review(self, attributes: Attributes, reader: Reader) -> ReviewOutcome:
         """Mutate, then validate the result."""

@@ -19,7 +19,7 @@ from volcano.api.core import Namespace
 from volcano.api.jobs.estimates import annotation_problem
 from volcano.api.meta import Key
 from volcano.api.scheduling import QUEUE_NAME_ANNOTATION, PodGroup, Queue
-from volcano.machinery.admission import Attributes
+from volcano.machinery.admission import UPDATE, Attributes
 
 
 def mutate_podgroup(attributes: Attributes, reader: Reader, _settings: Settings) -> ReviewAnswer:
@@ -40,8 +40,10 @@ def validate_podgroup(attributes: Attributes, reader: Reader, _settings: Setting
     group = read(PodGroup, attributes.object)
     if isinstance(group, ReviewAnswer):
         return group
-    problems = _queue_problems(str(section(attributes.object, "spec").get("queue") or ""), reader)
-    problems += _negative_amounts(group)
+    problems = _negative_amounts(group)
+    if attributes.operation == UPDATE:  # what else is checked concerns what is submitted; a queue may close later
+        return refuse_all(problems)
+    problems = _queue_problems(str(section(attributes.object, "spec").get("queue") or ""), reader) + problems
     if gives_both_tiers(group.spec.network_topology):
         problems.append(both_tiers_message("networkTopology"))
     offender = next((p for p in group.spec.sub_group_policy if gives_both_tiers(p.network_topology)), None)

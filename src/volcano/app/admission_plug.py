@@ -69,7 +69,7 @@ class VolcanoAdmission:
         enabled: Iterable[str] = ALL_PATHS,
         record: Callable[[Record], None] | None = None,
     ) -> None:
-        self._chain = AdmissionChain(settings, enabled=enabled)
+        self._chain = AdmissionChain(settings, enabled=enabled, in_process=True)
         self._reader = StoreReader(store)
         self.record = record
         """Takes the Warning events about refused objects, once there is somebody to write them."""

@@ -43,12 +43,13 @@ async def virtual_system(
     settings: SystemSettings | None = None,
     node_settings: NodeSettings | None = None,
     seed: int = 0,
+    store: MemoryStore | None = None,
 ) -> AsyncIterator[VirtualSystem]:
-    """A running system with simulated nodes; must be entered on a virtual loop."""
+    """A running system with simulated nodes; must be entered on a virtual loop. `store` is that of an earlier one."""
     from volcano.app.admission_plug import VolcanoAdmission
 
     clock = VirtualClock()
-    store = MemoryStore()
+    store = store or MemoryStore()
     server = ApiServer(store, clock=clock, ids=SeededIds(seed), admission=VolcanoAdmission(store))
     await server.start()
     shapes = node_settings or simulated_nodes(nodes, capacity=capacity)

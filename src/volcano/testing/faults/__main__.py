@@ -15,6 +15,8 @@ from volcano.testing.faults.run import RunResult, run_seed
 FIXED_HASHES = {"PYTHONHASHSEED": "0"}
 """Without it the order of sets differs from process to process, and a seed could not be replayed to the same bytes."""
 
+SEEDS_BETWEEN_REPORTS = 100
+
 
 @click.command()
 @click.option("--seeds", default="0:100", show_default=True, help="FIRST:END, or one number.")
@@ -36,6 +38,8 @@ def main(seeds: str, seed: int | None, trace: bool, minimize: bool, keep_going: 
     chosen = range(int(first), int(end or int(first) + 1)) if seed is None else range(seed, seed + 1)
     watch, done, failed, commits = Stopwatch(), 0, 0, 0
     for each in chosen:
+        if done and done % SEEDS_BETWEEN_REPORTS == 0:
+            click.echo(f"{done} seeds, {failed} failed", err=True)
         if minutes and watch.seconds() > 60 * minutes:
             break
         result = run_seed(each)
