@@ -364,6 +364,24 @@ def test_plain_pods_are_placed_only_when_they_are_adopted():
         assert await world.bound() == {}
 
 
+def test_plain_pods_are_charged_to_no_queue_and_bounded_by_none():
+    @story(SchedulerSettings(adopt_plain_pods=True))
+    async def _(world: World) -> None:
+        queue = await world.client.get(scheduling.Queue, Key("", "default"))
+        await world.client.patch(resource_type(scheduling.Queue), queue.key, {"spec": {"capability": {"cpu": "1"}}})
+        await world.node("n1", cpu="8")
+        for number in range(3):
+            await world.pod(f"plain-{number}", cpu="1", schedulerName="default-scheduler")
+        await world.until(lambda: _counts(world, 3))
+        await world.group("g", 1)
+        await world.pod("task", "g", cpu="1")
+        await world.until(lambda: _counts(world, 4))
+        await world.clock.sleep(timedelta(seconds=2))
+
+        held = (await world.client.get(scheduling.Queue, queue.key)).status.allocated or {}
+        assert held.get("cpu") == "1"
+
+
 def test_pods_of_every_scheduler_name_are_ours():
     @story(SchedulerSettings(scheduler_names=("volcano", "second")))
     async def _(world: World) -> None:

@@ -12,6 +12,7 @@ from volcano.api.scheduling import GROUP_NAME_ANNOTATION
 from volcano.scheduler.core.assemble import BY_KEY, BY_NAME
 from volcano.scheduler.core.snapshot import Snapshot, drop_pod, put_task
 from volcano.scheduler.model import Status, Task
+from volcano.scheduler.model.queue import UNCHARGED
 
 NOT_NAMES: Final = ("name", "group", "schedulerConf", "now", "seed")
 
@@ -151,7 +152,7 @@ def _words(scenario: JSON) -> dict[str, str]:
     return words
 
 
-_KEPT: Final = frozenset({"default", "root", "kube-system", "volcano-system", "true", "false", "*"})
+_KEPT: Final = frozenset({"default", "root", UNCHARGED, "kube-system", "volcano-system", "true", "false", "*"})
 
 
 def _token(name: str, number: int) -> str:

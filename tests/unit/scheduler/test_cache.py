@@ -18,6 +18,7 @@ from volcano.machinery.world import Change, Mirror
 from volcano.scheduler.cache import Cache, CacheSettings, PendingChanges, matters
 from volcano.scheduler.cache.followed import wakes
 from volcano.scheduler.model import Status
+from volcano.scheduler.model.queue import UNCHARGED
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -163,7 +164,7 @@ def test_a_plain_pod_is_a_job_of_one_when_adopted():
 
     given_.remove(core.Pod, "p", "ns")
 
-    assert (job.queue, job.min_available, job.phase, len(job.tasks)) == ("default", 1, "Inqueue", 1)
+    assert (job.queue, job.min_available, job.phase, len(job.tasks)) == (UNCHARGED, 1, "Inqueue", 1)
     assert given_.refreshed().jobs == {}
 
 
@@ -176,6 +177,25 @@ def test_an_adopted_pod_is_nobodys_victim():
     (job,) = snapshot.jobs.values()
     assert not snapshot.tasks["p"].preemptable
     assert (job.preemptable_stated, job.preemptable) == (True, False)
+
+
+def test_no_pod_group_can_name_the_queue_of_pods_without_a_queue():
+    chosen = CacheSettings(adopt_plain_pods=True)
+    sly = msgspec.structs.replace(group(), spec=msgspec.structs.replace(group().spec, queue=UNCHARGED))
+    given_ = Watched(queue("default"), sly, pod("p", group="", schedulerName="default-scheduler"), chosen=chosen)
+
+    assert [job.queue for job in given_.refreshed().schedulable_jobs().values()] == [UNCHARGED]
+    assert given_.refreshed().jobs["ns/g"].queue == ""
+
+
+def test_changed_queues_leave_adopted_pods_schedulable():
+    chosen = CacheSettings(adopt_plain_pods=True)
+    given_ = Watched(queue("default"), pod("p", group="", schedulerName="default-scheduler"), chosen=chosen)
+    given_.refreshed()
+
+    given_.put(queue("later"))
+
+    assert len(given_.refreshed().schedulable_jobs()) == 1
 
 
 def test_an_adopted_pod_that_names_a_queue_is_a_task_like_others():

@@ -29,14 +29,14 @@ from volcano.scheduler.core.snapshot import (
     put_task,
 )
 from volcano.scheduler.model import Shard, Status, Task
+from volcano.scheduler.model.job import ADOPTED, is_adopted
+from volcano.scheduler.model.queue import UNCHARGED
 from volcano.scheduler.model.read import task_from_pod
 from volcano.scheduler.model.task import PREEMPTABLE_KEY
 
 log = logging.getLogger(__name__)
 
 PLAIN_SCHEDULERS: Final = frozenset({"default-scheduler", ""})
-ADOPTED: Final = "pod:"
-"""A job of one pod without a PodGroup has an id no PodGroup can have."""
 MAX_UNUSED_SHAPES: Final = 1024
 
 
@@ -181,7 +181,7 @@ class Cache:
             task.status = Status.RELEASING
 
     def _adopt(self, pod: core.Pod) -> str:
-        """The job of one that a plain pod is. It is never evicted for another one, unless it names a queue."""
+        """The job of one that a plain pod is. Unless it names a queue, it is charged to none and is nobody's victim."""
         namespace = pod.namespace or "default"
         job_id = f"{namespace}/{ADOPTED}{pod.name}"
         if job_id not in self.snapshot.jobs or self.snapshot.jobs[job_id].group is None:
@@ -193,7 +193,7 @@ class Cache:
             )
             spec = PodGroupSpec(
                 min_member=1,
-                queue=pod.annotations.get(QUEUE_NAME_ANNOTATION) or self.settings.default_queue,
+                queue=pod.annotations.get(QUEUE_NAME_ANNOTATION) or UNCHARGED,
                 priority_class_name=pod.spec.priority_class_name,
             )
             put_group(self.snapshot, PodGroup(metadata=meta, spec=spec, status=PodGroupStatus(phase="Inqueue")))
@@ -260,11 +260,6 @@ class Cache:
 
 def _names_a_queue(pod: core.Pod) -> bool:
     return bool(pod.annotations.get(QUEUE_NAME_ANNOTATION))
-
-
-def is_adopted(job_id: str) -> bool:
-    """Whether a job has no PodGroup object to write to."""
-    return job_id.partition("/")[2].startswith(ADOPTED)
 
 
 def _uid(pod: core.Pod) -> str:

@@ -62,7 +62,7 @@ class Composition:
 
     def _rebuild_queues(self, snapshot: Snapshot) -> None:
         """All queues but those whose chain of parents is a cycle."""
-        snapshot.queues = {}
+        snapshot.queues = {name: queue for name, queue in snapshot.queues.items() if not queue.is_charged}
         for name, queue in self._kept[scheduling.Queue].items():
             if self._has_cycle(name):
                 snapshot.set_aside[f"Queue/{name}"] = "its chain of parents is a cycle"

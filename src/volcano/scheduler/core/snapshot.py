@@ -21,6 +21,8 @@ from volcano.scheduler.core.domain_columns import Rooted, rooted
 from volcano.scheduler.core.ledger import Ledger
 from volcano.scheduler.core.node_table import NodeTable
 from volcano.scheduler.model import ClusterObjects, Domains, Job, Node, Queue, Task
+from volcano.scheduler.model.job import is_adopted
+from volcano.scheduler.model.queue import UNCHARGED, uncharged_queue
 from volcano.scheduler.model.read import Shapes, job_from, node_from, place_in_sub_job, queue_from, task_from_pod
 
 
@@ -120,6 +122,11 @@ def put_group(snapshot: Snapshot, group: PodGroup) -> None:
         snapshot.set_aside[label] = str(error)
         return
     snapshot.set_aside.pop(label, None)
+    if job.queue == UNCHARGED:
+        if is_adopted(job.id):
+            snapshot.queues.setdefault(UNCHARGED, uncharged_queue())
+        else:
+            job.queue = ""  # a PodGroup cannot name it
     before = snapshot.jobs.get(job.id)
     snapshot.jobs[job.id] = job
     if before is not None:

@@ -163,8 +163,10 @@ def _pod_notices(session: Session) -> tuple[PodNotice, ...]:
 # -- queues ---------------------------------------------------------------------------------------------------------
 def queue_allocated(session: Session) -> dict[str, Resources]:
     """What each queue holds; with a queue `root`, ancestors count their descendants' too."""
-    sums = {name: Resources() for name in session.queues}
+    sums = {name: Resources() for name, queue in session.queues.items() if queue.is_charged}
     for queue, held in held_by_queues(session).items():
+        if queue not in sums:
+            continue
         for name in _line(session, queue):
             sums[name].add(held)
     for name, more in session.record.queue_allocated.items():

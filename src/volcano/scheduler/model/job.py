@@ -288,3 +288,12 @@ class Job:
 
 ORPHANED: Final = ""
 """The job id of a pod without a PodGroup."""
+
+
+ADOPTED: Final = "pod:"
+"""A job of one pod without a PodGroup has an id no PodGroup can have."""
+
+
+def is_adopted(job_id: str) -> bool:
+    """Whether a job has no PodGroup object to write to."""
+    return job_id.partition("/")[2].startswith(ADOPTED)

@@ -23,7 +23,7 @@ class Proportion(Plugin):
         self._shares = {
             name: account_for(queue, ledger[name])
             for name, queue in session.queues.items()
-            if name in ledger and ledger[name].jobs
+            if name in ledger and ledger[name].jobs and queue.is_charged
         }
         self._bound()
         pour(session.total, list(self._shares.values()))
@@ -43,7 +43,8 @@ class Proportion(Plugin):
     def close(self, session: Session) -> None:
         for name, queue in session.queues.items():
             share = self._shares.get(name)
-            session.record.gauge("queue_weight", queue.weight, name)
+            if queue.is_charged:
+                session.record.gauge("queue_weight", queue.weight, name)
             if share is None:
                 continue
             session.record.gauge("queue_share", share.share, name)
@@ -70,6 +71,8 @@ class Proportion(Plugin):
         return queue.is_open and self.simulate_allocatable(queue, task)
 
     def simulate_allocatable(self, queue: Queue, task: Task) -> bool:
+        if not queue.is_charged:
+            return True
         share = self._shares.get(queue.name)
         return share is not None and not share.would_exceed(task.request, share.deserved)
 

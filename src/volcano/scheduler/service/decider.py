@@ -15,13 +15,13 @@ from pathlib import Path
 
 from volcano.machinery.clock import Stopwatch
 from volcano.scheduler.cache import Batch, Cache, CacheSettings, Confirmed
-from volcano.scheduler.cache.cache import is_adopted
 from volcano.scheduler.commit import Commitment, Committer, Unwritten
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.framework.config import SchedulerConfig
 from volcano.scheduler.framework.decisions import Decisions
 from volcano.scheduler.loop import cycle
 from volcano.scheduler.model import SeededChance
+from volcano.scheduler.model.job import is_adopted
 from volcano.scheduler.service.recordings import RecordingWriter
 from volcano.scheduler.service.registry import Registry
 

@@ -45,7 +45,8 @@ class Capacity(Plugin):
     def close(self, session: Session) -> None:
         for name, queue in session.queues.items():
             account = self._accounts.get(name)
-            session.record.gauge("queue_weight", queue.weight, name)
+            if queue.is_charged:
+                session.record.gauge("queue_weight", queue.weight, name)
             if account is None:
                 continue
             session.record.gauge("queue_share", account.share, name)
@@ -92,6 +93,8 @@ class Capacity(Plugin):
         return True
 
     def simulate_allocatable(self, queue: Queue, task: Task) -> bool:
+        if not queue.is_charged:
+            return True
         account = self._accounts.get(queue.name)
         if account is None or not account.is_leaf:
             return False

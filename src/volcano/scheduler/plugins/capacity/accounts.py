@@ -53,7 +53,7 @@ def flat_accounts(session: Session) -> dict[str, Account]:
     """Queues that have jobs, side by side."""
     accounts: dict[str, Account] = {}
     for name, sums in session.snapshot.ledger.queues.items():
-        if sums.jobs and name in session.queues:
+        if sums.jobs and name in session.queues and session.queues[name].is_charged:
             accounts[name] = _account(session, name)
             accounts[name].enter(sums)
     guaranteed = Resources()
@@ -74,7 +74,7 @@ def tree_accounts(session: Session) -> dict[str, Account] | None:
     """All queues as a tree; None without a root."""
     if ROOT_QUEUE not in session.queues:
         return None
-    accounts = {name: _account(session, name) for name in session.queues}
+    accounts = {name: _account(session, name) for name, queue in session.queues.items() if queue.is_charged}
     kept = {name: account for name, account in accounts.items() if _descend(session, accounts, account)}
     for account in kept.values():
         if account.ancestors:

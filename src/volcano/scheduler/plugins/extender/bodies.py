@@ -83,7 +83,7 @@ def session_body(session: Session) -> JSON:
     return {
         "Jobs": {job.id: job_body(job) for job in session.jobs.values()},
         "Nodes": nodes,
-        "Queues": {queue.name: queue_body(queue) for queue in session.queues.values()},
+        "Queues": {queue.name: queue_body(queue) for queue in session.queues.values() if queue.is_charged},
         "NamespaceInfo": {name: {"Name": name} for name in session.snapshot.cluster.namespaces},
         "RevocableNodes": {node.name: nodes[node.name] for node in session.table.nodes if node.revocable_zone},
         "NodeList": None,
