@@ -11,7 +11,7 @@ SEED ?=
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup $(if $(SEED),--hypothesis-seed=$(SEED))
 SOURCES := src tests benchmarks tools
 
-.PHONY: help install run test test-all test-coverage coverage properties check format vectors faults soak kill bench kubernetes test-kubernetes test-frameworks programs docs release clean
+.PHONY: help install run test test-all test-coverage coverage properties check format vectors faults soak kill bench kubernetes test-kubernetes test-frameworks programs docs man release clean
 
 help:
 	@echo "make run      install into .venv and run a gang job of several roles, start to end"
@@ -27,6 +27,7 @@ help:
 	@echo "make kill     kill, stop and damage a running system for MINUTES=10; nothing may be lost or run twice"
 	@echo "make bench    run the benchmarks and print their figures"
 	@echo "make docs     build the documentation site into site/; a broken link is an error"
+	@echo "make man      write manual pages into build/man"
 	@echo "make release  build wheel and sdist, and try each in an empty environment"
 	@echo "make kubernetes        build a real kube-apiserver, once (about ten minutes; Go is fetched where it is missing)"
 	@echo "make test-kubernetes   run the suites on it"
@@ -111,6 +112,9 @@ docs: $(DEV_STAMP)
 	@if command -v uv >/dev/null 2>&1; then uv pip install -q --python $(BIN)/python -e '.[docs]'; \
 	else $(BIN)/python -m pip install -q --disable-pip-version-check -e '.[docs]'; fi
 	@$(BIN)/python tools/build_docs.py
+
+man: $(STAMP)
+	@$(BIN)/volcano man build/man/man1
 
 release: $(DEV_STAMP)
 	@$(BIN)/python tools/release.py

@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 
 from volcano import __version__
+from volcano.api.nearest_words import did_you_mean
 
 COMMANDS: Final = {
     "up": ("volcano.app.up_command:up_command", "Start the whole system on this machine."),
@@ -33,6 +34,7 @@ COMMANDS: Final = {
     "agent": ("volcano.app.agent_command:agent_command", "Run this machine as a node of an API server."),
     "apiserver": ("volcano.app.apiserver_command:apiserver_command", "Run the embedded API server alone."),
     "store": ("volcano.app.store_command:store_command", "Check, back up, restore the embedded system's database."),
+    "man": ("volcano.app.man_command:man_command", "Write manual pages of all programs."),
     "manifests": ("volcano.app.manifests_command:manifests_command", "Print CRDs and deployment manifests."),
 }
 
@@ -49,6 +51,13 @@ class LazyGroup(click.Group):
         module, _, name = COMMANDS[cmd_name][0].partition(":")
         found: Any = getattr(importlib.import_module(module), name)
         return found if isinstance(found, click.Command) else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"there is no command {args[0]!r}{did_you_mean(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,14 +15,17 @@ from typing import Any
 
 import click
 
-from volcano.api.errors import ApiError
+from volcano.api.batch import CronJob, Job
+from volcano.api.errors import ApiError, NotFound
+from volcano.api.flow import JobFlow
 from volcano.api.meta import JSON
+from volcano.api.scheme import resource_type
 from volcano.app.component import run_until_signalled
 from volcano.app.nodes import NodeOptions, node_options
 from volcano.app.settings import data_directory
 from volcano.app.up_command import running_system
 from volcano.cli.live.job_follower import JobFollower
-from volcano.cli.live.run_view import make_view
+from volcano.cli.live.run_view import RunView, make_view
 from volcano.cli.live.submit import SubmitError, read_manifests, submit
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock, SystemClock
@@ -30,6 +34,8 @@ from volcano.machinery.kubeconfig import load_endpoint
 from volcano.machinery.transport import Request
 
 COMPLETED, UNSUCCESSFUL, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+SECOND_PRESS_SECONDS = 3.0
+ENDED_KINDS = tuple(resource_type(each) for each in (JobFlow, CronJob, Job))
 
 
 @click.command()
@@ -46,6 +52,8 @@ def run_command(
 
     \b
     Exit code: 0 all jobs Completed; 1 one Failed, was Aborted or Terminated; 2 bad input; 130 Ctrl-C.
+
+    Flows are followed to their end, and of a cron job its first run. Ctrl-C says what goes on; twice ends it.
 
     \b
     Examples:
@@ -71,41 +79,84 @@ async def _run(
     documents: list[JSON], nodes: NodeOptions, data_dir: str | None, *, replace: bool, namespace: str, logs: bool
 ) -> int:
     clock = SystemClock()
-    async with _host(data_dir, nodes, clock) as client:
+    async with _host(data_dir, nodes, clock) as (client, is_own):
         try:
-            jobs = await submit(client, clock, documents, replace=replace, namespace=namespace)
+            jobs, makers = await submit(client, clock, documents, replace=replace, namespace=namespace)
         except (SubmitError, ApiError) as error:
             click.echo(f"Error: {error}", err=True)
             return BAD_INPUT
-        if not jobs:
+        if not jobs and not makers:
             click.echo(f"applied {len(documents)} objects; there is no job among them")
             return COMPLETED
         view = make_view()
-        follower = JobFollower(client, clock, view, jobs, logs=logs)
+        follower = JobFollower(client, clock, view, jobs, logs=logs, makers=makers)
         try:
-            phases = await follower.follow()
+            if not await _followed(follower, client, view, is_own=is_own):
+                return INTERRUPTED
         finally:
             view.close()
         for line in follower.endings():
             click.echo(line)
-    return COMPLETED if all(phase == "Completed" for phase in phases.values()) else UNSUCCESSFUL
+    return COMPLETED if follower.all_succeeded else UNSUCCESSFUL
+
+
+async def _followed(follower: JobFollower, client: Client, view: RunView, *, is_own: bool) -> bool:
+    """To the end, unless Ctrl-C is pressed twice, or once where the jobs go on without us."""
+    pressed: asyncio.Queue[None] = asyncio.Queue()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, pressed.put_nowait, None)
+    following = asyncio.ensure_future(follower.follow())
+    try:
+        if await _first_of(following, pressed):
+            return True
+        left = ", ".join(follower.unfinished)
+        if is_own:
+            view.line(f"{left}: still running. Ctrl-C again ends it, and the system that was started for it")
+            return await _first_of(following, pressed)
+        names = " ".join(key.name for kind, key in follower.objects if kind == Job.__name__)
+        view.line(f"{left}: goes on in the running system. Ctrl-C again ends it; later: vcctl job delete {names}")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SECOND_PRESS_SECONDS):
+                await pressed.get()
+                await _end(follower, client, view)
+        return False
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+
+
+async def _first_of(following: asyncio.Future[Any], pressed: asyncio.Queue[None]) -> bool:
+    """Whether the jobs ended before a key was pressed."""
+    press = asyncio.ensure_future(pressed.get())
+    await asyncio.wait({following, press}, return_when=asyncio.FIRST_COMPLETED)
+    press.cancel()
+    if following.done():
+        following.result()
+    return following.done()
+
+
+async def _end(follower: JobFollower, client: Client, view: RunView) -> None:
+    for kind, key in follower.objects:
+        resource = next(each for each in ENDED_KINDS if each.kind == kind)
+        with contextlib.suppress(NotFound):
+            await client.delete(resource, key, {"propagationPolicy": "Background"})
+            view.line(f"{kind.lower()} {key.name} was deleted")
 
 
 @contextlib.asynccontextmanager
-async def _host(data_dir: str | None, nodes: NodeOptions, clock: Clock) -> AsyncIterator[Client]:
-    """The running system, or one of our own for as long as we need it."""
+async def _host(data_dir: str | None, nodes: NodeOptions, clock: Clock) -> AsyncIterator[tuple[Client, bool]]:
+    """The running system, or one of our own for as long as we need it; and whether it is our own."""
     kubeconfig = data_directory(data_dir) / "kubeconfig"
     if kubeconfig.is_file():
         client = Client(HttpTransport(load_endpoint(kubeconfig), clock), agent="volcano-run")
         try:
             if await _answers(client):
-                yield client
+                yield client, False
                 return
         finally:
             await client.close()
     with tempfile.TemporaryDirectory(prefix="volcano-run-") as folder:
         async with running_system(Path(folder), nodes, clock, port=0, ephemeral=True) as system:
-            yield system.client("volcano-run")
+            yield system.client("volcano-run"), True
 
 
 async def _answers(client: Client) -> bool:

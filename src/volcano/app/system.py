@@ -109,6 +109,7 @@ class System:
         self.agents = [make(self.client(f"volcano-agent-{number}")) for number, make in enumerate(agents)]
         self.metrics = ControllerMetrics()
         self._ready = asyncio.Event()
+        self._deciding: list[asyncio.Task[None]] = []
 
     def client(self, component: str) -> Client:
         """Straight into the server, as the named component."""
@@ -133,10 +134,8 @@ class System:
         await self._answer_as(bootstrap, SCHEDULER_SERVICE, scheduler_routes(self.scheduler))
         await self._answer_as(bootstrap, CONTROLLERS_SERVICE, controller_routes(self.metrics))
         async with asyncio.TaskGroup() as group:
-            group.create_task(self.controllers.run())
-            group.create_task(self.cluster.run())
-            group.create_task(self.autoscaling.run())
-            group.create_task(self.scheduler.run())
+            deciders = (self.controllers, self.cluster, self.autoscaling, self.scheduler)
+            self._deciding = [group.create_task(each.run()) for each in deciders]
             for agent in self.agents:
                 group.create_task(agent.run())
             await self.controllers.synced()
@@ -146,6 +145,12 @@ class System:
             for agent in self.agents:
                 await agent.ready()
             self._ready.set()
+
+    async def stop_deciding(self) -> None:
+        """End controllers and scheduler; the API server and the agents go on. Called before pods are ended."""
+        for task in self._deciding:
+            task.cancel()
+        await asyncio.gather(*self._deciding, return_exceptions=True)
 
     async def _answer_as(self, client: Client, service: LocalService, routes: Routes) -> None:
         """Let the API server's service proxy call the routes without a port, under the name of a Service."""

@@ -21,6 +21,10 @@ import msgspec
 from click.core import ParameterSource
 
 from volcano.admission.review import Settings as AdmissionSettings
+from volcano.api.core import Pod
+from volcano.api.errors import ApiError
+from volcano.api.meta import Key
+from volcano.api.scheme import resource_type
 from volcano.app.admission_plug import VolcanoAdmission
 from volcano.app.component import log_to_stderr, run_until_signalled
 from volcano.app.controllers_command import parse_gates
@@ -39,6 +43,7 @@ from volcano.controllers.service.manager import (
 from volcano.controllers.service.settings import POD_GATES_FEATURE
 from volcano.embedded.agent.agent import Agent
 from volcano.embedded.agent.containers.process_settings import ProcessSettings
+from volcano.embedded.agent.lifecycle.pod_lifecycle import SHUTDOWN_MESSAGE
 from volcano.embedded.agent.node.settings import NodeSettings
 from volcano.embedded.agent.runtime.simulated_runtime import SimulatedRuntime
 from volcano.embedded.apiserver.server import ApiServer
@@ -55,6 +60,7 @@ from volcano.scheduler.service.registry import PluginError, load_registry
 log = logging.getLogger(__name__)
 
 STORE: Final = "volcano.db"
+PODS: Final = resource_type(Pod)
 STANDARD_ERROR: Final = 2
 MIN_ADDRESS_SPACE_BYTES: Final = 2 * 2**30
 LOOPBACK: Final = "127.0.0.1"
@@ -188,7 +194,9 @@ async def _running(system: System, *, keep_pods: bool) -> AsyncIterator[None]:
         yield
     finally:
         if not keep_pods and not running.done():
+            await system.stop_deciding()  # a pod that is ended now must not count as failed
             await end_pods(system)
+            await remove_ended_pods(system.client("volcano-up"))
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
 
@@ -206,6 +214,17 @@ async def end_pods(system: System) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout((SHUTDOWN_GRACE * 2).total_seconds()):
             await asyncio.gather(*(agent.shut_down(SHUTDOWN_GRACE) for agent in system.agents))
+
+
+async def remove_ended_pods(client: Client) -> None:
+    """Pods that ended with the system are made again by their owners at its next start, as their policies say."""
+    found = await client.list_json(PODS, "")
+    for pod in found.get("items") or ():
+        status, metadata = pod.get("status") or {}, pod["metadata"]
+        is_owned = any(owner.get("controller") for owner in metadata.get("ownerReferences") or ())
+        if is_owned and status.get("message") == SHUTDOWN_MESSAGE:
+            with contextlib.suppress(ApiError):
+                await client.delete(PODS, Key(metadata["namespace"], metadata["name"]), {"gracePeriodSeconds": 0})
 
 
 def agent_makers(folder: Path, nodes: NodeOptions, clock: Clock, *, explicit: bool) -> list[AgentMaker]:

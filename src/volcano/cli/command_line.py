@@ -166,6 +166,8 @@ def understand(root: CommandSpec, words: list[str]) -> Called:
     path, rest = _find(root, words)
     flags = {flag.name: flag for command in path for flag in command.flags} | {f.name: f for f in GLOBAL_FLAGS}
     values: dict[str, Any] = {name: flag.default for name, flag in flags.items()}
+    if path[-1].children and rest and not rest[0].startswith("-") and not {"-h", "--help"} & {*rest}:
+        _check_arguments(path, rest)  # a misspelt command, whose flags are not the group's
     try:
         given, arguments, wants_help = _parse_flags(flags, rest)
     except UsageError as error:

@@ -183,6 +183,11 @@ ALIASES: Final = {
 }
 
 
+def programs() -> tuple[CommandSpec, ...]:
+    """All of them, for manual pages."""
+    return (VCCTL, _vsub(), VRUN, *ALIASES.values())
+
+
 def run_program(name: str, argv: list[str] | None = None) -> int:
     """The exit code of a program called with these words."""
     if name in ("vcctl", "kubectl-vc"):

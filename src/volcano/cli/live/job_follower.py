@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from volcano.api.batch import JOB_NAME_KEY, STOPPED_PHASES, Job
+from volcano.api.batch import JOB_NAME_KEY, STOPPED_PHASES, CronJob, Job
 from volcano.api.core import FINISHED_POD_PHASES, Pod
 from volcano.api.errors import ApiError, NotFound
+from volcano.api.flow import JobFlow
 from volcano.api.indexes import PODS_BY_JOB
 from volcano.api.meta import Key
 from volcano.api.scheme import resource_type
@@ -22,9 +23,19 @@ from volcano.machinery.transport import Request
 from volcano.machinery.world import Change, Mirror
 
 PODS: Final = resource_type(Pod)
+FLOW, CRON = JobFlow.__name__, CronJob.__name__
+SUCCEEDED_FLOW: Final = "Succeed"
+ENDED_FLOWS: Final = (SUCCEEDED_FLOW, "Failed")
 MAX_LOG_LINE_BYTES: Final = 16 * 1024
 LOG_DRAIN_TIMEOUT: Final = timedelta(seconds=2)
 """How long to wait, after all jobs have ended, for log lines still on their way."""
+
+
+class JobMaker(NamedTuple):
+    """A JobFlow or a CronJob, whose Jobs are followed as they are made."""
+
+    kind: str
+    key: Key
 
 
 class JobFollower:
@@ -40,7 +51,9 @@ class JobFollower:
         logs: bool = True,
         log_query: tuple[tuple[str, str], ...] = (),
         logs_of: Callable[[Pod], bool] = lambda _pod: True,
+        makers: Iterable[JobMaker] = (),
     ) -> None:
+        self._makers = dict.fromkeys(makers, "")
         self._client, self._clock, self._view, self._logs = client, clock, view, logs
         self._log_query, self._logs_of = log_query, logs_of
         self._jobs = dict.fromkeys(jobs, "")
@@ -54,9 +67,10 @@ class JobFollower:
         """The phase each job ended in."""
         informers: list[Informer[Any]] = [
             Informer(self._client, self._mirror, self._clock, reader, namespace=namespace)
-            for namespace in sorted({key.namespace for key in self._jobs})
-            for reader in (Job, Pod)
+            for namespace in sorted({key.namespace for key in (*self._jobs, *(each.key for each in self._makers))})
+            for reader in (Job, Pod, *((JobFlow,) if any(each.kind == FLOW for each in self._makers) else ()))
         ]
+        self._mirror.listen(JobFlow, self._flow_changed)
         self._mirror.listen(Job, self._job_changed)
         self._mirror.listen(Pod, self._pod_changed)
         following = [asyncio.ensure_future(informer.run()) for informer in informers]
@@ -82,7 +96,7 @@ class JobFollower:
 
     def _job_changed(self, change: Change[Job]) -> None:
         job = change.object
-        if job.key not in self._jobs:
+        if job.key not in self._jobs and not self._adopt(job):
             return
         if change.new is None:
             self._jobs[job.key] = self._jobs[job.key] or "Terminated"
@@ -93,8 +107,53 @@ class JobFollower:
                 self._jobs[job.key] = job.status.state.phase
         if self._jobs[job.key]:
             self._took.setdefault(job.key, self._clock.monotonic() - self._begun)
-        if all(self._jobs.values()):
+            maker = self._maker_of(job)
+            if maker is not None and maker.kind == CRON:
+                self._makers[maker] = self._jobs[job.key]  # a schedule has no end: its first run is followed
+        self._end_when_all_have()
+
+    def _end_when_all_have(self) -> None:
+        if all(self._jobs.values()) and all(self._makers.values()):
             self._all_ended.set()
+
+    def _maker_of(self, job: Job) -> JobMaker | None:
+        owners = (JobMaker(owner.kind, Key(job.namespace, owner.name)) for owner in job.metadata.owner_references)
+        return next((each for each in owners if each in self._makers), None)
+
+    def _adopt(self, job: Job) -> bool:
+        """Follow a job that a followed flow or cron job has made."""
+        if self._maker_of(job) is None:
+            return False
+        self._jobs[job.key] = ""
+        return True
+
+    def _flow_changed(self, change: Change[JobFlow]) -> None:
+        flow, maker = change.object, JobMaker(FLOW, change.object.key)
+        if maker not in self._makers:
+            return
+        phase = flow.status.state.phase
+        if change.new is None:
+            self._makers[maker] = self._makers[maker] or "Terminated"
+        elif phase and (change.old is None or change.old.status.state.phase != phase):
+            self._view.line(f"jobflow/{flow.name} {phase}")
+            self._makers[maker] = phase if phase in ENDED_FLOWS else ""
+        self._end_when_all_have()
+
+    @property
+    def unfinished(self) -> list[str]:
+        """What goes on, by kind and name."""
+        jobs = [f"job {key.name}" for key, phase in self._jobs.items() if not phase]
+        return [*(f"{each.kind.lower()} {each.key.name}" for each, end in self._makers.items() if not end), *jobs]
+
+    @property
+    def all_succeeded(self) -> bool:
+        ends = (*self._jobs.values(), *self._makers.values())
+        return all(end in ("Completed", SUCCEEDED_FLOW) for end in ends)
+
+    @property
+    def objects(self) -> list[tuple[str, Key]]:
+        """Kind and key of all that is followed; flows and cron jobs first."""
+        return [*((each.kind, each.key) for each in self._makers), *((Job.__name__, key) for key in self._jobs)]
 
     def _pod_changed(self, change: Change[Pod]) -> None:
         pod = change.object

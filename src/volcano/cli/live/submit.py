@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
-from volcano.api.batch import STOPPED_PHASES, Job
+from volcano.api.batch import STOPPED_PHASES, CronJob, Job
 from volcano.api.decode import decode
 from volcano.api.errors import AlreadyExists, NotFound
+from volcano.api.flow import JobFlow
 from volcano.api.manifests import ManifestError
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import ResourceType, find_resource_type, resource_type
+from volcano.cli.live.job_follower import JobMaker
 from volcano.cli.manifest_files import checked_documents
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.transport import Request
 
 JOBS = resource_type(Job)
+MAKERS = (resource_type(JobFlow), resource_type(CronJob))
 
 
 class SubmitError(ValueError):
@@ -40,9 +44,19 @@ def read_manifests(paths: list[str]) -> list[JSON]:
     return documents
 
 
-async def submit(client: Client, clock: Clock, documents: list[JSON], *, replace: bool, namespace: str) -> list[Key]:
-    """Apply every object in order; the keys of the Volcano Jobs among them."""
-    jobs = []
+class SubmittedObjects(NamedTuple):
+    """What can be followed to an end: Jobs, and flows and cron jobs, which make Jobs."""
+
+    jobs: list[Key]
+    makers: list[JobMaker]
+
+
+async def submit(
+    client: Client, clock: Clock, documents: list[JSON], *, replace: bool, namespace: str
+) -> SubmittedObjects:
+    """Apply every object in order."""
+    jobs: list[Key] = []
+    makers: list[JobMaker] = []
     for document in documents:
         resource = await _resource(client, document)
         body = _placed(document, resource, namespace)
@@ -51,7 +65,8 @@ async def submit(client: Client, clock: Clock, documents: list[JSON], *, replace
             jobs.append(await _submit_job(client, clock, body, key, replace=replace))
         else:
             await _apply(client, resource, body, key)
-    return jobs
+            makers += [JobMaker(resource.kind, key)] if resource in MAKERS else []
+    return SubmittedObjects(jobs, makers)
 
 
 async def _resource(client: Client, document: JSON) -> ResourceType:
