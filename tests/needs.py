@@ -45,5 +45,10 @@ MPI = program("mpiexec", "openmpi-bin")
 SSHD = _need(Path("/usr/sbin/sshd").exists(), "sshd is not installed", "apt-get install openssh-server")
 SETPRIV = program("setpriv", "util-linux")
 LDD = program("ldd", "libc-bin")
+APPTAINER = _need(
+    shutil.which("apptainer") is not None or shutil.which("singularity") is not None,
+    "neither Apptainer nor Singularity is installed",
+    "install Apptainer (docs/images.md)",
+)
 
 CONTROL_PLANE = reason("the real control plane is not built", "make kubernetes")

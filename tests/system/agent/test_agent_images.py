@@ -14,6 +14,7 @@ import pytest
 from tests import needs
 from tests.system.agent.kit import PODS, Machine, a_pod
 from volcano.api.meta import Key
+from volcano.embedded.agent.containers.container_attempt import ContainerAttempt
 from volcano.embedded.agent.containers.images import Image
 from volcano.embedded.agent.processes.container_attach import HEADER, STDIN, STDOUT
 from volcano.embedded.agent.runtime.process_runtime import open_files_limit
@@ -214,8 +215,50 @@ async def test_an_image_for_apptainer_runs_through_its_program_with_volumes(mach
     await machine.finished("sif")
 
     first, last = (await machine.output("sif")).splitlines()
-    assert first.startswith("exec --no-home --writable-tmpfs --bind /etc/hosts,") and last == "ran"
+    assert first.startswith("--quiet exec --userns --no-home --writable-tmpfs --bind /etc/hosts,") and last == "ran"
     assert ",/data,/opt-apptainer" in first and "--pwd /data docker://alpine sh -c echo ran" in first
+
+
+@needs.NAMESPACES
+@needs.LDD
+@needs.APPTAINER
+@pytest.mark.parametrize("pod_network", ["host", pytest.param("isolated", marks=needs.NETWORK_NAMESPACES)])
+async def test_a_sif_image_runs_in_apptainer_with_volumes_and_further_commands(machine, tmp_path_factory):
+    program = shutil.which("apptainer") or shutil.which("singularity")
+    assert program is not None
+    folder = tmp_path_factory.mktemp("image")
+    _make_root(folder / "root", "sh", "cat", "sleep", "hostname")
+    for name in ("tmp", "var/tmp", "data", "etc", "proc", "sys", "dev", "root"):
+        (folder / "root" / name).mkdir(parents=True, exist_ok=True)
+    (folder / "root" / "etc" / "of-the-image").write_text("from the image\n")
+    for name in ("hosts", "hostname", "resolv.conf", "passwd", "group"):
+        (folder / "root" / "etc" / name).touch()
+    image = folder / "shell.sif"
+    subprocess.run([program, "build", str(image), str(folder / "root")], check=True, capture_output=True, timeout=120)
+    machine.apptainer = program
+    await machine.crash()
+    await machine.start()
+    script = "cat /etc/of-the-image; hostname; echo kept > /data/file; cat /data/file; echo $GIVEN; while true; do sleep 1; done"
+    mounts = [{"name": "d", "mountPath": "/data"}, {"name": "i", "mountPath": str(folder)}]
+    volumes = [{"name": "d", "emptyDir": {}}, {"name": "i", "hostPath": {"path": str(folder)}}]
+    container = {"image": str(image), "volumeMounts": mounts, "env": [{"name": "GIVEN", "value": "a variable"}]}
+    await machine.create(a_pod("sif", "sh", "-c", script, container=container, volumes=volumes))
+
+    await machine.until_phase("sif", "Running")
+    async with asyncio.timeout(60):
+        while "a variable" not in (output := await machine.output("sif")):
+            await asyncio.sleep(0.1)
+
+    assert output.splitlines()[-4:] == ["from the image", "sif", "kept", "a variable"]
+    known = machine.agent.find("default", "sif")
+    assert known is not None
+    run = ContainerAttempt(known.pod, "main", 0)
+    with (folder / "said").open("wb") as said, open("/dev/null", "rb") as nothing:
+        descriptors = [nothing.fileno(), said.fileno(), said.fileno()]
+        code = await machine.runtime._runs.execute(
+            run, ["cat", "/etc/of-the-image", "/data/file"], standard=descriptors
+        )
+    assert (code, (folder / "said").read_text().splitlines()[-2:]) == (0, ["from the image", "kept"])
 
 
 async def test_without_apptainer_its_images_say_what_to_install(machine):

@@ -30,8 +30,8 @@ def apptainer_command(
 ) -> tuple[str, ...]:
     """`exec` with the container's command, else `run` with its arguments; `mounted` are the paths of its volumes."""
     binds = ",".join(dict.fromkeys((*POD_FILES, *mounted)))
-    options = ["--no-home", "--writable-tmpfs", "--bind", binds]
+    options = ["--userns", "--no-home", "--writable-tmpfs", "--bind", binds]
     if working_dir:
         options += ["--pwd", working_dir]
     verb = "exec" if has_command else "run"
-    return (program, verb, *options, image, *argv)
+    return (program, "--quiet", verb, *options, image, *argv)

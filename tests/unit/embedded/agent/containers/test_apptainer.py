@@ -15,7 +15,7 @@ def test_a_command_is_executed_with_the_volumes_and_the_pods_own_files():
         working_dir="/w",
     )
 
-    assert line[:2] == ("apptainer", "exec")
+    assert line[:3] == ("apptainer", "--quiet", "exec")
     assert line[-4:] == ("docker://alpine", "sh", "-c", "true")
     binds = line[line.index("--bind") + 1].split(",")
     assert {"/data", "/etc/hosts", "/etc/resolv.conf"} <= set(binds) and len(binds) == len(set(binds))
@@ -23,7 +23,7 @@ def test_a_command_is_executed_with_the_volumes_and_the_pods_own_files():
 
 
 def test_without_a_command_the_images_own_runs():
-    assert apptainer_command("singularity", "/a.sif", ["x"], has_command=False)[1] == "run"
+    assert apptainer_command("singularity", "/a.sif", ["x"], has_command=False)[2] == "run"
 
 
 def test_only_schemes_and_sif_files_are_for_apptainer():
