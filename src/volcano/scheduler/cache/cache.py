@@ -181,7 +181,7 @@ class Cache:
             task.status = Status.RELEASING
 
     def _adopt(self, pod: core.Pod) -> str:
-        """The job of one that a plain pod is. Unless it names a queue, it is charged to none and is nobody's victim."""
+        """The job of one that a plain pod is. Unless it names a queue, it is charged to none and never evicted."""
         namespace = pod.namespace or "default"
         job_id = f"{namespace}/{ADOPTED}{pod.name}"
         if job_id not in self.snapshot.jobs or self.snapshot.jobs[job_id].group is None:

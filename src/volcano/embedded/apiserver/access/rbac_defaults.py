@@ -154,6 +154,8 @@ CLUSTER_ROLES: Final[Sequence[JSON]] = (
     _role("system:discovery", [urls(("get",), "/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi",
                                     "/openapi/*", "/readyz", "/version", "/version/")]),
     _role("system:public-info-viewer", [urls(("get",), "/healthz", "/livez", "/readyz", "/version", "/version/")]),
+    _role("system:aggregated-metrics-reader", [rule(READ, ("metrics.k8s.io",), ("pods", "nodes"))],
+          labels={f"rbac.authorization.k8s.io/aggregate-to-{role}": "true" for role in ("admin", "edit", "view")}),
     _role("system:monitoring", [urls(("get",), "/metrics", "/healthz", "/healthz/*", "/livez", "/livez/*", "/readyz",
                                      "/readyz/*")]),
     _role("system:service-account-issuer-discovery",
