@@ -248,9 +248,9 @@ async def test_node_ports_answer_on_the_nodes_address(machine):
 
 
 SERVE_AND_ASK = (
-    "import socket, sys, threading, time\n"
+    "import os, socket, sys, threading, time\n"
     "own, count = sys.argv[1], int(sys.argv[2])\n"
-    "server = socket.create_server(('', 8080), backlog=256)\n"
+    "server = socket.create_server((os.environ['POD_IP'], 8080), backlog=256)\n"
     "def serve():\n"
     "    while True:\n"
     "        c, _ = server.accept(); c.sendall(own.encode()); c.close()\n"
@@ -269,11 +269,16 @@ PODS_UNDER_LOAD = 50
 LOAD_DEADLINE_SECONDS = 240.0
 
 
+POD_IP = {"env": [{"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]}
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("pod_network", ["isolated", "host"])
 async def test_fifty_pods_reach_each_other_through_services_under_load(machine):
     names = [f"web-{number}" for number in range(PODS_UNDER_LOAD)]  # of services; a pod's own name is in its hosts file
     command = [sys.executable, "-I", "-S", "-c", SERVE_AND_ASK]
-    await asyncio.gather(*(machine.create(a_pod(f"pod-{name}", *command, name, str(len(names)))) for name in names))
+    words = {name: (*command, name, str(len(names))) for name in names}
+    await asyncio.gather(*(machine.create(a_pod(f"pod-{name}", *words[name], container=POD_IP)) for name in names))
     async with asyncio.timeout(LOAD_DEADLINE_SECONDS):
         for name in names:
             while not (address := (await machine.pod(f"pod-{name}"))["status"].get("podIP")):
