@@ -92,4 +92,4 @@ async def test_a_port_of_another_program_is_left_out(system: System, ports: Port
             await endpoints(system)
     taken.close()
 
-    assert f"port {ports.scheduler} is not available" in caplog.text
+    assert f"port {ports.scheduler} is in use" in caplog.text

@@ -7,6 +7,7 @@ proxy. A port that another program has is left out with a warning.
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 from collections.abc import AsyncIterator
 from typing import Final
@@ -48,7 +49,8 @@ async def _serve(stack: contextlib.AsyncExitStack, service: LocalService, routes
         await stack.enter_async_context(serving(f"{ADDRESS}:{service.port}", harmless))
     except OSError as error:
         place = f"/api/v1/namespaces/{service.namespace}/services/{service.name}/proxy/metrics"
-        log.warning("port %d is not available (%s): metrics are only at %s", service.port, error.strerror, place)
+        why = "is in use" if error.errno == errno.EADDRINUSE else f"is not available ({error.strerror})"
+        log.warning("port %d %s: metrics of %s are only at %s", service.port, why, service.name, place)
         return False
     return True
 

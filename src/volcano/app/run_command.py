@@ -155,7 +155,9 @@ async def _host(data_dir: str | None, nodes: NodeOptions, clock: Clock) -> Async
         finally:
             await client.close()
     with tempfile.TemporaryDirectory(prefix="volcano-run-") as folder:
-        async with running_system(Path(folder), nodes, clock, port=0, ephemeral=True) as system:
+        async with running_system(
+            Path(folder), nodes, clock, port=0, ephemeral=True, has_metrics_ports=False
+        ) as system:
             yield system.client("volcano-run"), True
 
 

@@ -125,6 +125,7 @@ async def running_system(
     settings: SystemSettings | None = None,
     explicit_nodes: bool = True,
     keep_pods: bool = False,
+    has_metrics_ports: bool = True,
 ) -> AsyncIterator[System]:
     """The system, ready, for as long as the block runs; then everything is stopped in order."""
     with locked(folder):
@@ -147,7 +148,7 @@ async def running_system(
             async with (
                 serve_here(server, folder, clock, port=port, must_have_port=must_have_port, host=bind_address),
                 _running(system, keep_pods=keep_pods),
-                metrics_ports(system),
+                metrics_ports(system) if has_metrics_ports else contextlib.nullcontext(),
             ):
                 yield system
         finally:
