@@ -21,6 +21,7 @@ help:
 	@echo "make properties        run the property tests with 20 times as many examples"
 	@echo "make check    ruff, ruff format, mypy --strict, import-linter"
 	@echo "make format   write the sources as ruff format wants them"
+	@echo "make explain-campaign  plant 1,000 causes and compare what the explanation says"
 	@echo "make vectors  compare the scheduler's decisions with the recorded ones (needs ../shared/vectors)"
 	@echo "make faults   run ten thousand seeds of the fault simulation (hours); SEEDS=0:100 for fewer"
 	@echo "make soak     jobs come and go for MINUTES=10; prints what grows, and fails when it grows too fast"
@@ -88,6 +89,10 @@ check: $(DEV_STAMP)
 format: $(DEV_STAMP)
 	@$(BIN)/ruff check --fix $(SOURCES)
 	@$(BIN)/ruff format $(SOURCES)
+
+.PHONY: explain-campaign
+explain-campaign: $(DEV_STAMP)
+	$(BIN)/python -m tests.planted.campaign 1000
 
 VECTORS ?= ../shared/vectors
 vectors: $(DEV_STAMP)

@@ -1,92 +1,127 @@
-"""`vcctl job explain NAME`: why is my job pending? Fetches what was written about it, asks the scheduler, prints."""
+"""`vcctl explain KIND/NAME` and `vcctl job explain NAME`: gathers what the scheduler does not follow, asks it, prints.
+
+The scheduler finds the reason; nothing is derived here. `--apply N` is cli.apply_change's.
+"""
 
 from __future__ import annotations
 
+import textwrap
+from typing import Final
+
 import msgspec
 
-from volcano.api.batch import JOB_NAME_KEY
+from volcano.api.errors import ApiError
 from volcano.api.jobs.explanation import TaskNodes
-from volcano.api.jobs.simulation import Simulation
 from volcano.api.meta import JSON
+from volcano.api.why.answers import WhyAnswer, answer_with
+from volcano.api.why.reasons import finding
+from volcano.cli.apply_change import apply_change
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import ApiConnection, connect
-from volcano.cli.dry_run import simulated
-from volcano.cli.explanation import NOTHING, JobExplanation, JobFacts, explain
+from volcano.cli.explain_facts import gather
 from volcano.cli.failures import Failed
 from volcano.cli.output import as_text, form_of
-from volcano.cli.resources import EVENTS, JOBS, POD_GROUPS, PODS
+from volcano.machinery.kubeconfig import Endpoint
+from volcano.machinery.transport import Request
 
-MAX_CAUSES = 4
-MAX_NAMES = 8
+PATH: Final = "/api/v1/namespaces/volcano-system/services/volcano-scheduler:metrics/proxy/explain"
+COLUMNS: Final = 100
+MAX_CAUSES: Final = 4
+
+
+def explain(called: Called) -> None:
+    """`KIND/NAME` or `KIND NAME`; without a kind, a Volcano Job."""
+    words = [part for word in called.arguments for part in word.split("/", 1) if part]
+    if not words or len(words) > 2:
+        raise Failed("name what to explain: vcctl explain KIND/NAME, such as vcjob/gang, pod/web-0 or queue/default")
+    kind, name = words if len(words) == 2 else ("vcjob", words[0])
+    _answer(called, kind, name)
 
 
 def explain_job(called: Called) -> None:
-    connection, values = connect(called), called.values
-    name = values["name"]
+    name = called.values["name"]
     if not name:
         raise Failed("job name is mandatory to explain a particular job")
-    found = explain(gather(connection, values["namespace"], name))
+    _answer(called, "vcjob", name)
+
+
+def _answer(called: Called, kind: str, name: str) -> None:
+    connection, values = connect(called), called.values
+    question = gather(connection, kind, values["namespace"], name)
+    address = values.get("scheduler") or ""
+    found = ask_directly(address, question) if address else ask(connection, question)
     form = form_of(called)
+    if values.get("apply"):
+        apply_change(connection, found, values["apply"], agreed=values["yes"])
+        return
     say(as_text(msgspec.to_builtins(found), form).rstrip("\n") if form in ("json", "yaml") else rendered(found))
 
 
-def gather(connection: ApiConnection, namespace: str, name: str) -> JobFacts:
-    """The objects of one job, and the scheduler's answer about its PodGroup."""
-    job = connection.get(JOBS, namespace, name)
-    group = next((each for each in connection.list(POD_GROUPS, namespace) if _belongs(each, job)), None)
-    return JobFacts(
-        job,
-        group,
-        connection.list(PODS, namespace, labelSelector=f"{JOB_NAME_KEY}={name}"),
-        connection.list(EVENTS, namespace, fieldSelector=f"involvedObject.uid={job['metadata']['uid']}"),
-        _simulation(connection, job, group) if group is not None else None,
-    )
-
-
-def _simulation(connection: ApiConnection, job: JSON, group: JSON) -> Simulation | None:
-    """None when the scheduler does not answer simulations, as Volcano's own does not."""
-    metadata = group["metadata"]
-    question = {"podGroup": f"{metadata.get('namespace', '')}/{metadata['name']}", "job": job}
+def ask(connection: ApiConnection, question: JSON) -> WhyAnswer:
+    request = Request("POST", PATH, headers={"content-type": "application/json"}, body=msgspec.json.encode(question))
     try:
-        return simulated(connection, question)
-    except Failed:
+        answer = connection.attempt(connection.client.raw(request))
+    except ApiError as error:
+        found = recorded(question)
+        if found is None:
+            raise Failed(f"the scheduler cannot be asked: {error.message}") from error
+        return found
+    return _read(answer.body)
+
+
+def ask_directly(address: str, question: JSON) -> WhyAnswer:
+    """Without the API server's service proxy, where the scheduler listens."""
+    connection = ApiConnection(Endpoint(server=address.rstrip("/")))
+    request = Request(
+        "POST", "/explain", headers={"content-type": "application/json"}, body=msgspec.json.encode(question)
+    )
+    return _read(connection.do(connection.client.raw(request)).body)
+
+
+def _read(body: bytes) -> WhyAnswer:
+    try:
+        return msgspec.json.decode(body, type=WhyAnswer)
+    except msgspec.MsgspecError as error:
+        raise Failed(f"the scheduler's answer cannot be read: {error}") from error
+
+
+def recorded(question: JSON) -> WhyAnswer | None:
+    """What was written about a job, when the scheduler does not answer, as Volcano's own does not; None for nothing."""
+    body = question.get("object") or {}
+    state = (body.get("status") or {}).get("state")
+    if not isinstance(state, dict):
         return None
+    said = state.get("message") or state.get("reason") or "nothing"
+    about = f"{question['namespace']}/{question['name']}"
+    return answer_with(finding("OnlyRecorded", message=str(said)), about, state.get("phase") or "Pending")
 
 
-def _belongs(group: JSON, job: JSON) -> bool:
-    owners = group["metadata"].get("ownerReferences") or ()
-    return any(owner.get("uid") == job["metadata"]["uid"] for owner in owners)
-
-
-def rendered(found: JobExplanation) -> str:
-    """For people: the first blocking reason first."""
-    if found.verdict == NOTHING:
-        return f"{found.job} is {found.phase}: {found.reason}"
-    waiting = sum(task.pending for task in found.tasks)
-    some = f"{waiting} more pod{'s' * (waiting > 1)} " if found.phase == "Running" and waiting else ""
-    lines = [f"{found.job} is {found.phase}: {some}{found.verdict}"]
-    by = f", plugin: {found.plugin}" if found.plugin else ""
-    lines.append(f"  why    {found.reason} (stage: {found.stage}{by})")
-    if found.never_because:
-        lines.append(f"  never  {found.never_because}")
-    for task in found.tasks:
+# -- for people -------------------------------------------------------------------------------------------------------
+def rendered(found: WhyAnswer) -> str:
+    """The reason first; then whether waiting helps, the changes that let it run, and what happened."""
+    phase = f" is {found.phase}" if found.phase else ""
+    lines = textwrap.wrap(f"{found.about}{phase}: {found.text}", COLUMNS, subsequent_indent="  ")
+    helps = "" if found.tier in ("nothing to do", "starting") else _whether_waiting_helps(found)
+    lines.append(f"  {found.tier}{helps}")
+    lines += [f"  also   {text}" for text in found.also]
+    for task in found.tasks if found.tier != "starting" else ():
         lines += _task_lines(task)
     if found.queue is not None and found.queue.position:
         queue = found.queue
         ahead = f"; ahead: {', '.join(queue.ahead[:MAX_CAUSES])}" if queue.ahead else ""
         lines.append(f"  queue  {queue.name} ({queue.state}): {queue.position} of {queue.waiting} waiting{ahead}")
-    if found.would_preempt:
-        lines.append(f"  next   the scheduler would preempt {_some(found.would_preempt)}")
-    elif found.waits_for:
-        ending = [name for names in found.waits_for.values() for name in names]
-        until = f" until {_some(ending)} ended" if ending else ""
-        lines.append(f"  next   room on {_some(list(found.waits_for))} is promised to it, it waits{until}")
+    if found.changes:
+        lines.append("  changes that let it run, each tried by the scheduler:")
+        for number, change in enumerate(found.changes, 1):
+            by = "" if change.by == "you" else f" (by {change.by})"
+            lines += [f"    {number}. {change.sentence}{by}", f"       {change.command}"]
+    if found.story:
+        lines += ["  what happened:", *(f"    {line}" for line in found.story)]
     return "\n".join(lines)
 
 
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-    return ", ".join(names[:MAX_NAMES]) + more
+def _whether_waiting_helps(found: WhyAnswer) -> str:
+    return "; waiting helps" if found.waiting_helps else "; waiting alone does not help"
 
 
 def _task_lines(task: TaskNodes) -> list[str]:

@@ -34,6 +34,16 @@ IN_POD: Final = (
 )
 TERMINAL: Final = Flag("tty", "t", kind=BOOL, default=False, help="with a terminal of its own")
 INPUT: Final = Flag("stdin", "i", kind=BOOL, default=False, help="pass on what is typed")
+EXPLAINING: Final = (
+    Flag("output", "o", help="json or yaml"),
+    Flag("apply", kind=INT, default=0, help="make this one of the proposed changes, after asking"),
+    Flag(
+        "scheduler",
+        "S",
+        help="address of the scheduler, such as http://127.0.0.1:8080; otherwise through the API server",
+    ),
+    Flag("yes", "y", kind=BOOL, default=False, help="with --apply: do not ask"),
+)
 SELECTED: Final = (*CONNECTION, NAMESPACE, NAME, LABELS)
 
 JOB: Final = CommandSpec(
@@ -167,13 +177,23 @@ JOB: Final = CommandSpec(
         CommandSpec(
             "explain",
             "Say why a job waits, and whether waiting will help",
-            (*CONNECTION, NAMESPACE, NAME, Flag("output", "o", help="json or yaml")),
+            (*CONNECTION, NAMESPACE, NAME, *EXPLAINING),
             "volcano.cli.explain:explain_job",
             arguments=ONE,
             section=CLOSER,
             examples=("vcctl job explain gang",),
         ),
     ),
+)
+
+EXPLAIN: Final = CommandSpec(
+    "explain",
+    "Say why anything waits or fails, whether waiting will help, and which change lets it run",
+    (*CONNECTION, Flag("namespace", "n", default="default", help="the namespace of what is explained"), *EXPLAINING),
+    "volcano.cli.explain:explain",
+    arguments="KIND/NAME…",
+    section=CLOSER,
+    examples=("vcctl explain vcjob/gang", "vcctl explain queue/default", "vcctl explain vcjob/gang --apply 1 --yes"),
 )
 
 NODE: Final = CommandSpec(

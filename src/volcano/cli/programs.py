@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 from volcano.cli.command_line import ADMINISTRATION, BOOL, CLOSER, CommandSpec, Flag, main
 from volcano.cli.common_flags import CONNECTION, EVERYWHERE, LABELS, ONE, QUEUE_NAME, SEVERAL
 from volcano.cli.flow_commands import flow_group
-from volcano.cli.job_commands import JOB, NODE, POD, RUN_FLAGS
+from volcano.cli.job_commands import EXPLAIN, JOB, NODE, POD, RUN_FLAGS
 from volcano.cli.queue_commands import QUEUE
 
 VCCTL: Final = CommandSpec(
@@ -29,6 +29,7 @@ VCCTL: Final = CommandSpec(
         flow_group("jobtemplate", everywhere=False),
         POD,
         NODE,
+        EXPLAIN,
         CommandSpec(
             "top",
             "Show queues, jobs and nodes, live in the terminal",

@@ -28,6 +28,7 @@ Everyday:
 Looking closer:
   pod           List the pods of jobs and queues: list
   node          See what nodes have and what is free: list
+  explain       Say why anything waits or fails, whether waiting will help, and which change lets it run
   top           Show queues, jobs and nodes, live in the terminal
 
 Administration:

@@ -1,14 +1,11 @@
-"""Explanation: why a job waits and whether waiting helps, as the scheduler computed it.
+"""Details beside the reason why a job waits: the nodes left after each condition, and its place in its queue.
 
-The scheduler fills it in (scheduler.service.explain) and sends it as a part of its answer to POST /simulate; the
-command line renders it. The typed reason itself is api.jobs.why's.
+The scheduler fills them in (scheduler.explain) and sends them as a part of its answer to POST /explain.
 """
 
 from __future__ import annotations
 
 import msgspec
-
-from volcano.api.jobs.why import Why
 
 
 class NodeStage(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -51,13 +48,3 @@ class QueueStanding(msgspec.Struct, frozen=True, omit_defaults=True):
     ahead: list[str] = []
     amounts: dict[str, str] = {}  # resource → "3 of 12 free"
     holders: list[str] = []
-
-
-class Explanation(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """`reason` is the first blocking reason; `never_because` says why no waiting will help, or is empty."""
-
-    reason: Why | None = None
-    never_because: str = ""
-    tasks: list[TaskNodes] = []
-    queue: QueueStanding | None = None
-    waits_for: dict[str, list[str]] = {}  # node → pods that are leaving it, whose room is promised to the job

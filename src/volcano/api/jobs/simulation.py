@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from volcano.api.jobs.explanation import Explanation
-
 
 class SimulatedPod(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     """Exactly one of: the node it would be bound to, the node whose room is promised to it, why it would wait."""
@@ -17,11 +15,8 @@ class SimulatedPod(msgspec.Struct, frozen=True, omit_defaults=True, rename="came
 
 
 class SimulatedJob(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`explanation` is given for a PodGroup that waits already, when the question names one."""
-
     phase: str
     why: str = ""
-    explanation: Explanation | None = None
 
 
 class SimulatedEviction(msgspec.Struct, frozen=True, rename={"preemptor": "for"}):

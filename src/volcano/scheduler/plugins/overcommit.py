@@ -19,17 +19,17 @@ class Overcommit(Plugin):
     def open(self, session: Session) -> None:
         super().open(session)
         factor = self.arguments.number("overcommit-factor", FACTOR)
-        self._room = session.total * (factor if factor >= 1.0 else FACTOR)
+        self.room = session.total * (factor if factor >= 1.0 else FACTOR)
         used = session.table.used.sum(axis=1)
-        self._room.subtract(Resources({name: float(used[place]) for name, place in session.table.resources.items()}))
-        self._inqueue = Resources()
+        self.room.subtract(Resources({name: float(used[place]) for name, place in session.table.resources.items()}))
+        self.let_in = Resources()
         for sums in session.snapshot.ledger.queues.values():
-            self._inqueue.add(sums.minimum)
+            self.let_in.add(sums.minimum)
 
     def job_enqueueable(self, job: Job) -> Vote:
         if job.min_resources is None:
             return Vote.PERMIT
-        over = (self._inqueue + job.min_resources).exceeds_requested(self._room, job.min_resources)
+        over = (self.let_in + job.min_resources).exceeds_requested(self.room, job.min_resources)
         if not over:
             return Vote.PERMIT
         message = "resource in cluster is overused: " + ", ".join(f"overused {name}" for name in over)
@@ -39,4 +39,4 @@ class Overcommit(Plugin):
 
     def job_enqueued(self, job: Job) -> None:
         if job.min_resources is not None:
-            self._inqueue.add(job.without_gated(job.min_resources))
+            self.let_in.add(job.without_gated(job.min_resources))

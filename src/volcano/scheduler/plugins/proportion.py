@@ -20,7 +20,7 @@ class Proportion(Plugin):
     def open(self, session: Session) -> None:
         super().open(session)
         ledger = session.snapshot.ledger.queues
-        self._shares = {
+        self.accounts = self._shares = {
             name: account_for(queue, ledger[name])
             for name, queue in session.queues.items()
             if name in ledger and ledger[name].jobs and queue.is_charged

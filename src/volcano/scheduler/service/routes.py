@@ -1,4 +1,4 @@
-"""What the scheduler answers over HTTP: simulations, metrics, its state, and a recording of the next cycle.
+"""What the scheduler answers over HTTP: explanations, simulations, metrics, its state, a recording of a cycle.
 
 `volcano scheduler` serves these routes at --listen-address; in the embedded system the API server's service proxy
 calls them without a port (services/volcano-scheduler/proxy/simulate).
@@ -33,7 +33,14 @@ def scheduler_routes(service: SchedulerService, dump_dir: str = "") -> Routes:
         except ValueError as error:
             return json_response({"error": str(error)}, 400)
 
+    async def explain(request: Request) -> Response:
+        try:
+            return json_response(await service.explain(msgspec.json.decode(request.body)))
+        except ValueError as error:
+            return json_response({"error": str(error)}, 400)
+
     return {
+        ("POST", "/explain"): explain,
         ("POST", "/simulate"): simulate,
         ("GET", "/metrics"): metrics_route(service.metrics.registry),
         ("GET", "/state"): state,

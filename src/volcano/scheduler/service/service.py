@@ -16,6 +16,7 @@ from volcano.api.jobs.simulation import Simulation
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import READERS
 from volcano.api.topology import NodeShard
+from volcano.api.why.answers import WhyAnswer
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.world import Mirror
@@ -25,6 +26,7 @@ from volcano.scheduler.framework.decisions import Decisions
 from volcano.scheduler.service.configuration import Configuration, start_configuration
 from volcano.scheduler.service.cycle_metrics import SchedulerMetrics
 from volcano.scheduler.service.decider import Decider, Overview, TurnInput, TurnResult
+from volcano.scheduler.service.explaining import Explainer
 from volcano.scheduler.service.following import follow
 from volcano.scheduler.service.initial_queues import create_queues
 from volcano.scheduler.service.job_expansion import ExpandJob
@@ -71,6 +73,7 @@ class SchedulerService:
             metrics=self.metrics,
             on_failure=self._write_failed,
         )
+        self.explainer = Explainer(self.mirror, clock, settings.of_cache, self.configuration, expand_job)
         self.turns = 0
         self.last: Decisions | None = None
         self._overview = Overview()
@@ -158,6 +161,10 @@ class SchedulerService:
         patch = shard_status(own, shard.nodes, now) if own is not None else None
         if patch is not None:
             self.sender.write_named("shard", patch)
+
+    async def explain(self, question: JSON) -> WhyAnswer:
+        """Why something waits, and which changes let it run; nothing is written. BadQuestion for a bad question."""
+        return await self.explainer.answer(question)
 
     # -- simulations ---------------------------------------------------------------------------------------------
     async def simulate(self, request: JSON) -> Simulation:

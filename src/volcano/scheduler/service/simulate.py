@@ -13,19 +13,16 @@ from typing import Final
 import msgspec
 
 from volcano.api.core import Pod, PriorityClass, Service
-from volcano.api.jobs.explanation import Explanation
 from volcano.api.jobs.simulation import SimulatedEviction, SimulatedJob, SimulatedPod, Simulation
 from volcano.api.meta import JSON, Resource
-from volcano.api.scheduling import GROUP_NAME_ANNOTATION, QUEUE_NAME_ANNOTATION, TASK_SPEC_KEY, PodGroup
+from volcano.api.scheduling import GROUP_NAME_ANNOTATION, QUEUE_NAME_ANNOTATION, PodGroup
 from volcano.scheduler.cache import Batch, Cache, CacheSettings
 from volcano.scheduler.core.snapshot import Snapshot, put_group, put_task
 from volcano.scheduler.framework.config import SchedulerConfig
 from volcano.scheduler.framework.decisions import Decisions, PodNotice
-from volcano.scheduler.framework.opening import open_session
 from volcano.scheduler.loop import cycle
-from volcano.scheduler.model import Job, SeededChance, Status, StoppedTimer
+from volcano.scheduler.model import SeededChance, Status
 from volcano.scheduler.model.read import task_from_pod
-from volcano.scheduler.service.explain import Planned, explain_job
 from volcano.scheduler.service.job_expansion import SIMULATED_UID, BadSimulation, ExpandedJob, ExpandJob, read_object
 from volcano.scheduler.service.registry import Registry
 
@@ -48,13 +45,10 @@ class Known:
 
 def simulate(known: Known, request: JSON) -> Simulation:
     """`request` is a Job, a Pod, {"pods": [...]} or {"job": {...}}; the answer has the node each pod would get, or
-    why it would wait.
-
-    {"podGroup": "namespace/name"} adds nothing, and explains a PodGroup that waits already. With "job": the Job it
-    belongs to, the explanation also covers pods that do not exist yet.
+    why it would wait. {"podGroup": "namespace/name"} adds nothing, and asks about a PodGroup that waits already.
     """
     if isinstance(request, dict) and "podGroup" in request:
-        return _waiting_group(known, str(request["podGroup"]), request.get("job"))
+        return _waiting_group(known, str(request["podGroup"]))
     groups, pods = _asked(known, request)
     snapshot = _copy(known)
     for group in groups:
@@ -63,36 +57,13 @@ def simulate(known: Known, request: JSON) -> Simulation:
     return _answer(_decided(known, snapshot), asked, {f"{group.namespace}/{group.name}" for group in groups})
 
 
-def _waiting_group(known: Known, name: str, body: JSON | None) -> Simulation:
+def _waiting_group(known: Known, name: str) -> Simulation:
     snapshot = _copy(known)
     job = snapshot.jobs.get(name)
     if job is None or job.group is None:
         raise BadSimulation(f"there is no PodGroup {name}")
     asked = [task.key for task in job.tasks.values() if task.status == Status.PENDING]
-    decisions = _decided(known, snapshot)
-    planned = _plan(known, snapshot, job, body) if body is not None else Planned()
-    session, _ = open_session(
-        snapshot, known.config, known=known.registry.plugins, chance=SeededChance(0), timer=StoppedTimer()
-    )
-    try:
-        explained = explain_job(session, job, decisions, planned)
-    finally:
-        session.restore()
-    return _answer(decisions, asked, {name}, {name: explained})
-
-
-def _plan(known: Known, snapshot: Snapshot, job: Job, body: JSON) -> Planned:
-    """What the Job plans; of a task none of whose pods waits, one pod is put into the snapshot to be judged."""
-    expanded = _expanded(known, body)
-    waiting = {task.role for task in job.tasks.values() if not task.node}
-    names = {task.name for task in job.tasks.values()}
-    for index, pod_body in expanded.pods:
-        pod: Pod = read_object(Pod, pod_body, index)
-        role = pod.annotations.get(TASK_SPEC_KEY, "")
-        if role not in waiting and pod.name not in names:
-            waiting.add(role)
-            _put(snapshot, _joined(pod, job.name))
-    return Planned(expanded.replicas, expanded.after)
+    return _answer(_decided(known, snapshot), asked, {name})
 
 
 def _decided(known: Known, snapshot: Snapshot) -> Decisions:
@@ -177,9 +148,7 @@ def _joined(pod: Pod, group: str) -> Pod:
 
 
 # -- the answer -------------------------------------------------------------------------------------------------------
-def _answer(
-    decisions: Decisions, asked: list[str], jobs: set[str], explained: Mapping[str, Explanation] | None = None
-) -> Simulation:
+def _answer(decisions: Decisions, asked: list[str], jobs: set[str]) -> Simulation:
     binds = {bind.task: bind.node for bind in decisions.binds if bind.task not in decisions.dropped}
     notices = {notice.task: notice for notice in decisions.pods}
     pods = {task: _pod(task, binds, notices, decisions) for task in asked}
@@ -191,7 +160,6 @@ def _answer(
             job: SimulatedJob(
                 decisions.groups[job].phase if job in decisions.groups else "",
                 str(decisions.why[job]) if job in decisions.why else "",
-                (explained or {}).get(job),
             )
             for job in sorted(jobs)
         },

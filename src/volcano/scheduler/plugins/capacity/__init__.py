@@ -28,7 +28,7 @@ class Capacity(Plugin):
         self._levels = max(self.arguments.integer("ancestorReclaimLevel", 0), 0) if self.hierarchy else 0
         accounts = tree_accounts(session) if self.hierarchy else flat_accounts(session)
         self._is_ready = accounts is not None
-        self._accounts = accounts or {}
+        self.accounts = self._accounts = accounts or {}
         self._lines = {name: [member.name for member in account.line] for name, account in self._accounts.items()}
         counts_devices = self.arguments.flag("capacity.DynamicResourceAllocationEnable", True)
         counts_capacity = self.arguments.flag("capacity.DRAConsumableCapacityEnable", True)
