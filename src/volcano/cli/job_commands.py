@@ -40,7 +40,7 @@ EXPLAINING: Final = (
     Flag(
         "scheduler",
         "S",
-        help="address of the scheduler, such as http://127.0.0.1:8080; otherwise through the API server",
+        help="address of the scheduler; otherwise it is asked through the API server",
     ),
     Flag("yes", "y", kind=BOOL, default=False, help="with --apply: do not ask"),
 )

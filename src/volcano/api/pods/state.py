@@ -91,7 +91,7 @@ def summarize(pod: JSON, *, counts_failures: bool = True) -> PodSummary:
         summary.restarts = of_sidecars
         _add_containers(read, summary, counts_failures=counts_failures)
     if read.is_deleting:
-        if status.reason == "NodeLost":
+        if is_on_lost_node(status.reason):
             summary.state = "Unknown"
         elif status.phase not in FINISHED_POD_PHASES:
             summary.state = "Terminating"
@@ -172,3 +172,8 @@ def _ending(ended: ContainerStateTerminated) -> str:
     if ended.reason:
         return ended.reason
     return f"Signal:{ended.signal}" if ended.signal else f"ExitCode:{ended.exit_code}"
+
+
+def is_on_lost_node(reason: str) -> bool:
+    """Whether a pod's status says that its node no longer answers."""
+    return reason == "NodeLost"

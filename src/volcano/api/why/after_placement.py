@@ -8,6 +8,7 @@ from typing import Final
 
 from volcano.api.core import ContainerStateTerminated, ContainerStatus, Event, Pod
 from volcano.api.nearest_words import did_you_mean
+from volcano.api.pods.state import is_on_lost_node
 from volcano.api.quantity import QuantityError, format_quantity
 from volcano.api.why.reasons import Finding, finding
 from volcano.api.why.tiers import Tier
@@ -74,8 +75,8 @@ def _pod_cause(
         return finding("PodEvicted", message=pod.status.message, **where)
     if pod.status.reason == "DeadlineExceeded":
         return finding("DeadlineExceeded", **where)
-    if pod.status.reason == "NodeLost" and not pod.is_finished:
-        return finding("NodeLost", **where)
+    if is_on_lost_node(pod.status.reason) and not pod.is_finished:
+        return finding("NodeSilent", **where)
     inits = {status.name for status in pod.status.init_container_statuses}
     for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
         cause = _container_cause(pod, status, where, lines, known, is_init=status.name in inits)

@@ -292,7 +292,7 @@ GROUPS: Final = (
                 STARTING,
                 "container {container} runs but is not ready yet (pod {pod} on node {node})",
             ),
-            Reason("NodeLost", ADMIN, "node {node} does not answer; pod {pod} waits for it"),
+            Reason("NodeSilent", ADMIN, "node {node} does not answer; pod {pod} waits for it"),
             Reason("DeadlineExceeded", FAILING, "it was active longer than its deadline allows (pod {pod})"),
             Reason("PodEvicted", FAILING, "pod {pod} was evicted from {node}: {message}"),
             Reason("PodEnding", EVENT, "pod {pod} is being ended on node {node}"),

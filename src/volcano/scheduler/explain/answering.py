@@ -18,7 +18,7 @@ from volcano.scheduler.explain.changes import changes_for
 from volcano.scheduler.explain.diagnosis import Case, diagnose, scheduler_cause
 from volcano.scheduler.explain.node_stages import queue_standing, task_nodes
 from volcano.scheduler.explain.owner_changes import owner_changes
-from volcano.scheduler.explain.questions_asked import Question, Surroundings, events_of
+from volcano.scheduler.explain.questions_asked import KnownCluster, WhyQuestion, events_of
 from volcano.scheduler.explain.story import ending_of, story_of
 from volcano.scheduler.explain.trials import opened, standing
 from volcano.scheduler.explain.workloads import Workload
@@ -27,7 +27,7 @@ HARMLESS: Final = (Tier.TURN, Tier.EVENT, Tier.STARTING, Tier.NOTHING)
 PRE_PLACEMENT_EVENTS: Final = ("FailedCreate",)
 
 
-def answer_workload(around: Surroundings, question: Question, workload: Workload) -> WhyAnswer:
+def answer_workload(around: KnownCluster, question: WhyQuestion, workload: Workload) -> WhyAnswer:
     events = events_of(question)
     ended = ending_of(question.object or {}, workload.pods, events) if question.kind == "Job" else None
     story = story_of(question.object or {}, workload.pods, events)
@@ -51,14 +51,14 @@ def answer_workload(around: Surroundings, question: Question, workload: Workload
     )
 
 
-def _case(around: Surroundings, workload: Workload) -> Case | None:
+def _case(around: KnownCluster, workload: Workload) -> Case | None:
     if workload.subject is None:
         return None
     return Case(around.snapshot, around.rules, workload.subject, workload.planned, configuration=around.configuration)
 
 
 def _reason(
-    around: Surroundings, question: Question, workload: Workload, case: Case | None, events: Sequence[Event]
+    around: KnownCluster, question: WhyQuestion, workload: Workload, case: Case | None, events: Sequence[Event]
 ) -> tuple[Finding, list[str]]:
     """The first reason, and sentences about what else is the matter."""
     state = _stated_by_owner(question, workload)
@@ -79,7 +79,7 @@ def _reason(
     return waits, []
 
 
-def _stated_by_owner(question: Question, workload: Workload) -> Finding | None:
+def _stated_by_owner(question: WhyQuestion, workload: Workload) -> Finding | None:
     """What the object itself says: it is suspended, paused, has no replicas, or is being ended."""
     body, phase = question.object or {}, workload.phase
     spec = body.get("spec") or {}
@@ -95,7 +95,7 @@ def _stated_by_owner(question: Question, workload: Workload) -> Finding | None:
     return None
 
 
-def _unreadable(around: Surroundings, question: Question, workload: Workload) -> Finding | None:
+def _unreadable(around: KnownCluster, question: WhyQuestion, workload: Workload) -> Finding | None:
     """Objects that the scheduler had to set aside."""
     labels = [f"Pod/{question.namespace}/{pod.name}" for pod in workload.pods]
     if workload.subject is not None:
@@ -106,7 +106,7 @@ def _unreadable(around: Surroundings, question: Question, workload: Workload) ->
     return None
 
 
-def _unknown_node(around: Surroundings, pods: Sequence[Pod]) -> Finding | None:
+def _unknown_node(around: KnownCluster, pods: Sequence[Pod]) -> Finding | None:
     for pod in pods:
         node = pod.spec.node_name
         if node and not pod.is_finished and node not in around.snapshot.table.index:
@@ -116,7 +116,7 @@ def _unknown_node(around: Surroundings, pods: Sequence[Pod]) -> Finding | None:
     return None
 
 
-def _refused(question: Question, workload: Workload, case: Case | None, events: Sequence[Event]) -> Finding | None:
+def _refused(question: WhyQuestion, workload: Workload, case: Case | None, events: Sequence[Event]) -> Finding | None:
     """The API server's refusal of its pods, while some of them do not exist; a quota is told with its numbers."""
     messages = [event for event in events if event.reason in PRE_PLACEMENT_EVENTS]
     living = [pod for pod in workload.pods if not pod.is_deleting]
@@ -132,7 +132,7 @@ def _refused(question: Question, workload: Workload, case: Case | None, events: 
     return finding("PodGroupRefused", message=groups[-1].message) if groups and workload.subject is None else None
 
 
-def _with_nearest(found: Finding, question: Question, case: Case | None) -> Finding:
+def _with_nearest(found: Finding, question: WhyQuestion, case: Case | None) -> Finding:
     if found.reason == "PriorityClassNotFound" and case is not None:
         known = list(case.snapshot.cluster.priority_classes)
     else:
@@ -140,7 +140,7 @@ def _with_nearest(found: Finding, question: Question, case: Case | None) -> Find
     return finding(found.reason, **{**found.facts, "meant": did_you_mean(str(found.facts["name"]), known)})
 
 
-def _without_group(around: Surroundings, workload: Workload) -> Finding | None:
+def _without_group(around: KnownCluster, workload: Workload) -> Finding | None:
     """Pods that no PodGroup holds, or a job that nothing has been made of yet."""
     waiting = [pod for pod in workload.pods if not pod.spec.node_name and not pod.is_finished]
     if waiting:

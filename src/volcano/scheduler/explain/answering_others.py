@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC
 from typing import Final
 
+from volcano.api.batch import FINISHED_PHASES, STOPPED_PHASES
 from volcano.api.cron.due import BadSchedule, timetable
 from volcano.api.meta import JSON
 from volcano.api.nearest_words import did_you_mean
@@ -20,7 +21,7 @@ from volcano.scheduler.explain.changes import changes_for
 from volcano.scheduler.explain.diagnosis import Case, diagnose
 from volcano.scheduler.explain.node_stages import queue_standing
 from volcano.scheduler.explain.owner_changes import owner_changes
-from volcano.scheduler.explain.questions_asked import Question, Surroundings
+from volcano.scheduler.explain.questions_asked import KnownCluster, WhyQuestion
 from volcano.scheduler.explain.remedies import ADMINISTRATOR
 from volcano.scheduler.explain.trials import opened
 from volcano.scheduler.explain.workloads import subject_of
@@ -28,11 +29,11 @@ from volcano.scheduler.framework.decisions import queue_allocated
 from volcano.scheduler.model import Job, Node, Resources, Status
 
 MAX_JOBS_ASKED: Final = 50
-Explained = Callable[[Question], WhyAnswer]
+Explained = Callable[[WhyQuestion], WhyAnswer]
 
 
 # -- queues -----------------------------------------------------------------------------------------------------------
-def answer_queue(around: Surroundings, question: Question) -> WhyAnswer:
+def answer_queue(around: KnownCluster, question: WhyQuestion) -> WhyAnswer:
     """Why it does not get what it asks for: its state, or what its first waiting job waits for."""
     snapshot, name = around.snapshot, question.name
     state = queue_state_cause(snapshot, around.rules, name)
@@ -63,7 +64,7 @@ def answer_queue(around: Surroundings, question: Question) -> WhyAnswer:
 
 
 # -- nodes ------------------------------------------------------------------------------------------------------------
-def answer_node(around: Surroundings, question: Question) -> WhyAnswer:
+def answer_node(around: KnownCluster, question: WhyQuestion) -> WhyAnswer:
     """Why nothing is placed on it."""
     table, name = around.snapshot.table, question.name
     row = table.index.get(name)
@@ -86,7 +87,7 @@ def answer_node(around: Surroundings, question: Question) -> WhyAnswer:
     return _open_node(around, node)
 
 
-def _open_node(around: Surroundings, node: Node) -> WhyAnswer:
+def _open_node(around: KnownCluster, node: Node) -> WhyAnswer:
     snapshot, table, row = around.snapshot, around.snapshot.table, node.row
     idle = Resources({name: max(float(table.idle[at, row]), 0.0) for name, at in table.resources.items()})
     free = request_text(idle)
@@ -112,13 +113,13 @@ def _open_node(around: Surroundings, node: Node) -> WhyAnswer:
     return answer_with(found, node.name, "Ready")
 
 
-def _holder(around: Surroundings, job_id: str, pod: str) -> str:
+def _holder(around: KnownCluster, job_id: str, pod: str) -> str:
     job: Job | None = around.snapshot.jobs.get(job_id)
     return owner_name(job) if job is not None else pod
 
 
 # -- flows ------------------------------------------------------------------------------------------------------------
-def answer_flow(question: Question, explained: Explained) -> WhyAnswer:
+def answer_flow(question: WhyQuestion, explained: Explained) -> WhyAnswer:
     """The first step that is not done: its own job's reason, what it waits for, or its missing template."""
     body = question.object or {}
     state = ((body.get("status") or {}).get("state") or {}).get("phase") or "Pending"
@@ -139,7 +140,7 @@ def answer_flow(question: Question, explained: Explained) -> WhyAnswer:
         if open_ones:
             phase = _phase(jobs.get(f"{question.name}-{open_ones[0]}")) or "not started"
             found = finding("FlowWaitsForStep", step=name, after=open_ones[0], state=phase)
-            if phase in ("Failed", "Terminated", "Aborted"):
+            if phase in STOPPED_PHASES:
                 found = finding("FlowStepFailed", step=open_ones[0], waiting=name)
             return answer_with(found, f"{question.namespace}/{question.name}", state)
         if name not in templates:
@@ -149,7 +150,7 @@ def answer_flow(question: Question, explained: Explained) -> WhyAnswer:
     return answer_with(finding("Completed", succeeded=done, pods=done), f"{question.namespace}/{question.name}", state)
 
 
-def _retold(inner: WhyAnswer, question: Question, state: str, prefix: str) -> WhyAnswer:
+def _retold(inner: WhyAnswer, question: WhyQuestion, state: str, prefix: str) -> WhyAnswer:
     return WhyAnswer(
         f"{question.namespace}/{question.name}",
         state,
@@ -166,12 +167,12 @@ def _retold(inner: WhyAnswer, question: Question, state: str, prefix: str) -> Wh
     )
 
 
-def _about_job(question: Question, job: JSON) -> Question:
-    return Question("Job", _name(job), question.namespace, job, [], question.events, question.logs, question.known,
+def _about_job(question: WhyQuestion, job: JSON) -> WhyQuestion:
+    return WhyQuestion("Job", _name(job), question.namespace, job, [], question.events, question.logs, question.known,
                     question.changes)  # fmt: skip
 
 
-def _jobs_by_name(question: Question) -> dict[str, JSON]:
+def _jobs_by_name(question: WhyQuestion) -> dict[str, JSON]:
     return {_name(each): each for each in question.objects if each.get("kind") == "Job"}
 
 
@@ -186,16 +187,14 @@ def _phase(job: JSON | None) -> str:
 
 
 # -- cron jobs --------------------------------------------------------------------------------------------------------
-def answer_cron(around: Surroundings, question: Question, explained: Explained) -> WhyAnswer:
+def answer_cron(around: KnownCluster, question: WhyQuestion, explained: Explained) -> WhyAnswer:
     """Suspended, waiting for its next run, or what its current run waits for."""
     body, about = question.object or {}, f"{question.namespace}/{question.name}"
     spec = body.get("spec") or {}
     if spec.get("suspend"):
         found = finding("CronSuspended")
         return answer_with(found, about, "Suspended", changes=owner_changes(found, question, None))
-    running = [
-        job for job in _jobs_by_name(question).values() if _phase(job) not in ("Completed", "Failed", "Terminated")
-    ]
+    running = [job for job in _jobs_by_name(question).values() if _phase(job) not in FINISHED_PHASES]
     if running and question.kind == "CronJob":
         inner = explained(_about_job(question, running[0]))
         if inner.tier not in ("nothing to do", "starting"):

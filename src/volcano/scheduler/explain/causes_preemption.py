@@ -16,7 +16,7 @@ from volcano.api.core import Pod
 from volcano.api.why.reasons import Finding, finding, named
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.explain.causes_queues import owner_name
-from volcano.scheduler.explain.trials import Attempt, Rules, Subject, attempt
+from volcano.scheduler.explain.trials import Attempt, Rules, TriedJob, attempt
 from volcano.scheduler.model import Job, Status, Task
 
 POLICY: Final = "policy"
@@ -37,7 +37,7 @@ class Obstacle:
     finding: Finding
 
 
-def obstacle_of(snapshot: Snapshot, rules: Rules, subject: Subject) -> Obstacle | None:
+def obstacle_of(snapshot: Snapshot, rules: Rules, subject: TriedJob) -> Obstacle | None:
     """None when nothing would be evicted for the job even if every rule were lifted, or when something is anyway."""
     if not _could_matter(snapshot, subject):
         return None
@@ -72,7 +72,7 @@ def _told(rule: str, victims: Sequence[Job]) -> Finding:
     return finding("NoReclaimAction", victims=names)
 
 
-def _could_matter(snapshot: Snapshot, subject: Subject) -> bool:
+def _could_matter(snapshot: Snapshot, subject: TriedJob) -> bool:
     """A job of lower importance in the queue, or jobs of other queues, hold something."""
     queue = subject.group.spec.queue or snapshot.default_queue
     priority = snapshot.cluster.priority_of(subject.group.spec.priority_class_name)
@@ -83,7 +83,7 @@ def _could_matter(snapshot: Snapshot, subject: Subject) -> bool:
     )
 
 
-def _obstacles(snapshot: Snapshot, rules: Rules, subject: Subject) -> frozenset[str]:
+def _obstacles(snapshot: Snapshot, rules: Rules, subject: TriedJob) -> frozenset[str]:
     found = {action for action in (PREEMPT, RECLAIM) if action not in rules.config.actions}
     if any(pod.spec.preemption_policy == "Never" for pod in subject.pods):
         found.add(POLICY)
@@ -101,7 +101,7 @@ def _spared(snapshot: Snapshot) -> Iterator[Task]:
                 yield task
 
 
-def _lifted(snapshot: Snapshot, rules: Rules, subject: Subject, lifted: frozenset[str]) -> Attempt:
+def _lifted(snapshot: Snapshot, rules: Rules, subject: TriedJob, lifted: frozenset[str]) -> Attempt:
     tried = rules.with_actions(*(action for action in (PREEMPT, RECLAIM) if action in lifted))
     if POLICY in lifted:
         subject = replace(subject, pods=tuple(_preempting(pod) for pod in subject.pods))

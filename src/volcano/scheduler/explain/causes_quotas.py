@@ -13,10 +13,10 @@ from volcano.api.quantity import Quantity
 from volcano.api.quotas import consumer_of, is_in_scope
 from volcano.api.why.reasons import Finding, finding
 from volcano.scheduler.core.snapshot import Snapshot
-from volcano.scheduler.explain.trials import Subject
+from volcano.scheduler.explain.trials import TriedJob
 
 
-def quota_cause(snapshot: Snapshot, subject: Subject, placed: Sequence[Pod]) -> Finding | None:
+def quota_cause(snapshot: Snapshot, subject: TriedJob, placed: Sequence[Pod]) -> Finding | None:
     """The quota that does not allow the pods that are yet to be created; None when all exist or all are allowed."""
     missing = [pod for pod in subject.pods if pod.uid not in snapshot.tasks]
     least = subject.group.spec.min_member

@@ -34,7 +34,7 @@ from volcano.scheduler.explain.causes_quotas import quota_cause
 from volcano.scheduler.explain.causes_room import no_room_cause
 from volcano.scheduler.explain.causes_tiers import tier_full_cause, tier_too_small_cause
 from volcano.scheduler.explain.empty_cluster import empty_cluster, unplaced
-from volcano.scheduler.explain.trials import Attempt, Inspect, Rules, Subject, attempt, opened, standing
+from volcano.scheduler.explain.trials import Attempt, Inspect, Rules, TriedJob, attempt, opened, standing
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Job, Status, Task
 
@@ -55,7 +55,7 @@ class Case:
 
     snapshot: Snapshot
     rules: Rules
-    subject: Subject
+    subject: TriedJob
     planned: Planned = field(default_factory=Planned)
     obstacle: Obstacle | None = None  # found while the room was looked at
     configuration: str = ""  # volcano-scheduler.conf as it is in force
@@ -227,7 +227,7 @@ def _of_gang(case: Case) -> Finding:
     return seen[0] if seen else _later(case)
 
 
-def _one_pod(subject: Subject) -> Subject:
+def _one_pod(subject: TriedJob) -> TriedJob:
     """A single pod of each kind that waits, as if it were a job of its own."""
     kinds = {(_role(pod), str(pod.spec.node_selector)): pod for pod in reversed(subject.pods)}
     return replace(subject.with_spec(min_member=len(kinds)), pods=tuple(kinds.values()))
@@ -278,7 +278,7 @@ def _behind_others(case: Case) -> Finding | None:
     return first[0] if first else None
 
 
-def attempt_all(snapshot: Snapshot, rules: Rules, subject: Subject, inspect: Inspect) -> None:
+def attempt_all(snapshot: Snapshot, rules: Rules, subject: TriedJob, inspect: Inspect) -> None:
     with standing(snapshot, subject) as job, opened(snapshot, rules) as session:
         if job.id in session.jobs:
             for name in rules.config.actions:
@@ -288,7 +288,7 @@ def attempt_all(snapshot: Snapshot, rules: Rules, subject: Subject, inspect: Ins
 
 
 # -- no waiting helps -------------------------------------------------------------------------------------------------
-def _never(case: Case, alone: Subject) -> Finding:
+def _never(case: Case, alone: TriedJob) -> Finding:
     found: list[Finding] = []
     free = case.rules.without_queues()
     if attempt(case.empty, free, alone, let_in=True).runs:
@@ -322,14 +322,14 @@ def _one_of_each(job: Job) -> list[Task]:
     return list(chosen.values())
 
 
-def _topology_blocks(snapshot: Snapshot, rules: Rules, subject: Subject) -> bool:
+def _topology_blocks(snapshot: Snapshot, rules: Rules, subject: TriedJob) -> bool:
     spec = subject.group.spec
     if spec.network_topology is None and not any(policy.network_topology for policy in spec.sub_group_policy):
         return False
     return attempt(snapshot, rules, without_topology(subject), let_in=True).runs
 
 
-def without_topology(subject: Subject) -> Subject:
+def without_topology(subject: TriedJob) -> TriedJob:
     policies = [msgspec.structs.replace(each, network_topology=None) for each in subject.group.spec.sub_group_policy]
     return subject.with_spec(network_topology=None, sub_group_policy=policies)
 

@@ -12,7 +12,7 @@ import msgspec
 from volcano.api.core import Pod
 from volcano.scheduler.core.node_table import NodeTable
 from volcano.scheduler.core.snapshot import Snapshot, put_task
-from volcano.scheduler.explain.trials import Subject
+from volcano.scheduler.explain.trials import TriedJob
 from volcano.scheduler.model import Node, Task
 from volcano.scheduler.model.read import task_from_pod
 
@@ -52,7 +52,7 @@ def _emptied(node: Node) -> Node:
     return replace(node, tasks={}, devices={}, row=-1)
 
 
-def unplaced(subject: Subject, placed: list[Pod]) -> Subject:
+def unplaced(subject: TriedJob, placed: list[Pod]) -> TriedJob:
     """The subject with its placed pods as they were before they were placed; those that succeeded need no room."""
     again = [pod for pod in placed if not pod.is_finished and not pod.is_deleting]
     done = sum(pod.status.phase == "Succeeded" for pod in placed)

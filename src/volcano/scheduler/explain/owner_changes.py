@@ -10,8 +10,8 @@ from volcano.api.quantity import QuantityError, parse_quantity
 from volcano.api.why.answers import COMMAND, ChangedObject, ProposedChange
 from volcano.api.why.reasons import Finding
 from volcano.scheduler.explain.command_lines import patch_command
-from volcano.scheduler.explain.owners import Operation, Owner
-from volcano.scheduler.explain.questions_asked import Question
+from volcano.scheduler.explain.owners import ChangedOwner, Operation
+from volcano.scheduler.explain.questions_asked import WhyQuestion
 
 MAX_DEPTH: Final = 24
 VERSIONS: Final = {
@@ -21,7 +21,7 @@ VERSIONS: Final = {
 RESOURCES: Final = {"BatchJob": "job", "CronJob": "cronjobs.batch.volcano.sh", "BatchCronJob": "cronjobs.batch"}
 
 
-def owner_changes(found: Finding, question: Question, owner: Owner | None) -> list[ProposedChange]:
+def owner_changes(found: Finding, question: WhyQuestion, owner: ChangedOwner | None) -> list[ProposedChange]:
     match found.reason:
         case "Suspended" if question.kind == "Job":
             return [_resume(question)]
@@ -41,13 +41,13 @@ def owner_changes(found: Finding, question: Question, owner: Owner | None) -> li
     return []
 
 
-def _resume(question: Question) -> ProposedChange:
+def _resume(question: WhyQuestion) -> ProposedChange:
     target = ChangedObject("batch.volcano.sh/v1alpha1", "Job", question.name, question.namespace)
     command = f"vcctl job resume {question.name} -n {question.namespace}"
     return ProposedChange("resume it", command, target, COMMAND, body={"action": "ResumeJob"})
 
 
-def _set(question: Question, sentence: str, path: str, value: Any) -> ProposedChange:
+def _set(question: WhyQuestion, sentence: str, path: str, value: Any) -> ProposedChange:
     kind = {"BatchJob": "Job", "BatchCronJob": "CronJob"}.get(question.kind, question.kind)
     target = ChangedObject(VERSIONS.get(question.kind, "v1"), kind, question.name, question.namespace)
     operations: list[Operation] = [{"op": "add", "path": path, "value": value}]
@@ -55,7 +55,7 @@ def _set(question: Question, sentence: str, path: str, value: Any) -> ProposedCh
     return ProposedChange(sentence, patch_command(target, resource, operations, "patch"), target, patch=operations)
 
 
-def _right_name(found: Finding, question: Question, owner: Owner, kind: str) -> Iterator[ProposedChange]:
+def _right_name(found: Finding, question: WhyQuestion, owner: ChangedOwner, kind: str) -> Iterator[ProposedChange]:
     """The nearest name that exists, wherever the pods name the one that does not."""
     wrong = str(found.facts["name"])
     near = nearest_word(wrong, question.known.get(kind, ()))
@@ -63,14 +63,14 @@ def _right_name(found: Finding, question: Question, owner: Owner, kind: str) -> 
         yield from _replaced(owner, wrong, near, f"use {kind} {near}")
 
 
-def _right_account(found: Finding, question: Question, owner: Owner) -> Iterator[ProposedChange]:
+def _right_account(found: Finding, question: WhyQuestion, owner: ChangedOwner) -> Iterator[ProposedChange]:
     wrong = str(found.facts["name"])
     near = nearest_word(wrong, question.known.get("ServiceAccount", ()))
     if near:
         yield from _replaced(owner, wrong, near, f"use ServiceAccount {near}")
 
 
-def _replaced(owner: Owner, wrong: str, right: str, sentence: str) -> Iterator[ProposedChange]:
+def _replaced(owner: ChangedOwner, wrong: str, right: str, sentence: str) -> Iterator[ProposedChange]:
     operations: list[Operation] = [
         {"op": "replace", "path": path, "value": right}
         for base in owner.pod_spec_paths()
@@ -98,7 +98,7 @@ def _places(value: Any, wrong: str, path: str, depth: int) -> Iterator[str]:
             yield from _places(inner, wrong, f"{path}/{number}", depth + 1)
 
 
-def _more_memory(found: Finding, owner: Owner) -> Iterator[ProposedChange]:
+def _more_memory(found: Finding, owner: ChangedOwner) -> Iterator[ProposedChange]:
     """Twice the limit that was not enough."""
     name = found.facts.get("container")
     for base in owner.pod_spec_paths():
@@ -115,7 +115,7 @@ def _more_memory(found: Finding, owner: Owner) -> Iterator[ProposedChange]:
             yield _proposed(owner, f"raise the memory limit of {name} from {limit} to {doubled}", operations)
 
 
-def _proposed(owner: Owner, sentence: str, operations: list[Operation]) -> ProposedChange:
+def _proposed(owner: ChangedOwner, sentence: str, operations: list[Operation]) -> ProposedChange:
     action = owner.action_for(operations)
     command = patch_command(owner.object, owner.resource, operations, action)
     return ProposedChange(sentence, command, owner.object, action, operations)

@@ -1,4 +1,4 @@
-"""Owner: the object a user wrote, from which the pods in question are made; how a patch of it changes them.
+"""ChangedOwner: the object a user wrote, from which the pods in question are made; how a patch of it changes them.
 
 A change is tried by patching the owner's body and making its PodGroup and pods anew, as its controller would.
 """
@@ -16,7 +16,7 @@ from volcano.api.meta import JSON
 from volcano.api.scheduling import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY
 from volcano.api.why.answers import PATCH, REPLACE, ChangedObject
 from volcano.machinery.patch import PatchError, json_patch
-from volcano.scheduler.explain.trials import Subject
+from volcano.scheduler.explain.trials import TriedJob
 
 VOLCANO_JOB: Final = "Job"
 TEMPLATED: Final = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "BatchJob")
@@ -25,12 +25,12 @@ PATCHABLE_TEMPLATES: Final = ("Deployment", "StatefulSet", "DaemonSet")
 IN_PLACE: Final = ("/spec/minAvailable", "/spec/priorityClassName")
 """Fields of a Volcano Job that may be changed, besides replicas and minAvailable of its tasks."""
 
-Remake = Callable[[JSON], Subject]
+Remake = Callable[[JSON], TriedJob]
 Operation = dict[str, Any]
 
 
 @dataclass(slots=True, frozen=True)
-class Owner:
+class ChangedOwner:
     """`kind` tells Volcano's Job (Job) from Kubernetes' own (BatchJob). `remake` makes the subject of a body."""
 
     kind: str
@@ -86,7 +86,7 @@ class Owner:
             return PATCH if all(o["path"] in counts for o in operations) else REPLACE
         return PATCH
 
-    def patched(self, operations: Sequence[Operation]) -> Subject | None:
+    def patched(self, operations: Sequence[Operation]) -> TriedJob | None:
         """The subject after the patch; None when the patch does not fit the body."""
         try:
             return self.remake(json_patch(self.body, operations))
@@ -104,10 +104,10 @@ def escaped(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
-def remake_from_template(subject: Subject, read: Callable[[JSON], Pod]) -> Remake:
+def remake_from_template(subject: TriedJob, read: Callable[[JSON], Pod]) -> Remake:
     """For workloads: every waiting pod gets the spec of the patched template."""
 
-    def remake(body: JSON) -> Subject:
+    def remake(body: JSON) -> TriedJob:
         spec = body.get("spec") or {}
         template = spec.get("template") or {}
         pods = tuple(_respecified(pod, read(template)) for pod in subject.pods)
@@ -116,10 +116,10 @@ def remake_from_template(subject: Subject, read: Callable[[JSON], Pod]) -> Remak
     return remake
 
 
-def remake_from_pod(subject: Subject, read: Callable[[JSON], Pod]) -> Remake:
+def remake_from_pod(subject: TriedJob, read: Callable[[JSON], Pod]) -> Remake:
     """For a pod that stands alone."""
 
-    def remake(body: JSON) -> Subject:
+    def remake(body: JSON) -> TriedJob:
         name = (body.get("metadata") or {}).get("name", "")
         changed = read(body)
         return replace(
@@ -129,10 +129,10 @@ def remake_from_pod(subject: Subject, read: Callable[[JSON], Pod]) -> Remake:
     return remake
 
 
-def remake_from_group(subject: Subject, read: Callable[[JSON], Any]) -> Remake:
+def remake_from_group(subject: TriedJob, read: Callable[[JSON], Any]) -> Remake:
     """For a PodGroup whose pods are made by others: only its own fields change."""
 
-    def remake(body: JSON) -> Subject:
+    def remake(body: JSON) -> TriedJob:
         return replace(subject, group=read(body))
 
     return remake

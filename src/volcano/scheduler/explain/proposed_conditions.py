@@ -10,13 +10,13 @@ from volcano.scheduler.core.taints import untolerated
 from volcano.scheduler.explain.causes_nodes import taint_text
 from volcano.scheduler.explain.change_costs import CONDITION, OTHER_QUEUE, Candidate
 from volcano.scheduler.explain.diagnosis import Case
-from volcano.scheduler.explain.owners import Owner, escaped
+from volcano.scheduler.explain.owners import ChangedOwner, escaped
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 MAX_QUEUES_TRIED: Final = 5
 
 
-def condition_candidates(case: Case, owner: Owner) -> Iterator[Candidate]:
+def condition_candidates(case: Case, owner: ChangedOwner) -> Iterator[Candidate]:
     for path in owner.pod_spec_paths():
         pod = owner.at(path) or {}
         yield from _tolerations(case, owner, path)
@@ -55,7 +55,7 @@ def condition_candidates(case: Case, owner: Owner) -> Iterator[Candidate]:
     yield from _tiers(case, owner)
 
 
-def _tolerations(case: Case, owner: Owner, path: str) -> Iterator[Candidate]:
+def _tolerations(case: Case, owner: ChangedOwner, path: str) -> Iterator[Candidate]:
     pod = next((pod for pod in case.subject.pods), None)
     if pod is None:
         return
@@ -77,7 +77,7 @@ def _tolerations(case: Case, owner: Owner, path: str) -> Iterator[Candidate]:
         yield Candidate(CONDITION, f"tolerate the taint {taint_text(taint)}", [operation])
 
 
-def _tiers(case: Case, owner: Owner) -> Iterator[Candidate]:
+def _tiers(case: Case, owner: ChangedOwner) -> Iterator[Candidate]:
     where = "/spec/networkTopology"
     stated = owner.at(where)
     if not isinstance(stated, dict) or stated.get("mode") == "soft":
@@ -92,7 +92,7 @@ def _tiers(case: Case, owner: Owner) -> Iterator[Candidate]:
     yield Candidate(CONDITION, "prefer to lie close together (mode soft)", [operation])
 
 
-def queue_candidates(case: Case, owner: Owner) -> Iterator[Candidate]:
+def queue_candidates(case: Case, owner: ChangedOwner) -> Iterator[Candidate]:
     if owner.kind not in ("Job", "PodGroup"):
         return
     current = case.subject.group.spec.queue or case.snapshot.default_queue

@@ -12,13 +12,13 @@ from volcano.scheduler.core.node_view import NodeView
 from volcano.scheduler.explain.causes_nodes import nearest_label
 from volcano.scheduler.explain.change_costs import CONDITION, NAME, Candidate
 from volcano.scheduler.explain.diagnosis import Case
-from volcano.scheduler.explain.owners import Operation, Owner, escaped
+from volcano.scheduler.explain.owners import ChangedOwner, Operation, escaped
 from volcano.scheduler.model import EPSILON
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def name_candidates(case: Case, owner: Owner) -> Iterator[Candidate]:
+def name_candidates(case: Case, owner: ChangedOwner) -> Iterator[Candidate]:
     snapshot, body = case.snapshot, owner.body
     spec = body.get("spec") or {}
     names = snapshot.scheduler_names or frozenset({"volcano"})
@@ -43,7 +43,7 @@ def name_candidates(case: Case, owner: Owner) -> Iterator[Candidate]:
         yield from _names_in_pod(case, owner, path)
 
 
-def _names_in_pod(case: Case, owner: Owner, path: str) -> Iterator[Candidate]:
+def _names_in_pod(case: Case, owner: ChangedOwner, path: str) -> Iterator[Candidate]:
     snapshot, table = case.snapshot, case.snapshot.table
     pod = owner.at(path) or {}
     names = snapshot.scheduler_names or frozenset({"volcano"})
@@ -82,7 +82,7 @@ def _resource_names(case: Case, path: str, pod: JSON) -> Iterator[Candidate]:
                     yield Candidate(NAME, f"ask for {near_name} instead of {name}", operations)
 
 
-def _claim_names(case: Case, owner: Owner, path: str, pod: JSON) -> Iterator[Candidate]:
+def _claim_names(case: Case, owner: ChangedOwner, path: str, pod: JSON) -> Iterator[Candidate]:
     claims = [key.name for key in case.snapshot.cluster.claims if key.namespace == _namespace(owner)]
     for place, volume in enumerate(pod.get("volumes") or ()):
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
@@ -92,7 +92,7 @@ def _claim_names(case: Case, owner: Owner, path: str, pod: JSON) -> Iterator[Can
             yield Candidate(NAME, f"use claim {near}", [{"op": "replace", "path": where, "value": near}])
 
 
-def _affinity_names(case: Case, owner: Owner, path: str) -> Iterator[Candidate]:
+def _affinity_names(case: Case, owner: ChangedOwner, path: str) -> Iterator[Candidate]:
     table = case.snapshot.table
     where = f"{path}/affinity/nodeAffinity/{REQUIRED}/nodeSelectorTerms"
     for number, term in enumerate(owner.at(where) or ()):
@@ -112,7 +112,7 @@ def _affinity_names(case: Case, owner: Owner, path: str) -> Iterator[Candidate]:
                     yield Candidate(NAME, f"ask for {near[0]}={near[1]} in the node affinity", operations)
 
 
-def _namespace(owner: Owner) -> str:
+def _namespace(owner: ChangedOwner) -> str:
     return (owner.body.get("metadata") or {}).get("namespace") or "default"
 
 

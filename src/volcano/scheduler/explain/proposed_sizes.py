@@ -13,7 +13,7 @@ from volcano.scheduler.explain.amounts_text import amount_text
 from volcano.scheduler.explain.causes_nodes import node_masks
 from volcano.scheduler.explain.change_costs import GANG, REPLICAS, REQUEST, Candidate
 from volcano.scheduler.explain.diagnosis import Case
-from volcano.scheduler.explain.owners import Operation, Owner, escaped
+from volcano.scheduler.explain.owners import ChangedOwner, Operation, escaped
 from volcano.scheduler.explain.trials import attempt, opened, standing
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import CPU, EPSILON, MEMORY, PODS, Job, Status, Task
@@ -27,7 +27,7 @@ def room_now(case: Case) -> int:
     return tried.bound
 
 
-def gang_candidates(case: Case, owner: Owner) -> Iterator[Candidate]:
+def gang_candidates(case: Case, owner: ChangedOwner) -> Iterator[Candidate]:
     path = {"Job": "/spec/minAvailable", "PodGroup": "/spec/minMember"}.get(owner.kind)
     if path is None:
         return
@@ -48,7 +48,7 @@ def gang_candidates(case: Case, owner: Owner) -> Iterator[Candidate]:
         yield _gang_of(path, allowed, stated, owner)
 
 
-def _gang_of(path: str, size: int, stated: int, owner: Owner) -> Candidate:
+def _gang_of(path: str, size: int, stated: int, owner: ChangedOwner) -> Candidate:
     name = path.rpartition("/")[2]
     op = "replace" if owner.at(path) is not None else "add"
     return Candidate(GANG, f"lower {name} from {stated} to {size}", [{"op": op, "path": path, "value": size}])
@@ -68,7 +68,7 @@ def _allowed_by_quotas(case: Case) -> int:
 
 
 # -- a smaller request ------------------------------------------------------------------------------------------------
-def request_candidates(case: Case, owner: Owner) -> Iterator[Candidate]:
+def request_candidates(case: Case, owner: ChangedOwner) -> Iterator[Candidate]:
     with standing(case.snapshot, case.subject, let_in=True) as job, opened(case.snapshot, case.rules) as session:
         for task in _by_role(job):
             for name in task.request.names:
@@ -83,7 +83,7 @@ def _by_role(job: Job) -> list[Task]:
     return list(chosen.values())
 
 
-def _smaller(session: Session, job: Job, task: Task, name: str, owner: Owner) -> Iterator[Candidate]:
+def _smaller(session: Session, job: Job, task: Task, name: str, owner: ChangedOwner) -> Iterator[Candidate]:
     """The largest request with which as many pods as are needed have room now."""
     view = NodeView(session.table)
     masks = node_masks(session.table, task)
@@ -149,7 +149,7 @@ def _rounded(amount: float, name: str) -> float:
     return float(np.floor(amount / step + 1e-6) * step)
 
 
-def _lowered(owner: Owner, path: str, name: str, amount: float, before: float) -> list[Operation]:
+def _lowered(owner: ChangedOwner, path: str, name: str, amount: float, before: float) -> list[Operation]:
     """The container that asks for most gives way; a limit that would be below its request, or a device's, follows."""
     containers = (owner.at(path) or {}).get("containers") or []
     stated = [(_stated(each, name), place) for place, each in enumerate(containers)]
@@ -179,7 +179,7 @@ def _stated(container: dict[str, Any], name: str) -> float:
     return float(quantity.value if name == MEMORY else quantity.milli)
 
 
-def replica_candidates(case: Case, owner: Owner) -> Iterator[Candidate]:
+def replica_candidates(case: Case, owner: ChangedOwner) -> Iterator[Candidate]:
     if owner.kind != "Job":
         return
     tasks = (owner.body.get("spec") or {}).get("tasks") or []

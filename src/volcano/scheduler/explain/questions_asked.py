@@ -1,4 +1,4 @@
-"""Question: what POST /explain is asked, and what the scheduler knows when it is asked.
+"""WhyQuestion: what POST /explain is asked, and what the scheduler knows when it is asked.
 
 The asker adds what the scheduler does not follow: the object itself, its events, the last lines of logs.
 """
@@ -27,7 +27,7 @@ class BadQuestion(ValueError):
     """The question cannot be answered; the message gives the reason."""
 
 
-class Question(msgspec.Struct, frozen=True):
+class WhyQuestion(msgspec.Struct, frozen=True):
     """`object`: the body of what is asked about; `objects`: those that belong to it; `logs`: last lines by pod."""
 
     kind: str
@@ -45,9 +45,9 @@ class Question(msgspec.Struct, frozen=True):
         return f"{self.kind}/{self.name}"
 
 
-def read_question(body: Any) -> Question:
+def read_question(body: Any) -> WhyQuestion:
     try:
-        question = msgspec.convert(body, Question)
+        question = msgspec.convert(body, WhyQuestion)
     except msgspec.ValidationError as error:
         raise BadQuestion(f"the question cannot be read: {error}") from error
     kind = explained_kind(question.kind)
@@ -60,7 +60,7 @@ def read_question(body: Any) -> Question:
     return msgspec.structs.replace(question, kind=kind.asked)
 
 
-def events_of(question: Question) -> list[Event]:
+def events_of(question: WhyQuestion) -> list[Event]:
     read = []
     for body in question.events:
         try:
@@ -71,7 +71,7 @@ def events_of(question: Question) -> list[Event]:
 
 
 @dataclass(slots=True)
-class Surroundings:
+class KnownCluster:
     """What the scheduler knows just now. `expand` makes the PodGroup and pods of a Volcano Job, as its controller."""
 
     snapshot: Snapshot

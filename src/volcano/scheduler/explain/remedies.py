@@ -26,7 +26,7 @@ from volcano.scheduler.explain.causes_queues import needed_of
 from volcano.scheduler.explain.command_lines import create_command, patch_command
 from volcano.scheduler.explain.diagnosis import Case
 from volcano.scheduler.explain.owners import Operation, escaped
-from volcano.scheduler.explain.trials import Attempt, Rules, Subject, attempt, opened, standing
+from volcano.scheduler.explain.trials import Attempt, Rules, TriedJob, attempt, opened, standing
 from volcano.scheduler.framework.decisions import queue_allocated
 from volcano.scheduler.model import Queue, Resources, Status, Task
 
@@ -43,7 +43,7 @@ def remedies_of(case: Case, found: Finding) -> Iterator[ProposedChange]:
         yield from maker(case, found)
 
 
-def _runs(case: Case, subject: Subject | None = None, rules: Rules | None = None) -> Attempt:
+def _runs(case: Case, subject: TriedJob | None = None, rules: Rules | None = None) -> Attempt:
     return attempt(case.snapshot, rules or case.rules, subject or case.subject)
 
 
@@ -220,7 +220,7 @@ def _create_claim(case: Case, found: Finding) -> Iterator[ProposedChange]:
     yield _created(f"create PersistentVolumeClaim {name}", body)
 
 
-def _without_claim(subject: Subject, name: str) -> Subject:
+def _without_claim(subject: TriedJob, name: str) -> TriedJob:
     def without(pod: Pod) -> Pod:
         volumes = [
             v

@@ -53,7 +53,7 @@ class Rules:
 
 
 @dataclass(slots=True, frozen=True)
-class Subject:
+class TriedJob:
     """A PodGroup and those of its pods that are not placed, as they are or as they would be after a change."""
 
     group: PodGroup
@@ -63,11 +63,11 @@ class Subject:
     def id(self) -> str:
         return f"{self.group.namespace or 'default'}/{self.group.name}"
 
-    def with_spec(self, **changed: Any) -> Subject:
+    def with_spec(self, **changed: Any) -> TriedJob:
         spec = msgspec.structs.replace(self.group.spec, **changed)
         return replace(self, group=msgspec.structs.replace(self.group, spec=spec))
 
-    def of_any_size(self) -> Subject:
+    def of_any_size(self) -> TriedJob:
         """The same pods, each of which may start alone."""
         return self.with_spec(min_member=0, min_task_member={}, min_resources=None)
 
@@ -93,7 +93,7 @@ Inspect = Callable[[Session, Job], None]
 
 
 def attempt(
-    snapshot: Snapshot, rules: Rules, subject: Subject, *, let_in: bool = False, inspect: Inspect | None = None
+    snapshot: Snapshot, rules: Rules, subject: TriedJob, *, let_in: bool = False, inspect: Inspect | None = None
 ) -> Attempt:
     """Run the actions for this job alone. `let_in`: it need not ask whether it may enter its queue.
 
@@ -122,7 +122,7 @@ def opened(snapshot: Snapshot, rules: Rules) -> Iterator[Session]:
 
 
 @contextmanager
-def standing(snapshot: Snapshot, subject: Subject, *, let_in: bool = False) -> Iterator[Job]:
+def standing(snapshot: Snapshot, subject: TriedJob, *, let_in: bool = False) -> Iterator[Job]:
     """The snapshot with the subject in place of the job that it has; its placed pods stay where they are."""
     before = snapshot.jobs.get(subject.id)
     job = job_from(

@@ -12,13 +12,13 @@ from volcano.api.meta import JSON
 from volcano.api.scheduling import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, PodGroup
 from volcano.scheduler.explain.diagnosis import Planned
 from volcano.scheduler.explain.owners import (
-    Owner,
+    ChangedOwner,
     remake_from_group,
     remake_from_pod,
     remake_from_template,
 )
-from volcano.scheduler.explain.questions_asked import Question, Surroundings
-from volcano.scheduler.explain.trials import Subject
+from volcano.scheduler.explain.questions_asked import KnownCluster, WhyQuestion
+from volcano.scheduler.explain.trials import TriedJob
 from volcano.scheduler.model import Job, Status
 
 
@@ -28,13 +28,13 @@ class Workload:
 
     phase: str
     pods: list[Pod]
-    subject: Subject | None = None
-    owner: Owner | None = None
+    subject: TriedJob | None = None
+    owner: ChangedOwner | None = None
     planned: Planned = field(default_factory=Planned)
     wanted: int = 0  # pods in all
 
 
-def workload_of(around: Surroundings, question: Question) -> Workload:
+def workload_of(around: KnownCluster, question: WhyQuestion) -> Workload:
     match question.kind:
         case "Job":
             return _volcano_job(around, question)
@@ -45,7 +45,7 @@ def workload_of(around: Surroundings, question: Question) -> Workload:
     return _templated(around, question)
 
 
-def _volcano_job(around: Surroundings, question: Question) -> Workload:
+def _volcano_job(around: KnownCluster, question: WhyQuestion) -> Workload:
     body = question.object or {}
     pods = [pod for pod in around.pods(question.namespace) if pod.annotations.get(JOB_NAME_KEY) == question.name]
     job = _job_owned_by(around, question, body)
@@ -56,18 +56,18 @@ def _volcano_job(around: Surroundings, question: Question) -> Workload:
 
     group = job.group if job is not None else None
 
-    def remake(changed: JSON) -> Subject:
+    def remake(changed: JSON) -> TriedJob:
         return expanded_subject(around, changed, group, pods)[0]
 
     if phase in (*FINISHED_PHASES, Phase.ABORTED):
-        return Workload(phase, pods, None, Owner("Job", body, remake))
+        return Workload(phase, pods, None, ChangedOwner("Job", body, remake))
     subject, planned = expanded_subject(around, body, group, pods, keep_group=True)
-    return Workload(phase, pods, subject, Owner("Job", body, remake), planned, sum(planned.replicas.values()))
+    return Workload(phase, pods, subject, ChangedOwner("Job", body, remake), planned, sum(planned.replicas.values()))
 
 
 def expanded_subject(
-    around: Surroundings, body: JSON, group: PodGroup | None, pods: Sequence[Pod], *, keep_group: bool = False
-) -> tuple[Subject, Planned]:
+    around: KnownCluster, body: JSON, group: PodGroup | None, pods: Sequence[Pod], *, keep_group: bool = False
+) -> tuple[TriedJob, Planned]:
     """The PodGroup and the pods that are not placed: existing ones where they stay, planned ones where they do not.
 
     Of a body that was changed everything is made anew, with the PodGroup in its place.
@@ -86,10 +86,10 @@ def expanded_subject(
             continue
         chosen.append(known if known is not None and keep_group else pod)
     stated = group if keep_group and group is not None else new_group
-    return Subject(stated, tuple(chosen)), Planned(expanded.replicas, expanded.after)
+    return TriedJob(stated, tuple(chosen)), Planned(expanded.replicas, expanded.after)
 
 
-def _job_owned_by(around: Surroundings, question: Question, body: JSON) -> Job | None:
+def _job_owned_by(around: KnownCluster, question: WhyQuestion, body: JSON) -> Job | None:
     uid = (body.get("metadata") or {}).get("uid")
     for job in around.snapshot.jobs.values():
         if job.namespace != question.namespace or job.group is None:
@@ -100,13 +100,13 @@ def _job_owned_by(around: Surroundings, question: Question, body: JSON) -> Job |
     return None
 
 
-def subject_of(job: Job) -> Subject:
+def subject_of(job: Job) -> TriedJob:
     assert job.group is not None
     waiting = sorted(job.by_status[Status.PENDING].values(), key=lambda task: task.uid)
-    return Subject(job.group, tuple(task.pod for task in waiting))
+    return TriedJob(job.group, tuple(task.pod for task in waiting))
 
 
-def _pod_group(around: Surroundings, question: Question) -> Workload:
+def _pod_group(around: KnownCluster, question: WhyQuestion) -> Workload:
     job = around.snapshot.jobs.get(f"{question.namespace}/{question.name}")
     pods = [
         pod for pod in around.pods(question.namespace) if pod.annotations.get(GROUP_NAME_ANNOTATION) == question.name
@@ -115,13 +115,13 @@ def _pod_group(around: Surroundings, question: Question) -> Workload:
         return Workload("Unknown", pods)
     subject, owner = subject_of(job), None
     if question.object is not None and not job.group.metadata.owner_references:
-        owner = Owner(
+        owner = ChangedOwner(
             "PodGroup", question.object, remake_from_group(subject, lambda body: decode_object(PodGroup, body))
         )
     return Workload(job.phase or "Pending", pods, subject, owner, wanted=len(pods))
 
 
-def _pod(around: Surroundings, question: Question) -> Workload:
+def _pod(around: KnownCluster, question: WhyQuestion) -> Workload:
     pod = next((each for each in around.pods(question.namespace) if each.name == question.name), None)
     if pod is None:
         return Workload("Unknown", [])
@@ -130,18 +130,18 @@ def _pod(around: Surroundings, question: Question) -> Workload:
     subject = subject_of(job) if job is not None and job.group is not None and waits else None
     owner = None
     if subject is not None and question.object is not None and not pod.metadata.owner_references:
-        owner = Owner("Pod", question.object, remake_from_pod(subject, _read_pod))
+        owner = ChangedOwner("Pod", question.object, remake_from_pod(subject, _read_pod))
     return Workload(pod.status.phase or "Pending", [pod], subject, owner, wanted=1)
 
 
-def _job_of_pod(around: Surroundings, pod: Pod) -> Job | None:
+def _job_of_pod(around: KnownCluster, pod: Pod) -> Job | None:
     for job in around.snapshot.jobs.values():
         if pod.uid in job.tasks:
             return job
     return None
 
 
-def _templated(around: Surroundings, question: Question) -> Workload:
+def _templated(around: KnownCluster, question: WhyQuestion) -> Workload:
     """Workloads of Kubernetes: their pods are found by their owners; the first PodGroup that waits is explained."""
     owners = {question.name}
     for body in question.objects:
@@ -160,7 +160,7 @@ def _templated(around: Surroundings, question: Question) -> Workload:
     wanted = int(spec.get("replicas", spec.get("parallelism", 1)) or 0)
     owner = None
     if subject is not None and question.object is not None:
-        owner = Owner(question.kind, question.object, remake_from_template(subject, _read_pod))
+        owner = ChangedOwner(question.kind, question.object, remake_from_template(subject, _read_pod))
     phase = "Running" if pods and all(pod.status.phase == "Running" for pod in pods) else "Pending"
     return Workload(phase, pods, subject, owner, wanted=wanted)
 

@@ -23,7 +23,7 @@ from volcano.scheduler.cache import Cache, CacheSettings, PendingChanges
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.explain.answering import answer_workload
 from volcano.scheduler.explain.answering_others import answer_cron, answer_flow, answer_node, answer_queue
-from volcano.scheduler.explain.questions_asked import Question, Surroundings, read_question
+from volcano.scheduler.explain.questions_asked import KnownCluster, WhyQuestion, read_question
 from volcano.scheduler.explain.trials import Rules
 from volcano.scheduler.explain.workloads import workload_of
 from volcano.scheduler.service.configuration import Configuration
@@ -114,7 +114,7 @@ class Expansion:
 
 
 def answered(
-    question: Question,
+    question: WhyQuestion,
     snapshot: Snapshot,
     rules: Rules,
     pods: list[Pod],
@@ -123,9 +123,9 @@ def answered(
     configuration: str = "",
 ) -> WhyAnswer:
     """The answer on a snapshot; a pure function of what it is given."""
-    around = Surroundings(snapshot, rules, lambda _namespace: pods, expand, now, configuration)
+    around = KnownCluster(snapshot, rules, lambda _namespace: pods, expand, now, configuration)
 
-    def explained(asked: Question) -> WhyAnswer:
+    def explained(asked: WhyQuestion) -> WhyAnswer:
         match asked.kind:
             case "Queue":
                 return answer_queue(around, asked)
