@@ -21,13 +21,13 @@ from volcano.scheduler.explain.owner_changes import owner_changes
 from volcano.scheduler.explain.questions_asked import KnownCluster, WhyQuestion, events_of
 from volcano.scheduler.explain.story import ending_of, story_of
 from volcano.scheduler.explain.trials import opened, standing
-from volcano.scheduler.explain.workloads import Workload
+from volcano.scheduler.explain.workloads import AskedWorkload
 
 HARMLESS: Final = (Tier.TURN, Tier.EVENT, Tier.STARTING, Tier.NOTHING)
 PRE_PLACEMENT_EVENTS: Final = ("FailedCreate",)
 
 
-def answer_workload(around: KnownCluster, question: WhyQuestion, workload: Workload) -> WhyAnswer:
+def answer_workload(around: KnownCluster, question: WhyQuestion, workload: AskedWorkload) -> WhyAnswer:
     events = events_of(question)
     ended = ending_of(question.object or {}, workload.pods, events) if question.kind == "Job" else None
     story = story_of(question.object or {}, workload.pods, events)
@@ -51,14 +51,14 @@ def answer_workload(around: KnownCluster, question: WhyQuestion, workload: Workl
     )
 
 
-def _case(around: KnownCluster, workload: Workload) -> Case | None:
+def _case(around: KnownCluster, workload: AskedWorkload) -> Case | None:
     if workload.subject is None:
         return None
     return Case(around.snapshot, around.rules, workload.subject, workload.planned, configuration=around.configuration)
 
 
 def _reason(
-    around: KnownCluster, question: WhyQuestion, workload: Workload, case: Case | None, events: Sequence[Event]
+    around: KnownCluster, question: WhyQuestion, workload: AskedWorkload, case: Case | None, events: Sequence[Event]
 ) -> tuple[Finding, list[str]]:
     """The first reason, and sentences about what else is the matter."""
     state = _stated_by_owner(question, workload)
@@ -79,7 +79,7 @@ def _reason(
     return waits, []
 
 
-def _stated_by_owner(question: WhyQuestion, workload: Workload) -> Finding | None:
+def _stated_by_owner(question: WhyQuestion, workload: AskedWorkload) -> Finding | None:
     """What the object itself says: it is suspended, paused, has no replicas, or is being ended."""
     body, phase = question.object or {}, workload.phase
     spec = body.get("spec") or {}
@@ -95,7 +95,7 @@ def _stated_by_owner(question: WhyQuestion, workload: Workload) -> Finding | Non
     return None
 
 
-def _unreadable(around: KnownCluster, question: WhyQuestion, workload: Workload) -> Finding | None:
+def _unreadable(around: KnownCluster, question: WhyQuestion, workload: AskedWorkload) -> Finding | None:
     """Objects that the scheduler had to set aside."""
     labels = [f"Pod/{question.namespace}/{pod.name}" for pod in workload.pods]
     if workload.subject is not None:
@@ -116,7 +116,9 @@ def _unknown_node(around: KnownCluster, pods: Sequence[Pod]) -> Finding | None:
     return None
 
 
-def _refused(question: WhyQuestion, workload: Workload, case: Case | None, events: Sequence[Event]) -> Finding | None:
+def _refused(
+    question: WhyQuestion, workload: AskedWorkload, case: Case | None, events: Sequence[Event]
+) -> Finding | None:
     """The API server's refusal of its pods, while some of them do not exist; a quota is told with its numbers."""
     messages = [event for event in events if event.reason in PRE_PLACEMENT_EVENTS]
     living = [pod for pod in workload.pods if not pod.is_deleting]
@@ -140,7 +142,7 @@ def _with_nearest(found: Finding, question: WhyQuestion, case: Case | None) -> F
     return finding(found.reason, **{**found.facts, "meant": did_you_mean(str(found.facts["name"]), known)})
 
 
-def _without_group(around: KnownCluster, workload: Workload) -> Finding | None:
+def _without_group(around: KnownCluster, workload: AskedWorkload) -> Finding | None:
     """Pods that no PodGroup holds, or a job that nothing has been made of yet."""
     waiting = [pod for pod in workload.pods if not pod.spec.node_name and not pod.is_finished]
     if waiting:
@@ -148,7 +150,7 @@ def _without_group(around: KnownCluster, workload: Workload) -> Finding | None:
     return None if workload.pods else finding("NotSeenYet")
 
 
-def _later_tasks(workload: Workload) -> Finding | None:
+def _later_tasks(workload: AskedWorkload) -> Finding | None:
     """Everything that may run runs; other tasks start after it."""
     have = {pod.annotations.get(TASK_SPEC_KEY, "") for pod in workload.pods}
     for task, others in workload.planned.after.items():
@@ -157,6 +159,6 @@ def _later_tasks(workload: Workload) -> Finding | None:
     return None
 
 
-def _running(workload: Workload) -> Finding:
+def _running(workload: AskedWorkload) -> Finding:
     running = sum(pod.status.phase == "Running" for pod in workload.pods)
     return finding("RunsAsWanted", running=running, pods=len(workload.pods))

@@ -1,4 +1,4 @@
-"""Workload: which PodGroup and pods a question is about, and the object that a change would be made to."""
+"""AskedWorkload: which PodGroup and pods a question is about, and the object that a change would be made to."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from volcano.scheduler.model import Job, Status
 
 
 @dataclass(slots=True)
-class Workload:
+class AskedWorkload:
     """What a question is about: its PodGroup if any, all its pods, what a user wrote, and what that plans."""
 
     phase: str
@@ -34,7 +34,7 @@ class Workload:
     wanted: int = 0  # pods in all
 
 
-def workload_of(around: KnownCluster, question: WhyQuestion) -> Workload:
+def workload_of(around: KnownCluster, question: WhyQuestion) -> AskedWorkload:
     match question.kind:
         case "Job":
             return _volcano_job(around, question)
@@ -45,14 +45,14 @@ def workload_of(around: KnownCluster, question: WhyQuestion) -> Workload:
     return _templated(around, question)
 
 
-def _volcano_job(around: KnownCluster, question: WhyQuestion) -> Workload:
+def _volcano_job(around: KnownCluster, question: WhyQuestion) -> AskedWorkload:
     body = question.object or {}
     pods = [pod for pod in around.pods(question.namespace) if pod.annotations.get(JOB_NAME_KEY) == question.name]
     job = _job_owned_by(around, question, body)
     phase = ((body.get("status") or {}).get("state") or {}).get("phase") or "Pending"
     if not body:
         subject = subject_of(job) if job is not None else None
-        return Workload(phase, pods, subject, wanted=len(pods))
+        return AskedWorkload(phase, pods, subject, wanted=len(pods))
 
     group = job.group if job is not None else None
 
@@ -60,9 +60,11 @@ def _volcano_job(around: KnownCluster, question: WhyQuestion) -> Workload:
         return expanded_subject(around, changed, group, pods)[0]
 
     if phase in (*FINISHED_PHASES, Phase.ABORTED):
-        return Workload(phase, pods, None, ChangedOwner("Job", body, remake))
+        return AskedWorkload(phase, pods, None, ChangedOwner("Job", body, remake))
     subject, planned = expanded_subject(around, body, group, pods, keep_group=True)
-    return Workload(phase, pods, subject, ChangedOwner("Job", body, remake), planned, sum(planned.replicas.values()))
+    return AskedWorkload(
+        phase, pods, subject, ChangedOwner("Job", body, remake), planned, sum(planned.replicas.values())
+    )
 
 
 def expanded_subject(
@@ -106,32 +108,32 @@ def subject_of(job: Job) -> TriedJob:
     return TriedJob(job.group, tuple(task.pod for task in waiting))
 
 
-def _pod_group(around: KnownCluster, question: WhyQuestion) -> Workload:
+def _pod_group(around: KnownCluster, question: WhyQuestion) -> AskedWorkload:
     job = around.snapshot.jobs.get(f"{question.namespace}/{question.name}")
     pods = [
         pod for pod in around.pods(question.namespace) if pod.annotations.get(GROUP_NAME_ANNOTATION) == question.name
     ]
     if job is None or job.group is None:
-        return Workload("Unknown", pods)
+        return AskedWorkload("Unknown", pods)
     subject, owner = subject_of(job), None
     if question.object is not None and not job.group.metadata.owner_references:
         owner = ChangedOwner(
             "PodGroup", question.object, remake_from_group(subject, lambda body: decode_object(PodGroup, body))
         )
-    return Workload(job.phase or "Pending", pods, subject, owner, wanted=len(pods))
+    return AskedWorkload(job.phase or "Pending", pods, subject, owner, wanted=len(pods))
 
 
-def _pod(around: KnownCluster, question: WhyQuestion) -> Workload:
+def _pod(around: KnownCluster, question: WhyQuestion) -> AskedWorkload:
     pod = next((each for each in around.pods(question.namespace) if each.name == question.name), None)
     if pod is None:
-        return Workload("Unknown", [])
+        return AskedWorkload("Unknown", [])
     job = _job_of_pod(around, pod)
     waits = not pod.spec.node_name and not pod.is_finished
     subject = subject_of(job) if job is not None and job.group is not None and waits else None
     owner = None
     if subject is not None and question.object is not None and not pod.metadata.owner_references:
         owner = ChangedOwner("Pod", question.object, remake_from_pod(subject, _read_pod))
-    return Workload(pod.status.phase or "Pending", [pod], subject, owner, wanted=1)
+    return AskedWorkload(pod.status.phase or "Pending", [pod], subject, owner, wanted=1)
 
 
 def _job_of_pod(around: KnownCluster, pod: Pod) -> Job | None:
@@ -141,7 +143,7 @@ def _job_of_pod(around: KnownCluster, pod: Pod) -> Job | None:
     return None
 
 
-def _templated(around: KnownCluster, question: WhyQuestion) -> Workload:
+def _templated(around: KnownCluster, question: WhyQuestion) -> AskedWorkload:
     """Workloads of Kubernetes: their pods are found by their owners; the first PodGroup that waits is explained."""
     owners = {question.name}
     for body in question.objects:
@@ -162,7 +164,7 @@ def _templated(around: KnownCluster, question: WhyQuestion) -> Workload:
     if subject is not None and question.object is not None:
         owner = ChangedOwner(question.kind, question.object, remake_from_template(subject, _read_pod))
     phase = "Running" if pods and all(pod.status.phase == "Running" for pod in pods) else "Pending"
-    return Workload(phase, pods, subject, owner, wanted=wanted)
+    return AskedWorkload(phase, pods, subject, owner, wanted=wanted)
 
 
 def _read_pod(template: JSON) -> Pod:
