@@ -664,7 +664,8 @@ def exit_code(rng: Random, cluster: PlainCluster) -> Expected:
     placed(cluster, job, {"state": {"terminated": ended}}, "Failed")
     job["status"] = {"state": {"phase": "Failed"}}
     cluster.logs = {"default/demo-worker-0": "ValueError: no data"}
-    return Expected("Failed", FAILING, change=False)
+    because = f"exit code {code} (pod demo-worker-0); last line of its log: ValueError: no data"
+    return Expected("Failed", FAILING, {"because": because}, change=False)
 
 
 @cause
@@ -703,3 +704,158 @@ def command_that_does_not_exist(rng: Random, cluster: PlainCluster) -> Expected:
     }
     placed(cluster, a_job(1), status, "Running")
     return Expected("CommandNotFound", FAILING, {"container": "c"}, change=False)
+
+
+# -- less common ------------------------------------------------------------------------------------------------------
+WITH_CAPACITY = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: capacity, enableHierarchy: true}, {name: nodeorder}]
+"""
+
+
+def cleared(cluster: PlainCluster) -> None:
+    for key in [key for key in cluster.objects if key[0] in ("Pod", "PodGroup")]:
+        del cluster.objects[key]
+
+
+@cause
+def room_in_pieces(rng: Random, cluster: PlainCluster) -> Expected:
+    """Enough is free in all, but not in pieces that are large enough for every pod."""
+    cleared(cluster)
+    size, nodes = cpus(cluster), nodes_of(cluster)
+    for node in nodes:
+        cluster.running(f"half-{node}", [node], {"cpu": str(size - 3)})
+    pods = len(nodes) + 1
+    submit(rng, cluster, a_job(pods, {"cpu": "2"}))
+    return Expected("RoomForSome", TURN, {"most": len(nodes), "needed": pods})
+
+
+@cause
+def pods_of_others_forbid_it(rng: Random, cluster: PlainCluster) -> Expected:
+    cleared(cluster)
+    term = {"labelSelector": {"matchLabels": {"app": "demo"}}, "topologyKey": "kubernetes.io/hostname"}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    for node in nodes_of(cluster):
+        cluster.running(f"shy-{node}", [node], {"cpu": "1"})
+    for pod in cluster.every("Pod"):
+        pod["spec"]["affinity"] = affinity
+    submit(rng, cluster, a_job(1, {"cpu": "1"}))
+    return Expected("NeighboursForbid", TURN, change=False)
+
+
+@cause
+def tier_without_room_now(rng: Random, cluster: PlainCluster) -> Expected:
+    cleared(cluster)
+    cluster.config_text = WITH_TOPOLOGY
+    names, size = nodes_of(cluster)[:3], cpus(cluster)
+    for number, name in enumerate(names):
+        member = {"type": "Node", "selector": {"exactMatch": {"name": name}}}
+        cluster.put("HyperNode", {"metadata": {"name": f"s{number}"}, "spec": {"tier": 1, "members": [member]}})
+        cluster.running(f"busy-{number}", [name], {"cpu": str(size // 2)})
+    members = [{"type": "HyperNode", "selector": {"exactMatch": {"name": f"s{n}"}}} for n in range(len(names))]
+    cluster.put("HyperNode", {"metadata": {"name": "top"}, "spec": {"tier": 2, "members": members}})
+    each = size // 4
+    submit(rng, cluster, a_job(3, {"cpu": str(each)}, networkTopology={"mode": "hard", "highestTierAllowed": 1}))
+    return Expected("TierFull", TURN, {"tier": 1, "needed": str(3 * each), "most": str(size - size // 2)})
+
+
+@cause
+def parent_queue_too_small(rng: Random, cluster: PlainCluster) -> Expected:
+    cluster.config_text = WITH_CAPACITY
+    cluster.queue("root")
+    cluster.queue("team", capability={"cpu": "2"}, parent="root")
+    cluster.queue("leaf", parent="team")
+    submit(rng, cluster, a_job(3, {"cpu": "1"}, queue="leaf"))
+    return Expected("QueueTooSmall", YOU, {"queue": "team", "limit": "2", "needed": "3"})
+
+
+@cause
+def queue_with_queues_below_it(rng: Random, cluster: PlainCluster) -> Expected:
+    cluster.config_text = WITH_CAPACITY
+    cluster.queue("root")
+    cluster.queue("team", parent="root")
+    cluster.queue("leaf", parent="team")
+    submit(rng, cluster, a_job(1, {"cpu": "1"}, queue="team"))
+    return Expected("QueueHasChildren", YOU, {"queue": "team", "names": "leaf"})
+
+
+@cause
+def no_node_has_both(rng: Random, cluster: PlainCluster) -> Expected:
+    cleared(cluster)
+    for node in nodes_of(cluster):
+        cluster.get("Node", node)["status"]["allocatable"]["memory"] = "4Gi"
+    cluster.node("wide", 1, 512)
+    submit(rng, cluster, a_job(1, {"cpu": "4", "memory": "100Gi"}))
+    return Expected("NoNodeHasAll", YOU)
+
+
+@cause
+def one_task_of_two_has_no_node(rng: Random, cluster: PlainCluster) -> Expected:
+    job = a_job(1, {"cpu": "1"})
+    second = {**job["spec"]["tasks"][0], "name": "second"}
+    second["template"] = {"spec": {"containers": second["template"]["spec"]["containers"], "nodeSelector": {"x": "y"}}}
+    job["spec"]["tasks"].append(second)
+    job["spec"]["minAvailable"] = 2
+    submit(rng, cluster, job)
+    return Expected("NoNodeHasLabel", YOU, {"term": "x=y"})
+
+
+@cause
+def elastic_job_whose_other_task_has_no_node(rng: Random, cluster: PlainCluster) -> Expected:
+    job = a_job(1, {"cpu": "1"}, least=1)
+    second = {**job["spec"]["tasks"][0], "name": "second"}
+    second["template"] = {"spec": {"containers": second["template"]["spec"]["containers"], "nodeSelector": {"x": "y"}}}
+    job["spec"]["tasks"].append(second)
+    job["status"] = {"state": {"phase": "Running"}}
+    cluster.submit(job, phase="Running")
+    for pod in cluster.every("Pod"):
+        if pod["metadata"]["name"] == "demo-worker-0":
+            pod["spec"]["nodeName"], pod["status"] = "node-0", {"phase": "Running"}
+    return Expected("NoNodeHasLabel", YOU, {"term": "x=y"})
+
+
+@cause
+def init_container_that_fails(rng: Random, cluster: PlainCluster) -> Expected:
+    placed(cluster, a_job(1), {"state": {"waiting": {"reason": "PodInitializing"}}})
+    for pod in cluster.every("Pod"):
+        if pod["metadata"]["name"].startswith("demo"):
+            last = {"terminated": {"exitCode": 2, "reason": "Error"}}
+            state = {"waiting": {"reason": "CrashLoopBackOff"}}
+            pod["status"]["initContainerStatuses"] = [
+                {"name": "prepare", "restartCount": 4, "state": state, "lastState": last}
+            ]
+    return Expected("InitContainerFails", FAILING, {"container": "prepare", "code": 2, "count": 4}, change=False)
+
+
+@cause
+def key_that_a_secret_does_not_have(rng: Random, cluster: PlainCluster) -> Expected:
+    waiting = {"reason": "CreateContainerConfigError", "message": "couldn't find key token in Secret default/creds"}
+    placed(cluster, a_job(1), {"state": {"waiting": waiting}})
+    return Expected("KeyNotFound", YOU, {"key": "token", "kind": "Secret", "name": "creds"}, change=False)
+
+
+@cause
+def too_much_let_in_before(rng: Random, cluster: PlainCluster) -> Expected:
+    """Another job waits for most of what may wait; this one fits, and may not enter yet."""
+    cleared(cluster)
+    total = len(nodes_of(cluster)) * cpus(cluster)
+    hold = a_job(total, {"cpu": "1"}, {"nodeSelector": {"pool": "nowhere"}}, name="giant")
+    cluster.submit(hold, phase="Inqueue", pods=False)
+    wanted = max(2, int(total * 0.2) + 1 - 0)
+    job = a_job(1, {"cpu": str(min(wanted + 1, cpus(cluster)))})
+    if min(wanted + 1, cpus(cluster)) <= total * 0.2:
+        job = a_job(int(total * 0.2) // 2 + 1, {"cpu": "2"})
+    cluster.submit(job, phase="Pending", pods=False)
+    return Expected("TooMuchLetIn", TURN, {"asked": str(total), "resource": "cpu"}, change=False, runs=False)
+
+
+@cause
+def claim_whose_volume_is_lost(rng: Random, cluster: PlainCluster) -> Expected:
+    cluster.put("PersistentVolumeClaim", {
+        "metadata": {"name": "data", "namespace": "default"}, "spec": {"volumeName": "pv-1"}, "status": {"phase": "Lost"},
+    })  # fmt: skip
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
+    submit(rng, cluster, a_job(1, spec={"volumes": [volume]}))
+    return Expected("ClaimLost", ADMIN, {"claim": "data", "volume": "pv-1"}, change=False)

@@ -96,7 +96,10 @@ def test_an_eviction_says_why_before_it_ends_the_pod():
     (evicting,) = Committer("mine").commitment(decisions, snapshot(), NOW).evictions
 
     *said, status, end = evicting.plan
-    assert [record.message for record in said] == ["Pod is evicted, because of preempt", "preempt"]
+    assert [record.message for record in said] == [
+        "Pod is evicted, because of preempt, to make room for ns/q",
+        "preempt",
+    ]
     conditions = {condition["type"]: condition for condition in status.body["status"]["conditions"]}
     assert conditions["Ready"]["reason"] == "Evict"
     assert conditions["DisruptionTarget"]["message"].startswith("mine: preempting")

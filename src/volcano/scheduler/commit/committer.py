@@ -147,6 +147,8 @@ class Committer:
                 continue
             pod = ref(task.pod)
             because = f"Pod is evicted, because of {eviction.reason}"
+            if eviction.preemptor:
+                because += f", to make room for {eviction.preemptor}"
             conditions = [
                 condition("Ready", "False", "Evict", because, now),
                 condition(

@@ -29,7 +29,7 @@ PRE_PLACEMENT_EVENTS: Final = ("FailedCreate",)
 
 def answer_workload(around: KnownCluster, question: WhyQuestion, workload: AskedWorkload) -> WhyAnswer:
     events = events_of(question)
-    ended = ending_of(question.object or {}, workload.pods, events) if question.kind == "Job" else None
+    ended = ending_of(question.object or {}, workload.pods, events, question.logs) if question.kind == "Job" else None
     story = story_of(question.object or {}, workload.pods, events)
     about = f"{question.namespace}/{question.name}"
     if ended is not None:

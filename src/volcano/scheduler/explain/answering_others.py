@@ -6,6 +6,8 @@ from collections.abc import Callable
 from datetime import UTC
 from typing import Final
 
+import msgspec
+
 from volcano.api.batch import FINISHED_PHASES, STOPPED_PHASES
 from volcano.api.cron.due import BadSchedule, timetable
 from volcano.api.meta import JSON
@@ -59,6 +61,8 @@ def answer_queue(around: KnownCluster, question: WhyQuestion) -> WhyAnswer:
     because = diagnose(case)
     told = str(because) if because is not None else "it is being placed"
     found = finding("QueueWaitsFor", queue=name, jobs=len(waiting), job=owner_name(first), because=told)
+    if because is not None:
+        found = msgspec.structs.replace(found, tier_override=str(because.tier))
     changes = changes_for(case, None, because) if because is not None and question.changes else []
     return answer_with(found, name, phase, changes=changes, queue=standing)
 

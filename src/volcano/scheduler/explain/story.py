@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -23,13 +23,15 @@ TOLD: Final = frozenset(
 """Events that belong to the story of a job; the others repeat what its conditions say."""
 
 
-def ending_of(body: JSON, pods: Sequence[Pod], events: Sequence[Event]) -> Finding | None:
+def ending_of(
+    body: JSON, pods: Sequence[Pod], events: Sequence[Event], last_lines: Mapping[str, str]
+) -> Finding | None:
     """How it ended; None while it has not."""
     status = body.get("status") or {}
     state, phase = status.get("state") or {}, (status.get("state") or {}).get("phase")
     total = sum(int(task.get("replicas") or 1) for task in (body.get("spec") or {}).get("tasks") or ())
     retries = int(status.get("retryCount") or 0)
-    because = _because(state, pods, events)
+    because = _because(state, pods, events, last_lines)
     if phase == Phase.COMPLETED:
         return finding("Completed", succeeded=int(status.get("succeeded") or 0), pods=total)
     if phase == Phase.FAILED:
@@ -44,9 +46,9 @@ def ending_of(body: JSON, pods: Sequence[Pod], events: Sequence[Event]) -> Findi
     return None
 
 
-def _because(state: JSON, pods: Sequence[Pod], events: Sequence[Event]) -> str:
+def _because(state: JSON, pods: Sequence[Pod], events: Sequence[Event], last_lines: Mapping[str, str]) -> str:
     """What a failed pod says, else the job's own message."""
-    cause = placed_cause([pod for pod in pods if pod.status.phase == "Failed"], events)
+    cause = placed_cause([pod for pod in pods if pod.status.phase == "Failed"], events, last_lines)
     if cause is not None:
         return str(cause)
     told = state.get("message") or state.get("reason")
