@@ -120,7 +120,7 @@ def _schema(reader: type[Resource]) -> JSON:
     schema["properties"] |= {
         "apiVersion": {"type": "string", "description": COMMON["apiVersion"]},
         "kind": {"type": "string", "description": COMMON["kind"]},
-        "metadata": {"type": "object", "description": COMMON["metadata"]},
+        "metadata": {"type": "object"},  # the API server adds its schema, and refuses a definition that describes it
     }
     schema["description"] = KIND_DESCRIPTIONS[reader]
     if reader in REQUIRED:
