@@ -18,7 +18,7 @@ from volcano.app.job_expansion import expand_job
 from volcano.scheduler.actions import ACTIONS
 from volcano.scheduler.cache import Batch, Cache, CacheSettings
 from volcano.scheduler.explain.questions_asked import read_question
-from volcano.scheduler.explain.trials import Rules
+from volcano.scheduler.explain.trials import TrialRules
 from volcano.scheduler.framework.config import default_config
 from volcano.scheduler.loop import cycle
 from volcano.scheduler.model import SeededChance
@@ -100,7 +100,7 @@ def main() -> None:
     batch = objects(nodes, waiting)
     pods = [each for each in batch.values() if isinstance(each, core.Pod) and each.namespace == "default"]
     snapshot = Cache(CacheSettings()).refresh(Batch(dict(batch)), NOW, "benchmark")
-    rules = Rules(default_config(ACTIONS))
+    rules = TrialRules(default_config(ACTIONS))
     expander = Expander(expand_job, [], CacheSettings(), NOW)
 
     def ask(name: str, body: dict[str, Any], *, changes: bool) -> str:

@@ -17,7 +17,7 @@ from volcano.scheduler.actions import ACTIONS
 from volcano.scheduler.cache import Batch, Cache, CacheSettings
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.explain.questions_asked import read_question
-from volcano.scheduler.explain.trials import Rules
+from volcano.scheduler.explain.trials import TrialRules
 from volcano.scheduler.framework.config import DEFAULT_CONFIG, parse_config
 from volcano.scheduler.loop import cycle
 from volcano.scheduler.model import SeededChance
@@ -142,8 +142,8 @@ class PlainCluster:
 
     # -- asking ------------------------------------------------------------------------------------------------------
     @property
-    def rules(self) -> Rules:
-        return Rules(parse_config(self.config_text, known_actions=ACTIONS))
+    def rules(self) -> TrialRules:
+        return TrialRules(parse_config(self.config_text, known_actions=ACTIONS))
 
     def snapshot(self) -> Snapshot:
         decoded = [(READERS[kind], decode_object(READERS[kind], body)) for (kind, _, _), body in self.objects.items()]

@@ -15,7 +15,7 @@ from volcano.api.why.reasons import Finding, finding, named
 from volcano.api.why.refused_pods import refusal_cause
 from volcano.api.why.tiers import Tier
 from volcano.scheduler.explain.changes import changes_for
-from volcano.scheduler.explain.diagnosis import Case, diagnose, scheduler_cause
+from volcano.scheduler.explain.diagnosis import WaitingCase, diagnose, scheduler_cause
 from volcano.scheduler.explain.node_stages import queue_standing, task_nodes
 from volcano.scheduler.explain.owner_changes import owner_changes
 from volcano.scheduler.explain.questions_asked import KnownCluster, WhyQuestion, events_of
@@ -51,14 +51,20 @@ def answer_workload(around: KnownCluster, question: WhyQuestion, workload: Asked
     )
 
 
-def _case(around: KnownCluster, workload: AskedWorkload) -> Case | None:
+def _case(around: KnownCluster, workload: AskedWorkload) -> WaitingCase | None:
     if workload.subject is None:
         return None
-    return Case(around.snapshot, around.rules, workload.subject, workload.planned, configuration=around.configuration)
+    return WaitingCase(
+        around.snapshot, around.rules, workload.subject, workload.planned, configuration=around.configuration
+    )
 
 
 def _reason(
-    around: KnownCluster, question: WhyQuestion, workload: AskedWorkload, case: Case | None, events: Sequence[Event]
+    around: KnownCluster,
+    question: WhyQuestion,
+    workload: AskedWorkload,
+    case: WaitingCase | None,
+    events: Sequence[Event],
 ) -> tuple[Finding, list[str]]:
     """The first reason, and sentences about what else is the matter."""
     state = _stated_by_owner(question, workload)
@@ -117,7 +123,7 @@ def _unknown_node(around: KnownCluster, pods: Sequence[Pod]) -> Finding | None:
 
 
 def _refused(
-    question: WhyQuestion, workload: AskedWorkload, case: Case | None, events: Sequence[Event]
+    question: WhyQuestion, workload: AskedWorkload, case: WaitingCase | None, events: Sequence[Event]
 ) -> Finding | None:
     """The API server's refusal of its pods, while some of them do not exist; a quota is told with its numbers."""
     messages = [event for event in events if event.reason in PRE_PLACEMENT_EVENTS]
@@ -134,7 +140,7 @@ def _refused(
     return finding("PodGroupRefused", message=groups[-1].message) if groups and workload.subject is None else None
 
 
-def _with_nearest(found: Finding, question: WhyQuestion, case: Case | None) -> Finding:
+def _with_nearest(found: Finding, question: WhyQuestion, case: WaitingCase | None) -> Finding:
     if found.reason == "PriorityClassNotFound" and case is not None:
         known = list(case.snapshot.cluster.priority_classes)
     else:

@@ -20,7 +20,7 @@ from volcano.scheduler.explain.amounts_text import request_text
 from volcano.scheduler.explain.causes_nodes import NOT_READY_KEYS, node_masks, taint_text
 from volcano.scheduler.explain.causes_queues import owner_name, queue_state_cause
 from volcano.scheduler.explain.changes import changes_for
-from volcano.scheduler.explain.diagnosis import Case, diagnose
+from volcano.scheduler.explain.diagnosis import WaitingCase, diagnose
 from volcano.scheduler.explain.node_stages import queue_standing
 from volcano.scheduler.explain.owner_changes import owner_changes
 from volcano.scheduler.explain.questions_asked import KnownCluster, WhyQuestion
@@ -49,7 +49,7 @@ def answer_queue(around: KnownCluster, question: WhyQuestion) -> WhyAnswer:
     if state is not None and state.reason != "QueueHasChildren":
         changes = []
         if waiting and question.changes:
-            changes = changes_for(Case(snapshot, around.rules, subject_of(waiting[0])), None, state)
+            changes = changes_for(WaitingCase(snapshot, around.rules, subject_of(waiting[0])), None, state)
         return answer_with(state, name, phase, changes=changes)
     with opened(snapshot, around.rules) as session:
         held = queue_allocated(session).get(name, Resources())
@@ -57,7 +57,7 @@ def answer_queue(around: KnownCluster, question: WhyQuestion) -> WhyAnswer:
         if first is None:
             return answer_with(finding("QueueIdle", queue=name, held=request_text(held)), name, phase)
         standing = queue_standing(session, first)
-    case = Case(snapshot, around.rules, subject_of(first), configuration=around.configuration)
+    case = WaitingCase(snapshot, around.rules, subject_of(first), configuration=around.configuration)
     because = diagnose(case)
     told = str(because) if because is not None else "it is being placed"
     found = finding("QueueWaitsFor", queue=name, jobs=len(waiting), job=owner_name(first), because=told)

@@ -16,7 +16,7 @@ from volcano.api.core import Pod
 from volcano.api.why.reasons import Finding, finding, named
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.explain.causes_queues import owner_name
-from volcano.scheduler.explain.trials import Attempt, Rules, TriedJob, attempt
+from volcano.scheduler.explain.trials import TrialResult, TrialRules, TriedJob, attempt
 from volcano.scheduler.model import Job, Status, Task
 
 POLICY: Final = "policy"
@@ -29,7 +29,7 @@ MAX_LOOKED_AT: Final = 20_000
 
 
 @dataclass(slots=True, frozen=True)
-class Obstacle:
+class EvictionObstacle:
     """The rule in the way, and the jobs and queues of the pods that would leave."""
 
     rule: str
@@ -37,7 +37,7 @@ class Obstacle:
     finding: Finding
 
 
-def obstacle_of(snapshot: Snapshot, rules: Rules, subject: TriedJob) -> Obstacle | None:
+def obstacle_of(snapshot: Snapshot, rules: TrialRules, subject: TriedJob) -> EvictionObstacle | None:
     """None when nothing would be evicted for the job even if every rule were lifted, or when something is anyway."""
     if not _could_matter(snapshot, subject):
         return None
@@ -55,7 +55,7 @@ def obstacle_of(snapshot: Snapshot, rules: Rules, subject: TriedJob) -> Obstacle
         snapshot.jobs[each.job].id: snapshot.jobs[each.job] for each in freed.evictions if each.job in snapshot.jobs
     }
     victims = tuple(jobs.values())
-    return Obstacle(rule, victims, _told(rule, victims))
+    return EvictionObstacle(rule, victims, _told(rule, victims))
 
 
 def _told(rule: str, victims: Sequence[Job]) -> Finding:
@@ -83,7 +83,7 @@ def _could_matter(snapshot: Snapshot, subject: TriedJob) -> bool:
     )
 
 
-def _obstacles(snapshot: Snapshot, rules: Rules, subject: TriedJob) -> frozenset[str]:
+def _obstacles(snapshot: Snapshot, rules: TrialRules, subject: TriedJob) -> frozenset[str]:
     found = {action for action in (PREEMPT, RECLAIM) if action not in rules.config.actions}
     if any(pod.spec.preemption_policy == "Never" for pod in subject.pods):
         found.add(POLICY)
@@ -101,7 +101,7 @@ def _spared(snapshot: Snapshot) -> Iterator[Task]:
                 yield task
 
 
-def _lifted(snapshot: Snapshot, rules: Rules, subject: TriedJob, lifted: frozenset[str]) -> Attempt:
+def _lifted(snapshot: Snapshot, rules: TrialRules, subject: TriedJob, lifted: frozenset[str]) -> TrialResult:
     tried = rules.with_actions(*(action for action in (PREEMPT, RECLAIM) if action in lifted))
     if POLICY in lifted:
         subject = replace(subject, pods=tuple(_preempting(pod) for pod in subject.pods))

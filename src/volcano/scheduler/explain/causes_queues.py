@@ -9,13 +9,13 @@ from volcano.api.scheduling import ROOT_QUEUE
 from volcano.api.why.reasons import Finding, finding, named
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.explain.amounts_text import amount_text
-from volcano.scheduler.explain.trials import Rules
+from volcano.scheduler.explain.trials import TrialRules
 from volcano.scheduler.framework.decisions import queue_allocated
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import CPU, EPSILON, MEMORY, PODS, Job, Queue, Resources, Status, Task
 
 
-def queue_state_cause(snapshot: Snapshot, rules: Rules, name: str) -> Finding | None:
+def queue_state_cause(snapshot: Snapshot, rules: TrialRules, name: str) -> Finding | None:
     """What keeps any job out of the queue: it does not exist, is closed, or has queues below it."""
     queue = snapshot.queues.get(name)
     if queue is None:

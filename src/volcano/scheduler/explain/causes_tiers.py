@@ -10,7 +10,7 @@ from volcano.api.why.reasons import Finding, finding
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.explain.amounts_text import amount_text
 from volcano.scheduler.explain.causes_queues import needed_of
-from volcano.scheduler.explain.trials import Rules, TriedJob, attempt, opened, standing
+from volcano.scheduler.explain.trials import TrialRules, TriedJob, attempt, opened, standing
 from volcano.scheduler.model import PODS, ROOT
 
 
@@ -41,7 +41,7 @@ def at_tier(subject: TriedJob, tier: int) -> TriedJob:
     return subject.with_spec(network_topology=raised(spec.network_topology), sub_group_policy=policies)
 
 
-def fitting_tier(snapshot: Snapshot, rules: Rules, subject: TriedJob) -> int | None:
+def fitting_tier(snapshot: Snapshot, rules: TrialRules, subject: TriedJob) -> int | None:
     """The lowest tier above the stated one at which the job starts."""
     stated = stated_tier(snapshot, subject)
     for tier in snapshot.domains.tiers:
@@ -50,7 +50,7 @@ def fitting_tier(snapshot: Snapshot, rules: Rules, subject: TriedJob) -> int | N
     return None
 
 
-def tier_too_small_cause(empty: Snapshot, rules: Rules, subject: TriedJob) -> Finding:
+def tier_too_small_cause(empty: Snapshot, rules: TrialRules, subject: TriedJob) -> Finding:
     tier = fitting_tier(empty, rules, subject)
     better = f"; at tier {tier} it fits" if tier is not None else "; without a tier it fits"
     stated = stated_tier(empty, subject)
@@ -59,11 +59,11 @@ def tier_too_small_cause(empty: Snapshot, rules: Rules, subject: TriedJob) -> Fi
     return _told("TierTooSmall", empty, rules, subject, stated, better)
 
 
-def tier_full_cause(snapshot: Snapshot, rules: Rules, subject: TriedJob) -> Finding:
+def tier_full_cause(snapshot: Snapshot, rules: TrialRules, subject: TriedJob) -> Finding:
     return _told("TierFull", snapshot, rules, subject, stated_tier(snapshot, subject) or 0, "")
 
 
-def _told(reason: str, snapshot: Snapshot, rules: Rules, subject: TriedJob, tier: int, better: str) -> Finding:
+def _told(reason: str, snapshot: Snapshot, rules: TrialRules, subject: TriedJob, tier: int, better: str) -> Finding:
     """The scarcest resource: what is needed, and the most that any HyperNode of the tier has free."""
     with standing(snapshot, subject, let_in=True) as job, opened(snapshot, rules) as session:
         needed, columns, table = needed_of(job), session.domain_columns, session.table

@@ -1,4 +1,4 @@
-"""Candidate: a change that may let a job run, before it is tried; and what changes cost a user, the least first."""
+"""ChangeCandidate: a change that may let a job run, before it is tried; and what changes cost, the least first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIMIT: Final = 7  # a limit that an administrator raises
 
 
 @dataclass(slots=True, frozen=True)
-class Candidate:
+class ChangeCandidate:
     """A JSON patch of the owner's body, to be tried."""
 
     cost: int

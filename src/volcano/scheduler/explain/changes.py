@@ -7,9 +7,9 @@ from typing import Final
 from volcano.api.why.answers import ProposedChange
 from volcano.api.why.reasons import Finding
 from volcano.api.why.tiers import Tier
-from volcano.scheduler.explain.change_costs import LIMIT, REMEDY, Candidate
+from volcano.scheduler.explain.change_costs import LIMIT, REMEDY, ChangeCandidate
 from volcano.scheduler.explain.command_lines import patch_command
-from volcano.scheduler.explain.diagnosis import Case, pre_scheduling_cause
+from volcano.scheduler.explain.diagnosis import WaitingCase, pre_scheduling_cause
 from volcano.scheduler.explain.owners import ChangedOwner
 from volcano.scheduler.explain.proposed_conditions import condition_candidates, queue_candidates
 from volcano.scheduler.explain.proposed_names import name_candidates
@@ -28,7 +28,7 @@ RAISED_BY_ADMINISTRATORS: Final = frozenset(
 """Reasons for which a change of the job itself comes before the administrator's."""
 
 
-def changes_for(case: Case, owner: ChangedOwner | None, found: Finding) -> list[ProposedChange]:
+def changes_for(case: WaitingCase, owner: ChangedOwner | None, found: Finding) -> list[ProposedChange]:
     """At most MAX_CHANGES, the cheapest first; each was tried and lets the job run."""
     if found.reason in UNTRIED or found.tier in (Tier.STARTING, Tier.NOTHING):
         return []
@@ -46,7 +46,7 @@ def changes_for(case: Case, owner: ChangedOwner | None, found: Finding) -> list[
     return [change for _, change in proposals[:MAX_CHANGES]]
 
 
-def _candidates(case: Case, owner: ChangedOwner) -> list[Candidate]:
+def _candidates(case: WaitingCase, owner: ChangedOwner) -> list[ChangeCandidate]:
     found = [
         *name_candidates(case, owner),
         *gang_candidates(case, owner),
@@ -59,18 +59,18 @@ def _candidates(case: Case, owner: ChangedOwner) -> list[Candidate]:
     return sorted(unique.values(), key=lambda candidate: candidate.cost)
 
 
-def _lets_it_run(case: Case, owner: ChangedOwner, candidate: Candidate) -> bool:
+def _lets_it_run(case: WaitingCase, owner: ChangedOwner, candidate: ChangeCandidate) -> bool:
     """The owner with the patch, made anew: nothing before scheduling is in the way, and it starts."""
     subject = owner.patched(candidate.operations)
     if subject is None:
         return False
-    changed = Case(case.snapshot, case.rules, subject, case.planned)
+    changed = WaitingCase(case.snapshot, case.rules, subject, case.planned)
     if pre_scheduling_cause(changed) is not None:
         return False
     return attempt(case.snapshot, case.rules, subject).runs
 
 
-def _proposed(owner: ChangedOwner, candidate: Candidate) -> ProposedChange:
+def _proposed(owner: ChangedOwner, candidate: ChangeCandidate) -> ProposedChange:
     action = owner.action_for(candidate.operations)
     command = patch_command(owner.object, owner.resource, candidate.operations, action)
     return ProposedChange(candidate.sentence, command, owner.object, action, candidate.operations)

@@ -22,7 +22,7 @@ from volcano.api.why.tiers import Tier
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.explain.amounts_text import amount_text
 from volcano.scheduler.explain.causes_nodes import limit_cause, no_node_cause
-from volcano.scheduler.explain.causes_preemption import Obstacle, obstacle_of
+from volcano.scheduler.explain.causes_preemption import EvictionObstacle, obstacle_of
 from volcano.scheduler.explain.causes_queues import (
     needed_of,
     never_allowed_cause,
@@ -34,7 +34,7 @@ from volcano.scheduler.explain.causes_quotas import quota_cause
 from volcano.scheduler.explain.causes_room import no_room_cause
 from volcano.scheduler.explain.causes_tiers import tier_full_cause, tier_too_small_cause
 from volcano.scheduler.explain.empty_cluster import empty_cluster, unplaced
-from volcano.scheduler.explain.trials import Attempt, Inspect, Rules, TriedJob, attempt, opened, standing
+from volcano.scheduler.explain.trials import Inspect, TrialResult, TrialRules, TriedJob, attempt, opened, standing
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Job, Status, Task
 
@@ -50,14 +50,14 @@ class Planned:
 
 
 @dataclass
-class Case:
+class WaitingCase:
     """A PodGroup in question: `subject` has its pods that are not placed, also those that do not exist yet."""
 
     snapshot: Snapshot
-    rules: Rules
+    rules: TrialRules
     subject: TriedJob
     planned: Planned = field(default_factory=Planned)
-    obstacle: Obstacle | None = None  # found while the room was looked at
+    obstacle: EvictionObstacle | None = None  # found while the room was looked at
     configuration: str = ""  # volcano-scheduler.conf as it is in force
     is_rest: bool = False  # its minimum runs; the question is what one more pod waits for
 
@@ -80,7 +80,7 @@ class Case:
         return job.counts.ready if job is not None else 0
 
 
-def diagnose(case: Case) -> Finding | None:
+def diagnose(case: WaitingCase) -> Finding | None:
     """None when nothing of it waits to be placed."""
     if not case.subject.pods:
         return _without_pods(case)
@@ -92,14 +92,14 @@ def diagnose(case: Case) -> Finding | None:
     return _of_gang(case)
 
 
-def _is_whole(case: Case) -> bool:
+def _is_whole(case: WaitingCase) -> bool:
     """Whether as many pods as it needs have their nodes, and only further ones wait."""
     job = case.job
     return job is not None and job.counts.ready > 0 and job.is_ready and job.roles_have()
 
 
 # -- before scheduling ------------------------------------------------------------------------------------------------
-def _without_pods(case: Case) -> Finding | None:
+def _without_pods(case: WaitingCase) -> Finding | None:
     job, least = case.job, case.subject.group.spec.min_member
     exist = len(job.tasks) if job is not None else 0
     if exist == 0 and job is not None and job.is_pending and case.subject.group.metadata.owner_references:
@@ -110,7 +110,7 @@ def _without_pods(case: Case) -> Finding | None:
     return None
 
 
-def pre_scheduling_cause(case: Case) -> Finding | None:
+def pre_scheduling_cause(case: WaitingCase) -> Finding | None:
     snapshot, subject = case.snapshot, case.subject
     queue = subject.group.spec.queue or snapshot.default_queue
     state = scheduler_cause(snapshot, subject.pods) or queue_state_cause(snapshot, case.rules, queue)
@@ -139,11 +139,11 @@ def scheduler_cause(snapshot: Snapshot, pods: Sequence[Pod]) -> Finding | None:
     return None
 
 
-def _contradicts(case: Case) -> bool:
+def _contradicts(case: WaitingCase) -> bool:
     return not case.snapshot.domains.ready and case.subject.group.spec.network_topology is not None
 
 
-def _priority_class_cause(case: Case) -> Finding | None:
+def _priority_class_cause(case: WaitingCase) -> Finding | None:
     classes = case.snapshot.cluster.priority_classes
     names = [pod.spec.priority_class_name for pod in case.subject.pods if pod.spec.priority is None]
     for name in (*names, case.subject.group.spec.priority_class_name):
@@ -152,7 +152,7 @@ def _priority_class_cause(case: Case) -> Finding | None:
     return None
 
 
-def _gate_cause(case: Case) -> Finding | None:
+def _gate_cause(case: WaitingCase) -> Finding | None:
     gated = [pod for pod in case.subject.pods if _foreign_gates(pod)]
     free = len(case.subject.pods) - len(gated)
     if not gated or case.ready + free >= max(case.subject.group.spec.min_member, 1):
@@ -166,7 +166,7 @@ def _foreign_gates(pod: Pod) -> list[str]:
     return [name for name in names if name != "scheduling.volcano.sh/queue-allocation-gate"]
 
 
-def _later_task_cause(case: Case) -> Finding | None:
+def _later_task_cause(case: WaitingCase) -> Finding | None:
     """A task that starts after another has no pods while the gang is placed, so the gang must not need them."""
     after, least = case.planned.after, case.subject.group.spec.min_member
     at_once = sum(replicas for task, replicas in case.planned.replicas.items() if task not in after)
@@ -176,7 +176,7 @@ def _later_task_cause(case: Case) -> Finding | None:
     return finding("GangNeedsLaterTask", needed=least, task=task, after=named(others), before=at_once)
 
 
-def _too_few_pods(case: Case) -> Finding | None:
+def _too_few_pods(case: WaitingCase) -> Finding | None:
     least, spec = case.subject.group.spec.min_member, case.subject.group.spec
     exist = len(case.subject.pods) + sum(1 for pod in case.placed if pod.status.phase != "Failed")
     if exist < least:
@@ -197,12 +197,12 @@ def _role(pod: Pod) -> str:
 
 
 # -- pods beyond the minimum ------------------------------------------------------------------------------------------
-def _of_the_rest(case: Case) -> Finding | None:
+def _of_the_rest(case: WaitingCase) -> Finding | None:
     """Its minimum runs: what one more pod waits for."""
     one_more = case.subject.with_spec(
         min_member=case.ready + 1, min_task_member={}, min_resources=None, sub_group_policy=[]
     )
-    found = _of_gang(Case(case.snapshot, case.rules, one_more, case.planned, is_rest=True))
+    found = _of_gang(WaitingCase(case.snapshot, case.rules, one_more, case.planned, is_rest=True))
     if found.tier in (Tier.YOU, Tier.ADMINISTRATOR, Tier.STARTING):
         return found
     total = len(case.subject.pods) + len(case.placed)
@@ -210,7 +210,7 @@ def _of_the_rest(case: Case) -> Finding | None:
 
 
 # -- a gang that is not whole -----------------------------------------------------------------------------------------
-def _of_gang(case: Case) -> Finding:
+def _of_gang(case: WaitingCase) -> Finding:
     seen: list[Finding] = []
 
     def look(session: Session, job: Job) -> None:
@@ -233,7 +233,7 @@ def _one_pod(subject: TriedJob) -> TriedJob:
     return replace(subject.with_spec(min_member=len(kinds)), pods=tuple(kinds.values()))
 
 
-def _starting(case: Case, now: Attempt) -> Finding:
+def _starting(case: WaitingCase, now: TrialResult) -> Finding:
     snapshot = case.snapshot
     if now.evictions:
         jobs = [snapshot.jobs[e.job] for e in now.evictions if e.job in snapshot.jobs]
@@ -254,12 +254,12 @@ def _starting(case: Case, now: Attempt) -> Finding:
     return _behind_others(case) or _binding_failed(case) or finding("BeingPlaced")
 
 
-def _binding_failed(case: Case) -> Finding | None:
+def _binding_failed(case: WaitingCase) -> Finding | None:
     why = decode_why(case.subject.group.annotations.get(WHY_ANNOTATION) or "")
     return finding("BindFailed", message=why.message or why.cause) if why is not None and why.stage == BIND else None
 
 
-def _behind_others(case: Case) -> Finding | None:
+def _behind_others(case: WaitingCase) -> Finding | None:
     """It fits, but jobs that come first in the same cycle take the room."""
     snapshot, rules = case.snapshot, case.rules
     waiting = [job for job in snapshot.jobs.values() if job.by_status[Status.PENDING] and job.id != case.subject.id]
@@ -278,7 +278,7 @@ def _behind_others(case: Case) -> Finding | None:
     return first[0] if first else None
 
 
-def attempt_all(snapshot: Snapshot, rules: Rules, subject: TriedJob, inspect: Inspect) -> None:
+def attempt_all(snapshot: Snapshot, rules: TrialRules, subject: TriedJob, inspect: Inspect) -> None:
     with standing(snapshot, subject) as job, opened(snapshot, rules) as session:
         if job.id in session.jobs:
             for name in rules.config.actions:
@@ -288,7 +288,7 @@ def attempt_all(snapshot: Snapshot, rules: Rules, subject: TriedJob, inspect: In
 
 
 # -- no waiting helps -------------------------------------------------------------------------------------------------
-def _never(case: Case, alone: TriedJob) -> Finding:
+def _never(case: WaitingCase, alone: TriedJob) -> Finding:
     found: list[Finding] = []
     free = case.rules.without_queues()
     if attempt(case.empty, free, alone, let_in=True).runs:
@@ -322,7 +322,7 @@ def _one_of_each(job: Job) -> list[Task]:
     return list(chosen.values())
 
 
-def _topology_blocks(snapshot: Snapshot, rules: Rules, subject: TriedJob) -> bool:
+def _topology_blocks(snapshot: Snapshot, rules: TrialRules, subject: TriedJob) -> bool:
     spec = subject.group.spec
     if spec.network_topology is None and not any(policy.network_topology for policy in spec.sub_group_policy):
         return False
@@ -335,7 +335,7 @@ def without_topology(subject: TriedJob) -> TriedJob:
 
 
 # -- waiting helps ----------------------------------------------------------------------------------------------------
-def _later(case: Case) -> Finding:
+def _later(case: WaitingCase) -> Finding:
     free, found = case.rules.without_queues(), list[Finding]()
     if attempt(case.snapshot, free, case.subject, let_in=True).runs:
         if attempt(case.snapshot, case.rules, case.subject, let_in=True).runs:
@@ -352,7 +352,7 @@ def _later(case: Case) -> Finding:
     return _room(case, free)
 
 
-def _room(case: Case, free: Rules) -> Finding:
+def _room(case: WaitingCase, free: TrialRules) -> Finding:
     tried = attempt(case.snapshot, free, case.subject.of_any_size(), let_in=True)
     with standing(case.snapshot, case.subject, let_in=True) as job, opened(case.snapshot, free) as session:
         missing = max(1, job.min_available - job.counts.ready)
@@ -361,7 +361,7 @@ def _room(case: Case, free: Rules) -> Finding:
         return no_room_cause(session, job, (hard or waiting)[0], 0 if hard else tried.bound, missing)
 
 
-def _not_let_in(case: Case) -> Finding:
+def _not_let_in(case: WaitingCase) -> Finding:
     """Only the way into the queue is closed: too much is let in already, or the queue's minimums exceed its limit."""
     found: list[Finding] = []
 

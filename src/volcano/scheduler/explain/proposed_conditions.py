@@ -8,24 +8,24 @@ from typing import Any, Final
 from volcano.api.scheduling import ROOT_QUEUE
 from volcano.scheduler.core.taints import untolerated
 from volcano.scheduler.explain.causes_nodes import taint_text
-from volcano.scheduler.explain.change_costs import CONDITION, OTHER_QUEUE, Candidate
-from volcano.scheduler.explain.diagnosis import Case
+from volcano.scheduler.explain.change_costs import CONDITION, OTHER_QUEUE, ChangeCandidate
+from volcano.scheduler.explain.diagnosis import WaitingCase
 from volcano.scheduler.explain.owners import ChangedOwner, escaped
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 MAX_QUEUES_TRIED: Final = 5
 
 
-def condition_candidates(case: Case, owner: ChangedOwner) -> Iterator[Candidate]:
+def condition_candidates(case: WaitingCase, owner: ChangedOwner) -> Iterator[ChangeCandidate]:
     for path in owner.pod_spec_paths():
         pod = owner.at(path) or {}
         yield from _tolerations(case, owner, path)
         selector = pod.get("nodeSelector") or {}
         for key, value in selector.items():
             where = f"{path}/nodeSelector/{escaped(key)}"
-            yield Candidate(CONDITION, f"do not select {key}={value}", [{"op": "remove", "path": where}])
+            yield ChangeCandidate(CONDITION, f"do not select {key}={value}", [{"op": "remove", "path": where}])
         if len(selector) > 1:
-            yield Candidate(CONDITION, "select no nodes", [{"op": "remove", "path": f"{path}/nodeSelector"}])
+            yield ChangeCandidate(CONDITION, "select no nodes", [{"op": "remove", "path": f"{path}/nodeSelector"}])
         for kind, words in (
             ("nodeAffinity", "give up the required node affinity"),
             ("podAntiAffinity", "give up the required anti-affinity"),
@@ -33,7 +33,7 @@ def condition_candidates(case: Case, owner: ChangedOwner) -> Iterator[Candidate]
         ):
             where = f"{path}/affinity/{kind}/{REQUIRED}"
             if owner.at(where):
-                yield Candidate(CONDITION, words, [{"op": "remove", "path": where}])
+                yield ChangeCandidate(CONDITION, words, [{"op": "remove", "path": where}])
         ports = [
             f"{path}/containers/{place}/ports/{number}/hostPort"
             for place, container in enumerate(pod.get("containers") or ())
@@ -41,21 +41,21 @@ def condition_candidates(case: Case, owner: ChangedOwner) -> Iterator[Candidate]
             if port.get("hostPort")
         ]
         if ports:
-            yield Candidate(CONDITION, "use no host port", [{"op": "remove", "path": each} for each in ports])
+            yield ChangeCandidate(CONDITION, "use no host port", [{"op": "remove", "path": each} for each in ports])
         for place, constraint in enumerate(pod.get("topologySpreadConstraints") or ()):
             if constraint.get("whenUnsatisfiable") != "ScheduleAnyway":
                 where = f"{path}/topologySpreadConstraints/{place}/whenUnsatisfiable"
                 operation = {"op": "replace", "path": where, "value": "ScheduleAnyway"}
-                yield Candidate(CONDITION, f"prefer to spread over {constraint.get('topologyKey')}", [operation])
+                yield ChangeCandidate(CONDITION, f"prefer to spread over {constraint.get('topologyKey')}", [operation])
         if pod.get("nodeName"):
-            yield Candidate(CONDITION, "name no node", [{"op": "remove", "path": f"{path}/nodeName"}])
+            yield ChangeCandidate(CONDITION, "name no node", [{"op": "remove", "path": f"{path}/nodeName"}])
         if pod.get("preemptionPolicy") == "Never":
             operation = {"op": "replace", "path": f"{path}/preemptionPolicy", "value": "PreemptLowerPriority"}
-            yield Candidate(CONDITION, "let it preempt jobs of lower priority", [operation])
+            yield ChangeCandidate(CONDITION, "let it preempt jobs of lower priority", [operation])
     yield from _tiers(case, owner)
 
 
-def _tolerations(case: Case, owner: ChangedOwner, path: str) -> Iterator[Candidate]:
+def _tolerations(case: WaitingCase, owner: ChangedOwner, path: str) -> Iterator[ChangeCandidate]:
     pod = next((pod for pod in case.subject.pods), None)
     if pod is None:
         return
@@ -74,10 +74,10 @@ def _tolerations(case: Case, owner: ChangedOwner, path: str) -> Iterator[Candida
             if listed is not None
             else {"op": "add", "path": f"{path}/tolerations", "value": [wanted]}
         )
-        yield Candidate(CONDITION, f"tolerate the taint {taint_text(taint)}", [operation])
+        yield ChangeCandidate(CONDITION, f"tolerate the taint {taint_text(taint)}", [operation])
 
 
-def _tiers(case: Case, owner: ChangedOwner) -> Iterator[Candidate]:
+def _tiers(case: WaitingCase, owner: ChangedOwner) -> Iterator[ChangeCandidate]:
     where = "/spec/networkTopology"
     stated = owner.at(where)
     if not isinstance(stated, dict) or stated.get("mode") == "soft":
@@ -87,12 +87,12 @@ def _tiers(case: Case, owner: ChangedOwner) -> Iterator[Candidate]:
         if highest is None or tier > highest:
             changed = {"mode": "hard", "highestTierAllowed": tier}
             sentence = f"allow HyperNodes up to tier {tier}"
-            yield Candidate(CONDITION, sentence, [{"op": "replace", "path": where, "value": changed}])
+            yield ChangeCandidate(CONDITION, sentence, [{"op": "replace", "path": where, "value": changed}])
     operation = {"op": "replace", "path": where, "value": {"mode": "soft"}}
-    yield Candidate(CONDITION, "prefer to lie close together (mode soft)", [operation])
+    yield ChangeCandidate(CONDITION, "prefer to lie close together (mode soft)", [operation])
 
 
-def queue_candidates(case: Case, owner: ChangedOwner) -> Iterator[Candidate]:
+def queue_candidates(case: WaitingCase, owner: ChangedOwner) -> Iterator[ChangeCandidate]:
     if owner.kind not in ("Job", "PodGroup"):
         return
     current = case.subject.group.spec.queue or case.snapshot.default_queue
@@ -101,4 +101,4 @@ def queue_candidates(case: Case, owner: ChangedOwner) -> Iterator[Candidate]:
     for queue in sorted(others, key=lambda queue: (-queue.weight, queue.name))[:MAX_QUEUES_TRIED]:
         op = "replace" if owner.at("/spec/queue") is not None else "add"
         operation = {"op": op, "path": "/spec/queue", "value": queue.name}
-        yield Candidate(OTHER_QUEUE, f"use queue {queue.name}", [operation])
+        yield ChangeCandidate(OTHER_QUEUE, f"use queue {queue.name}", [operation])

@@ -10,52 +10,54 @@ from volcano.api.nearest_words import nearest_word
 from volcano.api.scheduling import ROOT_QUEUE
 from volcano.scheduler.core.node_view import NodeView
 from volcano.scheduler.explain.causes_nodes import nearest_label
-from volcano.scheduler.explain.change_costs import CONDITION, NAME, Candidate
-from volcano.scheduler.explain.diagnosis import Case
+from volcano.scheduler.explain.change_costs import CONDITION, NAME, ChangeCandidate
+from volcano.scheduler.explain.diagnosis import WaitingCase
 from volcano.scheduler.explain.owners import ChangedOwner, Operation, escaped
 from volcano.scheduler.model import EPSILON
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def name_candidates(case: Case, owner: ChangedOwner) -> Iterator[Candidate]:
+def name_candidates(case: WaitingCase, owner: ChangedOwner) -> Iterator[ChangeCandidate]:
     snapshot, body = case.snapshot, owner.body
     spec = body.get("spec") or {}
     names = snapshot.scheduler_names or frozenset({"volcano"})
     if owner.kind == "Job" and spec.get("schedulerName") and spec["schedulerName"] not in names:
         ours = nearest_word(spec["schedulerName"], names) or sorted(names)[0]
         operation = {"op": "replace", "path": "/spec/schedulerName", "value": ours}
-        yield Candidate(NAME, f"use the scheduler {ours}", [operation])
+        yield ChangeCandidate(NAME, f"use the scheduler {ours}", [operation])
     queue = spec.get("queue")
     if queue and queue not in snapshot.queues:
         near = nearest_word(queue, [q.name for q in snapshot.queues.values() if q.is_open and q.name != ROOT_QUEUE])
         if near:
-            yield Candidate(NAME, f"use queue {near}", [{"op": "replace", "path": "/spec/queue", "value": near}])
+            yield ChangeCandidate(NAME, f"use queue {near}", [{"op": "replace", "path": "/spec/queue", "value": near}])
     classes = snapshot.cluster.priority_classes
     stated = spec.get("priorityClassName")
     if stated and stated not in classes and not str(stated).startswith("system-"):
         near = nearest_word(stated, classes)
         path = "/spec/priorityClassName"
         if near:
-            yield Candidate(NAME, f"use PriorityClass {near}", [{"op": "replace", "path": path, "value": near}])
-        yield Candidate(CONDITION, "give up the PriorityClass", [{"op": "remove", "path": path}])
+            yield ChangeCandidate(NAME, f"use PriorityClass {near}", [{"op": "replace", "path": path, "value": near}])
+        yield ChangeCandidate(CONDITION, "give up the PriorityClass", [{"op": "remove", "path": path}])
     for path in owner.pod_spec_paths():
         yield from _names_in_pod(case, owner, path)
 
 
-def _names_in_pod(case: Case, owner: ChangedOwner, path: str) -> Iterator[Candidate]:
+def _names_in_pod(case: WaitingCase, owner: ChangedOwner, path: str) -> Iterator[ChangeCandidate]:
     snapshot, table = case.snapshot, case.snapshot.table
     pod = owner.at(path) or {}
     names = snapshot.scheduler_names or frozenset({"volcano"})
     if owner.kind != "Job" and pod.get("schedulerName") and pod["schedulerName"] not in names:
         ours = nearest_word(pod["schedulerName"], names) or sorted(names)[0]
         operation = {"op": "replace", "path": f"{path}/schedulerName", "value": ours}
-        yield Candidate(NAME, f"use the scheduler {ours}", [operation])
+        yield ChangeCandidate(NAME, f"use the scheduler {ours}", [operation])
     for key, value in (pod.get("nodeSelector") or {}).items():
         if not table.labels.labelled({key: str(value)}).any():
             near = nearest_label(table, key, str(value))
             if near is not None:
-                yield Candidate(NAME, f"select {near[0]}={near[1]}", _relabelled(f"{path}/nodeSelector", key, *near))
+                yield ChangeCandidate(
+                    NAME, f"select {near[0]}={near[1]}", _relabelled(f"{path}/nodeSelector", key, *near)
+                )
     yield from _affinity_names(case, owner, path)
     yield from _resource_names(case, path, pod)
     yield from _claim_names(case, owner, path, pod)
@@ -64,10 +66,12 @@ def _names_in_pod(case: Case, owner: ChangedOwner, path: str) -> Iterator[Candid
         key = constraint.get("topologyKey", "")
         if key not in labels and (near_key := nearest_word(key, labels)):
             where = f"{path}/topologySpreadConstraints/{place}/topologyKey"
-            yield Candidate(NAME, f"spread over {near_key}", [{"op": "replace", "path": where, "value": near_key}])
+            yield ChangeCandidate(
+                NAME, f"spread over {near_key}", [{"op": "replace", "path": where, "value": near_key}]
+            )
 
 
-def _resource_names(case: Case, path: str, pod: JSON) -> Iterator[Candidate]:
+def _resource_names(case: WaitingCase, path: str, pod: JSON) -> Iterator[ChangeCandidate]:
     table = case.snapshot.table
     view = NodeView(table)
     known = [name for name in table.resources if (view.allocatable[name] >= EPSILON).any()]
@@ -79,20 +83,20 @@ def _resource_names(case: Case, path: str, pod: JSON) -> Iterator[Candidate]:
                 near_name = nearest_word(name, known) if name not in known and "/" in name else ""
                 if near_name:
                     operations = _renamed(container, f"{path}/containers/{place}/resources", name, near_name)
-                    yield Candidate(NAME, f"ask for {near_name} instead of {name}", operations)
+                    yield ChangeCandidate(NAME, f"ask for {near_name} instead of {name}", operations)
 
 
-def _claim_names(case: Case, owner: ChangedOwner, path: str, pod: JSON) -> Iterator[Candidate]:
+def _claim_names(case: WaitingCase, owner: ChangedOwner, path: str, pod: JSON) -> Iterator[ChangeCandidate]:
     claims = [key.name for key in case.snapshot.cluster.claims if key.namespace == _namespace(owner)]
     for place, volume in enumerate(pod.get("volumes") or ()):
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
         near = nearest_word(claim, claims) if claim and claim not in claims else ""
         if near:
             where = f"{path}/volumes/{place}/persistentVolumeClaim/claimName"
-            yield Candidate(NAME, f"use claim {near}", [{"op": "replace", "path": where, "value": near}])
+            yield ChangeCandidate(NAME, f"use claim {near}", [{"op": "replace", "path": where, "value": near}])
 
 
-def _affinity_names(case: Case, owner: ChangedOwner, path: str) -> Iterator[Candidate]:
+def _affinity_names(case: WaitingCase, owner: ChangedOwner, path: str) -> Iterator[ChangeCandidate]:
     table = case.snapshot.table
     where = f"{path}/affinity/nodeAffinity/{REQUIRED}/nodeSelectorTerms"
     for number, term in enumerate(owner.at(where) or ()):
@@ -109,7 +113,7 @@ def _affinity_names(case: Case, owner: ChangedOwner, path: str) -> Iterator[Cand
                         {"op": "replace", "path": f"{at}/key", "value": near[0]},
                         {"op": "replace", "path": f"{at}/values", "value": [near[1]]},
                     ]
-                    yield Candidate(NAME, f"ask for {near[0]}={near[1]} in the node affinity", operations)
+                    yield ChangeCandidate(NAME, f"ask for {near[0]}={near[1]} in the node affinity", operations)
 
 
 def _namespace(owner: ChangedOwner) -> str:

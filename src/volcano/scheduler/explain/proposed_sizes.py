@@ -11,8 +11,8 @@ from volcano.api.quantity import QuantityError, parse_quantity
 from volcano.scheduler.core.node_view import NodeView
 from volcano.scheduler.explain.amounts_text import amount_text
 from volcano.scheduler.explain.causes_nodes import node_masks
-from volcano.scheduler.explain.change_costs import GANG, REPLICAS, REQUEST, Candidate
-from volcano.scheduler.explain.diagnosis import Case
+from volcano.scheduler.explain.change_costs import GANG, REPLICAS, REQUEST, ChangeCandidate
+from volcano.scheduler.explain.diagnosis import WaitingCase
 from volcano.scheduler.explain.owners import ChangedOwner, Operation, escaped
 from volcano.scheduler.explain.trials import attempt, opened, standing
 from volcano.scheduler.framework.session import Session
@@ -21,13 +21,13 @@ from volcano.scheduler.model import CPU, EPSILON, MEMORY, PODS, Job, Status, Tas
 SMALLEST: Final = {CPU: 1.0, MEMORY: 1024.0 * 1024.0}
 
 
-def room_now(case: Case) -> int:
+def room_now(case: WaitingCase) -> int:
     """How many of the waiting pods would be placed now, if each might start alone."""
     tried = attempt(case.snapshot, case.rules, case.subject.of_any_size(), let_in=True)
     return tried.bound
 
 
-def gang_candidates(case: Case, owner: ChangedOwner) -> Iterator[Candidate]:
+def gang_candidates(case: WaitingCase, owner: ChangedOwner) -> Iterator[ChangeCandidate]:
     path = {"Job": "/spec/minAvailable", "PodGroup": "/spec/minMember"}.get(owner.kind)
     if path is None:
         return
@@ -48,13 +48,13 @@ def gang_candidates(case: Case, owner: ChangedOwner) -> Iterator[Candidate]:
         yield _gang_of(path, allowed, stated, owner)
 
 
-def _gang_of(path: str, size: int, stated: int, owner: ChangedOwner) -> Candidate:
+def _gang_of(path: str, size: int, stated: int, owner: ChangedOwner) -> ChangeCandidate:
     name = path.rpartition("/")[2]
     op = "replace" if owner.at(path) is not None else "add"
-    return Candidate(GANG, f"lower {name} from {stated} to {size}", [{"op": op, "path": path, "value": size}])
+    return ChangeCandidate(GANG, f"lower {name} from {stated} to {size}", [{"op": op, "path": path, "value": size}])
 
 
-def _allowed_by_quotas(case: Case) -> int:
+def _allowed_by_quotas(case: WaitingCase) -> int:
     """Pods that the quotas on the number of pods allow in all."""
     most = 2**31
     for key, quota in case.snapshot.cluster.resource_quotas.items():
@@ -68,7 +68,7 @@ def _allowed_by_quotas(case: Case) -> int:
 
 
 # -- a smaller request ------------------------------------------------------------------------------------------------
-def request_candidates(case: Case, owner: ChangedOwner) -> Iterator[Candidate]:
+def request_candidates(case: WaitingCase, owner: ChangedOwner) -> Iterator[ChangeCandidate]:
     with standing(case.snapshot, case.subject, let_in=True) as job, opened(case.snapshot, case.rules) as session:
         for task in _by_role(job):
             for name in task.request.names:
@@ -83,7 +83,7 @@ def _by_role(job: Job) -> list[Task]:
     return list(chosen.values())
 
 
-def _smaller(session: Session, job: Job, task: Task, name: str, owner: ChangedOwner) -> Iterator[Candidate]:
+def _smaller(session: Session, job: Job, task: Task, name: str, owner: ChangedOwner) -> Iterator[ChangeCandidate]:
     """The largest request with which as many pods as are needed have room now."""
     view = NodeView(session.table)
     masks = node_masks(session.table, task)
@@ -105,7 +105,7 @@ def _smaller(session: Session, job: Job, task: Task, name: str, owner: ChangedOw
     for path in owner.pod_spec_paths(task.role if owner.kind == "Job" else None):
         operations = _lowered(owner, path, name, amount, task.request[name])
         if operations:
-            yield Candidate(REQUEST, f"ask for {text} {name} instead of {before} per pod", operations)
+            yield ChangeCandidate(REQUEST, f"ask for {text} {name} instead of {before} per pod", operations)
 
 
 def _queue_room(session: Session, job: Job, name: str) -> float:
@@ -179,7 +179,7 @@ def _stated(container: dict[str, Any], name: str) -> float:
     return float(quantity.value if name == MEMORY else quantity.milli)
 
 
-def replica_candidates(case: Case, owner: ChangedOwner) -> Iterator[Candidate]:
+def replica_candidates(case: WaitingCase, owner: ChangedOwner) -> Iterator[ChangeCandidate]:
     if owner.kind != "Job":
         return
     tasks = (owner.body.get("spec") or {}).get("tasks") or []
@@ -195,4 +195,4 @@ def replica_candidates(case: Case, owner: ChangedOwner) -> Iterator[Candidate]:
         operations.append(
             {"op": op, "path": "/spec/minAvailable", "value": min(size, case.subject.group.spec.min_member)}
         )
-        yield Candidate(REPLICAS, f"run {size} pods instead of {stated}", operations)
+        yield ChangeCandidate(REPLICAS, f"run {size} pods instead of {stated}", operations)

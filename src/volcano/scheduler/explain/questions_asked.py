@@ -17,7 +17,7 @@ from volcano.api.decode import Unreadable, decode_object
 from volcano.api.meta import JSON
 from volcano.api.why.kinds import KNOWN, explained_kind
 from volcano.scheduler.core.snapshot import Snapshot
-from volcano.scheduler.explain.trials import Rules
+from volcano.scheduler.explain.trials import TrialRules
 
 MAX_EVENTS: Final = 1000
 MAX_OBJECTS: Final = 2000
@@ -75,7 +75,7 @@ class KnownCluster:
     """What the scheduler knows just now. `expand` makes the PodGroup and pods of a Volcano Job, as its controller."""
 
     snapshot: Snapshot
-    rules: Rules
+    rules: TrialRules
     pods: Callable[[str], Iterable[Pod]]  # of a namespace, also those of other schedulers
     expand: Callable[[JSON], Any]
     now: datetime

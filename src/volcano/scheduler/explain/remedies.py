@@ -24,9 +24,9 @@ from volcano.scheduler.explain.amounts_text import amount_text
 from volcano.scheduler.explain.causes_nodes import node_masks
 from volcano.scheduler.explain.causes_queues import needed_of
 from volcano.scheduler.explain.command_lines import create_command, patch_command
-from volcano.scheduler.explain.diagnosis import Case
+from volcano.scheduler.explain.diagnosis import WaitingCase
 from volcano.scheduler.explain.owners import Operation, escaped
-from volcano.scheduler.explain.trials import Attempt, Rules, TriedJob, attempt, opened, standing
+from volcano.scheduler.explain.trials import TrialResult, TrialRules, TriedJob, attempt, opened, standing
 from volcano.scheduler.framework.decisions import queue_allocated
 from volcano.scheduler.model import Queue, Resources, Status, Task
 
@@ -37,13 +37,13 @@ CONFIGURATION: Final = ChangedObject("v1", "ConfigMap", "volcano-scheduler-confi
 ACTIONS_LINE: Final = re.compile(r'^(\s*actions:\s*)(["\']?)([^"\'\n]*)\2\s*$', re.MULTILINE)
 
 
-def remedies_of(case: Case, found: Finding) -> Iterator[ProposedChange]:
+def remedies_of(case: WaitingCase, found: Finding) -> Iterator[ProposedChange]:
     maker = _MAKERS.get(found.reason)
     if maker is not None:
         yield from maker(case, found)
 
 
-def _runs(case: Case, subject: TriedJob | None = None, rules: Rules | None = None) -> Attempt:
+def _runs(case: WaitingCase, subject: TriedJob | None = None, rules: TrialRules | None = None) -> TrialResult:
     return attempt(case.snapshot, rules or case.rules, subject or case.subject)
 
 
@@ -65,7 +65,7 @@ def _queue_object(name: str) -> ChangedObject:
     return ChangedObject(QUEUES, "Queue", name)
 
 
-def _open_queue(case: Case, found: Finding) -> Iterator[ProposedChange]:
+def _open_queue(case: WaitingCase, found: Finding) -> Iterator[ProposedChange]:
     name = str(found.facts["queue"])
     with with_queue(case.snapshot, replace(case.snapshot.queues[name], state="Open")):
         if not _runs(case).runs:
@@ -80,7 +80,7 @@ def _open_queue(case: Case, found: Finding) -> Iterator[ProposedChange]:
     )
 
 
-def _create_queue(case: Case, found: Finding) -> Iterator[ProposedChange]:
+def _create_queue(case: WaitingCase, found: Finding) -> Iterator[ProposedChange]:
     name = str(found.facts["queue"])
     with with_queue(case.snapshot, Queue(name=name)):
         if not _runs(case).runs:
@@ -90,7 +90,7 @@ def _create_queue(case: Case, found: Finding) -> Iterator[ProposedChange]:
     yield ProposedChange(f"create queue {name}", command, _queue_object(name), CREATE, body=body, by=ADMINISTRATOR)
 
 
-def _raise_capability(case: Case, found: Finding) -> Iterator[ProposedChange]:
+def _raise_capability(case: WaitingCase, found: Finding) -> Iterator[ProposedChange]:
     name, resource = str(found.facts["queue"]), str(found.facts["resource"])
     queue = case.snapshot.queues[name]
     if queue.capability is None:
@@ -111,7 +111,7 @@ def _raise_capability(case: Case, found: Finding) -> Iterator[ProposedChange]:
     )
 
 
-def _lower_guarantee(case: Case, found: Finding) -> Iterator[ProposedChange]:
+def _lower_guarantee(case: WaitingCase, found: Finding) -> Iterator[ProposedChange]:
     resource = str(found.facts["resource"])
     holders = [q for q in case.snapshot.queues.values() if q.guarantee is not None and q.guarantee[resource] > 0.0]
     with standing(case.snapshot, case.subject, let_in=True) as job, opened(case.snapshot, case.rules) as session:
@@ -151,7 +151,7 @@ def _patched(
 
 
 # -- quotas -----------------------------------------------------------------------------------------------------------
-def _raise_quota(case: Case, found: Finding) -> Iterator[ProposedChange]:
+def _raise_quota(case: WaitingCase, found: Finding) -> Iterator[ProposedChange]:
     """Its pods can be made then; whether they have room is tried."""
     if not attempt(case.snapshot, case.rules, case.subject, let_in=True).runs:
         return
@@ -169,7 +169,7 @@ def _raise_quota(case: Case, found: Finding) -> Iterator[ProposedChange]:
 
 
 # -- nodes ------------------------------------------------------------------------------------------------------------
-def _uncordon(case: Case, _found: Finding) -> Iterator[ProposedChange]:
+def _uncordon(case: WaitingCase, _found: Finding) -> Iterator[ProposedChange]:
     """As few nodes as are needed, of those that would suit."""
     snapshot, table = case.snapshot, case.snapshot.table
     with standing(snapshot, case.subject, let_in=True) as job:
@@ -207,7 +207,7 @@ def uncordoned(snapshot: Snapshot, rows: list[int]) -> Iterator[None]:
 
 
 # -- objects that do not exist ----------------------------------------------------------------------------------------
-def _create_claim(case: Case, found: Finding) -> Iterator[ProposedChange]:
+def _create_claim(case: WaitingCase, found: Finding) -> Iterator[ProposedChange]:
     name, namespace = str(found.facts["claim"]), case.subject.group.namespace or "default"
     if not _runs(case, _without_claim(case.subject, name)).runs:
         return
@@ -232,7 +232,7 @@ def _without_claim(subject: TriedJob, name: str) -> TriedJob:
     return replace(subject, pods=tuple(without(pod) for pod in subject.pods))
 
 
-def _create_priority_class(case: Case, found: Finding) -> Iterator[ProposedChange]:
+def _create_priority_class(case: WaitingCase, found: Finding) -> Iterator[ProposedChange]:
     body = {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
@@ -242,20 +242,20 @@ def _create_priority_class(case: Case, found: Finding) -> Iterator[ProposedChang
     yield _created(f"create PriorityClass {found.facts['name']}", body, by=ADMINISTRATOR)
 
 
-def _create_account(case: Case, found: Finding) -> Iterator[ProposedChange]:
+def _create_account(case: WaitingCase, found: Finding) -> Iterator[ProposedChange]:
     yield _created(
         f"create ServiceAccount {found.facts['name']}",
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _named(case, found)},
     )
 
 
-def _create_secret(case: Case, found: Finding) -> Iterator[ProposedChange]:
+def _create_secret(case: WaitingCase, found: Finding) -> Iterator[ProposedChange]:
     kind = "Secret" if found.reason == "SecretNotFound" else "ConfigMap"
     metadata = _named(case, found)
     yield _created(f"create {kind} {metadata['name']}", {"apiVersion": "v1", "kind": kind, "metadata": metadata})
 
 
-def _named(case: Case, found: Finding) -> dict[str, str]:
+def _named(case: WaitingCase, found: Finding) -> dict[str, str]:
     return {"name": str(found.facts["name"]), "namespace": case.subject.group.namespace or "default"}
 
 
@@ -266,7 +266,7 @@ def _created(sentence: str, body: dict[str, Any], by: str = "you") -> ProposedCh
 
 
 # -- room that may not be taken ---------------------------------------------------------------------------------------
-def _make_reclaimable(case: Case, _found: Finding) -> Iterator[ProposedChange]:
+def _make_reclaimable(case: WaitingCase, _found: Finding) -> Iterator[ProposedChange]:
     for queue in {case.snapshot.queues[job.queue].name for job in (case.obstacle.victims if case.obstacle else ())}:
         with with_queue(case.snapshot, replace(case.snapshot.queues[queue], reclaimable=True)):
             if not _runs(case).runs:
@@ -275,7 +275,7 @@ def _make_reclaimable(case: Case, _found: Finding) -> Iterator[ProposedChange]:
         yield _patched(f"let others take back what queue {queue} borrows", _queue_object(queue), "queue", operations)
 
 
-def _make_preemptable(case: Case, _found: Finding) -> Iterator[ProposedChange]:
+def _make_preemptable(case: WaitingCase, _found: Finding) -> Iterator[ProposedChange]:
     jobs = case.obstacle.victims if case.obstacle is not None else ()
     tasks = [task for job in jobs for task in job.by_status[Status.RUNNING].values() if not task.preemptable]
     with _preemptable(tasks):
@@ -300,7 +300,7 @@ def _preemptable(tasks: list[Task]) -> Iterator[None]:
             task.preemptable = False
 
 
-def _add_action(case: Case, found: Finding) -> Iterator[ProposedChange]:
+def _add_action(case: WaitingCase, found: Finding) -> Iterator[ProposedChange]:
     action = "preempt" if found.reason == "NoPreemptAction" else "reclaim"
     if not _runs(case, rules=case.rules.with_actions(action)).runs:
         return

@@ -32,19 +32,19 @@ ACTIONS_IN_ORDER: Final = ("enqueue", "allocate", "backfill", "preempt", "reclai
 
 
 @dataclass(slots=True, frozen=True)
-class Rules:
+class TrialRules:
     """The configuration in force, with the plugins and actions it names; or what it would be after a change."""
 
     config: SchedulerConfig
     plugins: Mapping[str, type[Plugin]] = field(default_factory=lambda: PLUGINS)
     actions: Mapping[str, Action] = field(default_factory=lambda: ACTIONS)
 
-    def without_queues(self) -> Rules:
+    def without_queues(self) -> TrialRules:
         """The same rules, with queues that may hold everything."""
         tiers = tuple(tuple(o for o in tier if o.name not in QUEUE_PLUGINS) for tier in self.config.tiers)
         return replace(self, config=replace(self.config, tiers=tiers))
 
-    def with_actions(self, *names: str) -> Rules:
+    def with_actions(self, *names: str) -> TrialRules:
         added = [name for name in ACTIONS_IN_ORDER if name in names and name not in self.config.actions]
         return replace(self, config=replace(self.config, actions=(*self.config.actions, *added)))
 
@@ -73,7 +73,7 @@ class TriedJob:
 
 
 @dataclass(slots=True)
-class Attempt:
+class TrialResult:
     """What became of the job: pods given and promised a node, whether it would start, who would be evicted for it."""
 
     bound: int = 0
@@ -93,15 +93,15 @@ Inspect = Callable[[Session, Job], None]
 
 
 def attempt(
-    snapshot: Snapshot, rules: Rules, subject: TriedJob, *, let_in: bool = False, inspect: Inspect | None = None
-) -> Attempt:
+    snapshot: Snapshot, rules: TrialRules, subject: TriedJob, *, let_in: bool = False, inspect: Inspect | None = None
+) -> TrialResult:
     """Run the actions for this job alone. `let_in`: it need not ask whether it may enter its queue.
 
     `inspect` is called with the session as the actions left it.
     """
     with standing(snapshot, subject, let_in=let_in) as job, opened(snapshot, rules) as session:
         if job.id not in session.jobs:
-            return Attempt(refusal="there is no such queue")
+            return TrialResult(refusal="there is no such queue")
         session.waiting = [job]
         for name in rules.config.actions:
             if name in rules.actions:
@@ -113,7 +113,7 @@ def attempt(
 
 
 @contextmanager
-def opened(snapshot: Snapshot, rules: Rules) -> Iterator[Session]:
+def opened(snapshot: Snapshot, rules: TrialRules) -> Iterator[Session]:
     session, _ = open_session(snapshot, rules.config, known=rules.plugins, chance=SeededChance(0), timer=StoppedTimer())
     try:
         yield session
@@ -162,13 +162,13 @@ def standing(snapshot: Snapshot, subject: TriedJob, *, let_in: bool = False) -> 
                 place_in_sub_job(before, task)
 
 
-def _read(session: Session, job: Job) -> Attempt:
+def _read(session: Session, job: Job) -> TrialResult:
     bound = {uid: bind.node for uid, bind in session.record.binds.items() if uid in job.tasks}
     promised = {task.uid: task.node for task in job.by_status[Status.PIPELINED].values()}
     names = {task.uid: task.key for task in job.tasks.values()}
     why = session.record.why.get(job.id)
     starts = bool(bound) and session.ask.job_ready(job)
-    return Attempt(
+    return TrialResult(
         len(bound),
         len(promised),
         starts,

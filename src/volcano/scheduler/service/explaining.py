@@ -24,7 +24,7 @@ from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.explain.answering import answer_workload
 from volcano.scheduler.explain.answering_others import answer_cron, answer_flow, answer_node, answer_queue
 from volcano.scheduler.explain.questions_asked import KnownCluster, WhyQuestion, read_question
-from volcano.scheduler.explain.trials import Rules
+from volcano.scheduler.explain.trials import TrialRules
 from volcano.scheduler.explain.workloads import workload_of
 from volcano.scheduler.service.configuration import Configuration
 from volcano.scheduler.service.job_expansion import ExpandedJob, ExpandJob, read_object
@@ -71,9 +71,9 @@ class Explainer:
                 )
             )
 
-    def _rules(self) -> Rules:
+    def _rules(self) -> TrialRules:
         registry = self._configuration.registry
-        return Rules(self._configuration.current, registry.plugins, registry.actions)
+        return TrialRules(self._configuration.current, registry.plugins, registry.actions)
 
 
 class Expander:
@@ -116,7 +116,7 @@ class Expansion:
 def answered(
     question: WhyQuestion,
     snapshot: Snapshot,
-    rules: Rules,
+    rules: TrialRules,
     pods: list[Pod],
     expand: Expander,
     now: datetime,
