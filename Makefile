@@ -11,7 +11,7 @@ SEED ?=
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup $(if $(SEED),--hypothesis-seed=$(SEED))
 SOURCES := src tests benchmarks tools
 
-.PHONY: help install run test test-all test-coverage coverage properties check format vectors faults soak kill bench kubernetes test-kubernetes test-frameworks programs docs man release clean
+.PHONY: help install run test test-all test-coverage coverage properties check format vectors faults soak kill bench experiments kubernetes test-kubernetes test-frameworks programs docs man release clean
 
 help:
 	@echo "make run      install into .venv and run a gang job of several roles, start to end"
@@ -27,6 +27,7 @@ help:
 	@echo "make soak     jobs come and go for MINUTES=10; prints what grows, and fails when it grows too fast"
 	@echo "make kill     kill, stop and damage a running system for MINUTES=10; nothing may be lost or run twice"
 	@echo "make bench    run the benchmarks and print their figures"
+	@echo "make experiments  simulate the experiments of the talks and write docs/experiments.md"
 	@echo "make docs     build the documentation site into site/; a broken link is an error"
 	@echo "make man      write manual pages into build/man"
 	@echo "make release  build wheel and sdist, and try each in an empty environment"
@@ -110,6 +111,10 @@ soak kill: $(DEV_STAMP)
 
 bench: $(DEV_STAMP)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+# The experiments of the talks, simulated: docs/experiments.md with its plots.
+experiments: $(DEV_STAMP)
+	@$(BIN)/python tools/experiments.py
 
 # Build the distributions into dist/, and try each in an empty environment.
 # The documentation as a site; its tools are not needed for anything else.

@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 from tests.system.real_system import EXAMPLES
+from volcano.simulator.scenarios.scenario import comparison_of, read_scenario
 
 
 def example(name: str) -> ModuleType:
@@ -49,3 +50,37 @@ def test_what_a_queue_borrowed_is_reclaimed_until_shares_are_as_weights():
     assert list(shares[after].cpus.values()) == [24, 8]
     assert list(shares[-1].cpus.values()) == [0, capacity]
     assert all(sum(share.cpus.values()) <= capacity for share in shares)
+
+
+@pytest.mark.parametrize(
+    ("name", "finished"), [("gang-deadlock", {"without gang": 0, "with gang": 5}), ("task-topology", {"nodeorder": 3})]
+)
+def test_simulated_jobs_finish_as_the_page_says(name, finished):
+    scenario = read_scenario(EXAMPLES / f"experiments/{name}.yaml")
+    comparison = comparison_of(scenario)
+
+    comparison.run(scenario.policies)
+
+    found = {policy: of["finished"] for policy, of in comparison.report()["policies"].items()}
+    assert found.items() >= finished.items()
+
+
+def test_pods_that_exchange_data_run_faster_on_one_node():
+    scenario = read_scenario(EXAMPLES / "experiments/task-topology.yaml")
+    comparison = comparison_of(scenario)
+
+    comparison.run(scenario.policies)
+
+    times = {name: {outcome.ran for outcome in run.outcomes.values()} for name, run in comparison.runs.items()}
+    assert times == {"nodeorder": {250.0}, "binpack": {170.0}, "task-topology": {170.0}}
+
+
+def test_an_elastic_job_makes_room_for_inference_and_grows_again():
+    scenario = read_scenario(EXAMPLES / "experiments/elastic.yaml")
+    comparison = comparison_of(scenario)
+
+    comparison.run(scenario.policies)
+
+    outcomes = comparison.runs["preempting"].outcomes
+    assert (outcomes["inference"].wait, outcomes["elastic"].evictions, outcomes["elastic"].end) == (0.0, 5, 7200.0)
+    assert comparison.runs["without preempt"].outcomes["inference"].wait == 5400.0

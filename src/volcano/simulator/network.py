@@ -2,8 +2,8 @@
 
 A job with traffic repeats steps. Each step takes a time of computation, then its pods exchange bytes: every pair of
 pods of two roles so many. Pods on one node share that node's memory; traffic between two nodes of one rack takes the
-rack's bandwidth, and between racks the bandwidth across. The pairs of nodes work at once, so a step lasts as long as
-its slowest pair of nodes; what several pods send between the same two nodes adds up.
+rack's bandwidth, and between racks the bandwidth across. The pairs of nodes work at once, but all that a node exchanges
+with others passes through its own link, which has the rack's bandwidth. A step lasts as long as the slowest of these.
 """
 
 from __future__ import annotations
@@ -55,7 +55,13 @@ class NetworkModel:
                         pairs = count * (count - 1) // 2 if here == there else count * many if here < there else 0
                     first, second = sorted((here, there))
                     sent[first, second] += pairs * size  # type: ignore[assignment]
-        return max((size / self._bandwidth(*nodes) for nodes, size in sent.items()), default=0.0)
+        links: Counter[str] = Counter()
+        for (first, second), amount in sent.items():
+            if first != second:
+                links[first] += amount
+                links[second] += amount
+        pairs_cost = (amount / self._bandwidth(*nodes) for nodes, amount in sent.items())
+        return max((*pairs_cost, *(amount / self.same_rack for amount in links.values())), default=0.0)
 
     def _bandwidth(self, one: str, other: str) -> float:
         if one == other:

@@ -161,6 +161,8 @@ def test_the_simulation_ends_at_its_time() -> None:
 
 
 def test_the_examples_can_be_read() -> None:
-    for path in sorted([*EXAMPLES.glob("simulator/*.yaml"), *EXAMPLES.glob("policies/*.yaml")]):
+    for path in sorted(
+        [*EXAMPLES.glob("simulator/*.yaml"), *EXAMPLES.glob("policies/*.yaml"), *EXAMPLES.glob("experiments/*.yaml")]
+    ):
         assert read_scenario(path).jobs, path
     assert shipped_policy("fcfs").name == "fcfs"
