@@ -71,7 +71,9 @@ def test_pods_that_exchange_data_run_faster_on_one_node():
 
     comparison.run(scenario.policies)
 
-    times = {name: {round(outcome.ran, 3) for outcome in run.outcomes.values()} for name, run in comparison.runs.items()}
+    times = {
+        name: {round(outcome.ran, 3) for outcome in run.outcomes.values()} for name, run in comparison.runs.items()
+    }
     assert times == {"nodeorder": {250.0}, "binpack": {170.0}, "task-topology": {170.0}}
 
 

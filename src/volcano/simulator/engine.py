@@ -32,7 +32,7 @@ from volcano.scheduler.loop import cycle
 from volcano.scheduler.model import ClusterObjects, SeededChance
 from volcano.scheduler.model.reservation import RESERVATION_ANNOTATION, encode_reservation
 from volcano.scheduler.plugins import PLUGINS
-from volcano.simulator.jobs import Attempt, JobOutcome, WorkloadJob, amounts_of_role
+from volcano.simulator.jobs import JobAttempt, JobOutcome, WorkloadJob, amounts_of_role
 from volcano.simulator.making import NAMESPACE, make_group, make_pods
 from volcano.simulator.network import NetworkModel
 from volcano.simulator.node_changes import NodeChange
@@ -355,7 +355,7 @@ class Engine:
         if live.ends is not None and live.outcome.last_start is not None:
             live.outcome.lost_seconds += (self.now - live.outcome.last_start) * len(leaving)
             if not stays_whole:
-                live.outcome.earlier.append(Attempt(live.outcome.last_start, self.now, live.outcome.nodes))
+                live.outcome.earlier.append(JobAttempt(live.outcome.last_start, self.now, live.outcome.nodes))
         if not stays_whole:
             live.ends = None
             live.retries += 1
@@ -385,7 +385,7 @@ class Engine:
     def _give_up(self, live: LiveJob, why: str) -> None:
         live.outcome.failed = why
         if live.outcome.last_start is not None and live.ends is not None:
-            live.outcome.earlier.append(Attempt(live.outcome.last_start, self.now, live.outcome.nodes))
+            live.outcome.earlier.append(JobAttempt(live.outcome.last_start, self.now, live.outcome.nodes))
         self._leave(live)
 
     def _release(self, live: LiveJob, uid: str) -> None:

@@ -48,7 +48,7 @@ def amounts_of_role(role: Role) -> dict[str, float]:
 
 
 @dataclass(slots=True, frozen=True)
-class Attempt:
+class JobAttempt:
     """From when to when a job's gang ran, and on which nodes; `end` None: it still runs."""
 
     start: float
@@ -70,7 +70,7 @@ class JobOutcome:
     nodes: tuple[str, ...] = ()
     ran: float | None = None  # how long the last attempt takes where it runs; depends on the network model
     failed: str = ""  # why it ended without having finished
-    earlier: list[Attempt] = field(default_factory=list)  # attempts that evictions or failures ended
+    earlier: list[JobAttempt] = field(default_factory=list)  # attempts that evictions or failures ended
 
     @property
     def wait(self) -> float | None:
