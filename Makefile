@@ -140,6 +140,6 @@ kubernetes: $(DEV_STAMP)
 test-kubernetes: kubernetes
 	@$(BIN)/python -m pytest --kubernetes -m kubernetes $(if $(SEED),--hypothesis-seed=$(SEED)) $(TESTS)
 
-# Real frameworks, each in an environment of its own outside the checkout; ONLY=spark,dask for some, SMALL=yes for those below 200 MB.
+# Real frameworks, each in an environment of its own outside the checkout; ONLY=spark,dask for some, SMALL=yes for those below 50 MB.
 test-frameworks: $(DEV_STAMP)
 	@$(BIN)/python -m tests.frameworks $(if $(SMALL),--small) $(ONLY)

@@ -33,7 +33,8 @@ class VolcanoContainer(SubprocessBase):
         return self.runtime_values.get("docker", "ubuntu")  # what an image means is the cluster's matter
 
     def _run_invocation(self, logger, cleanup, image):
-        job = job_of(self.run_id, image, self.prepare_mounts(), self.runtime_values, os.path.join(self.container_dir, "work"))
+        work = os.path.join(self.container_dir, "work")
+        job = job_of(self.run_id, image, self.prepare_mounts(), self.runtime_values, work)
         path = os.path.join(self.host_dir, "job.json")
         with open(path, "w") as file:
             json.dump(job, file)
