@@ -104,6 +104,8 @@ class Writer(threading.Thread):
                 self._ledger.unsure.discard(name)
                 return
             self._ledger.refused[answer.status] += 1
+            if answer.status == 404 and name in self._own:  # its creation was not answered, and did not happen
+                self._own.remove(name)
             if answer.status < 500 and not was_unsure:  # refused for certain
                 self._ledger.unsure.discard(name)
 

@@ -13,7 +13,7 @@ from volcano.api.jobs.why import FIT, QUOTA, Why
 from volcano.api.meta import Key
 from volcano.api.scheduling import PodGroupCondition
 from volcano.machinery.plan import Bind as BindStep
-from volcano.machinery.plan import Delete, Patch
+from volcano.machinery.plan import Patch
 from volcano.scheduler.commit import Committer, Unwritten, quantities_from
 from volcano.scheduler.core.assemble import snapshot_from
 from volcano.scheduler.framework.decisions import Decisions, GroupStatus, PodNotice
@@ -95,7 +95,7 @@ def test_an_eviction_says_why_before_it_ends_the_pod():
 
     (evicting,) = Committer("mine").commitment(decisions, snapshot(), NOW).evictions
 
-    *said, status, end = evicting.plan
+    *said, status = evicting.announce
     assert [record.message for record in said] == [
         "Pod is evicted, because of preempt, to make room for ns/q",
         "preempt",
@@ -103,8 +103,7 @@ def test_an_eviction_says_why_before_it_ends_the_pod():
     conditions = {condition["type"]: condition for condition in status.body["status"]["conditions"]}
     assert conditions["Ready"]["reason"] == "Evict"
     assert conditions["DisruptionTarget"]["message"].startswith("mine: preempting")
-    assert isinstance(end, Delete)
-    assert end.target.uid == "u"
+    assert evicting.uid == status.target.uid == "u"
 
 
 # -- PodGroups --------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from volcano.api.jobs.why import decode_why
 from volcano.api.meta import JSON
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup
 from volcano.api.times import is_recent, timestamp
-from volcano.machinery.plan import Bind, Delete, Patch, Plan, Record, Step, ref
+from volcano.machinery.plan import Bind, Patch, Plan, Record, Step, ref
 from volcano.scheduler.commit.event_limits import EventLimiter
 from volcano.scheduler.commit.groups import BATCHING_INTERVAL, MESSAGE_INTERVAL, group_body, is_being_made, pause_before
 from volcano.scheduler.commit.queues import queue_patches
@@ -44,9 +44,11 @@ class BindPlan:
 
 @dataclass(slots=True, frozen=True)
 class EvictionPlan:
+    """What is written about the eviction; the deletion follows if the pod has not finished by then."""
+
     pod: core.Pod
     uid: str
-    plan: Plan
+    announce: Plan
 
 
 @dataclass(slots=True, frozen=True)
@@ -164,7 +166,6 @@ class Committer:
             if job is not None and job.group is not None and job.group.uid:
                 steps.append(Record(ref(job.group), "Evict", eviction.reason))
             steps.append(Patch(pod, {"status": {"conditions": conditions}}, kind="strategic", subresource="status"))
-            steps.append(Delete(pod))
             yield EvictionPlan(task.pod, eviction.uid, tuple(steps))
 
     # -- PodGroups -----------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from volcano.machinery.apply import Applier, Outcome, show_answers_in
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.events import EventRecorder
-from volcano.machinery.plan import Patch, Plan, Together
+from volcano.machinery.plan import Delete, Patch, Plan, Together, ref
 from volcano.machinery.world import Mirror
 from volcano.scheduler.cache import FOLLOWED, PendingChanges
 from volcano.scheduler.commit import BindPlan, Commitment, EvictionPlan, Unwritten, bind_failed
@@ -126,7 +126,13 @@ class Sender:
         return ""
 
     async def _evict(self, plan: EvictionPlan) -> None:
-        outcome = await self._applier.apply(plan.plan)
+        outcome = await self._applier.apply(plan.announce)
+        pod = self._mirror.get(Pod, plan.pod.key)
+        if outcome.ok and pod is not None and pod.uid == plan.uid and not pod.is_finished:
+            # As the announcement's answer showed it: a pod that succeeds just now must not be deleted and run again.
+            outcome = await self._applier.apply((Delete(ref(pod, fresh=True)),))
+        elif outcome.ok:
+            self._drop_assumption(plan.pod, plan.uid)
         if not outcome.ok:
             log.warning("evicting %s failed: %s", plan.pod.key, outcome.failures[0])
             self._drop_assumption(plan.pod, plan.uid)

@@ -161,7 +161,7 @@ class Observer:
         run = (owner, new.annotations.get(JOB_VERSION_KEY, ""), new.name)
         if old is None and owner and self._succeeded.get(run, new.uid) != new.uid:
             self._violated(f"pod {new.key} of version {run[1]} of job {new.annotations.get(JOB_NAME_KEY)} runs twice")
-        if new.status.phase == "Succeeded" and owner:
+        if new.status.phase == "Succeeded" and owner and not new.is_deleting:  # one that is being deleted is given up
             self._succeeded[run] = new.uid
 
     def _job(self, old: Job | None, new: Job) -> None:
