@@ -11,6 +11,7 @@ from typing import Final
 from volcano.api.meta import JSON
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import ApiConnection, connect
+from volcano.cli.expected_starts import with_starts
 from volcano.cli.failures import Failed
 from volcano.cli.formats import NONE_FOUND, labels_of, utc_now
 from volcano.cli.job import create_or_try, described_job, is_wanted, job_table
@@ -44,7 +45,7 @@ def vjobs(called: Called) -> None:
     if called.values["name"]:
         view_job(called, conditions=False)
         return
-    if SQUEUE_FLAGS & called.given or sys.stdout.isatty():
+    if SQUEUE_FLAGS & called.given or (sys.stdout.isatty() and not called.values["start"]):
         _squeue(called)
         return
     connection, values = connect(called), called.values
@@ -54,7 +55,8 @@ def vjobs(called: Called) -> None:
         say(NONE_FOUND)
         return
     shown = [job for job in jobs if is_wanted(job, values["scheduler"], "", values["selector"])]
-    say(job_table(shown, jobs, everywhere=everywhere))
+    table = job_table(shown, jobs, everywhere=everywhere)
+    say(with_starts(connection, shown, table) if values["start"] else table)
 
 
 def _squeue(called: Called) -> None:

@@ -18,6 +18,7 @@ LISTING: Final = (
     Flag("output", "o", help="json, yaml, wide or name"),
     Flag("watch", "w", kind=BOOL, default=False, help="go on showing changes"),
 )
+START: Final = Flag("start", kind=BOOL, default=False, help="show when waiting jobs are expected to start")
 DRY_RUN: Final = Flag("dry-run", help="`schedule`: only say where it would run, or why it would not")
 QUEUE_NAME: Final = Flag("name", "n", help="the name of the queue; it may also be given as an argument")
 ONE: Final = ONE_NAME

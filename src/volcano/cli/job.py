@@ -12,6 +12,7 @@ from volcano.api.scheme import ResourceType, find_resource_type
 from volcano.cli.bus_commands import ask_for
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import ApiConnection, connect
+from volcano.cli.expected_starts import with_priorities, with_starts
 from volcano.cli.failures import Failed
 from volcano.cli.formats import labels_of, local_date, padded, parse_resource_list
 from volcano.cli.manifest_files import read_objects
@@ -161,7 +162,9 @@ def list_jobs(called: Called) -> None:
         return is_wanted(job, values["scheduler"], values["queue"], values["selector"])
 
     def table(shown: list[JSON]) -> str:
-        return job_table(shown, shown, everywhere=everywhere)
+        listed = job_table(shown, shown, everywhere=everywhere)
+        listed = with_priorities(connection, shown, listed) if values["priority"] else listed
+        return with_starts(connection, shown, listed) if values["start"] else listed
 
     def changed(job: JSON) -> None:
         if wanted(job):

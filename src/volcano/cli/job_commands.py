@@ -15,6 +15,7 @@ from volcano.cli.common_flags import (
     NAMESPACE,
     ONE,
     SEVERAL,
+    START,
 )
 
 RESOURCES: Final = "cpu=1000m,memory=100Mi"
@@ -82,9 +83,16 @@ JOB: Final = CommandSpec(
                 Flag("selector", help="only jobs with this text in their names"),
                 LABELS,
                 *LISTING,
+                START,
+                Flag("priority", kind=BOOL, default=False, help="show what the places of waiting jobs are made of"),
             ),
             "volcano.cli.job:list_jobs",
-            examples=("vcctl job list", "vcctl job list --all-namespaces -o wide", "vcctl job list -q default"),
+            examples=(
+                "vcctl job list",
+                "vcctl job list --start",
+                "vcctl job list --all-namespaces -o wide",
+                "vcctl job list -q default",
+            ),
         ),
         CommandSpec(
             "view",
@@ -173,6 +181,15 @@ JOB: Final = CommandSpec(
             arguments="NAME",
             section=CLOSER,
             examples=("vcctl job attach gang",),
+        ),
+        CommandSpec(
+            "eta",
+            "Say when a waiting job is expected to start, and after which others",
+            (*CONNECTION, NAMESPACE, NAME, Flag("output", "o", help="json or yaml")),
+            "volcano.cli.expected_starts:eta",
+            arguments=ONE,
+            section=CLOSER,
+            examples=("vcctl job eta gang",),
         ),
         CommandSpec(
             "explain",

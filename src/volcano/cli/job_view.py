@@ -16,6 +16,7 @@ from volcano.cli.command_line import Called, say
 from volcano.cli.connection import ApiConnection, connect
 from volcano.cli.formats import local_timestamp, parse_time, utc_now
 from volcano.cli.named_jobs import for_each_job
+from volcano.cli.reserved_starts import described, reservation_of
 from volcano.cli.resources import EVENTS, JOBS
 
 TEMPLATE_ANNOTATIONS = (
@@ -60,10 +61,17 @@ def view_job(called: Called, *, conditions: bool) -> None:
         _spec(lines, job.get("spec") or {})
         _status(lines, job.get("status") or {}, conditions=conditions)
         say(str(lines))
+        reservation = reservation_of(connection, job) if _waits(job) else None
+        if reservation is not None:
+            say(f"Reservation:  {described(reservation)}")
         _events(connection, namespace, name)
 
     mandatory = "job name (specified by --name or -N) is mandatory to view a particular job"
     for_each_job(called, connection, "view", show, mandatory=mandatory)
+
+
+def _waits(job: JSON) -> bool:
+    return ((job.get("status") or {}).get("state") or {}).get("phase", "") in ("", "Pending", "Inqueue")
 
 
 def _metadata(lines: Lines, job: JSON) -> None:

@@ -7,7 +7,7 @@ import sys
 from typing import Final, NoReturn
 
 from volcano.cli.command_line import ADMINISTRATION, BOOL, CLOSER, CommandSpec, Flag, main
-from volcano.cli.common_flags import CONNECTION, EVERYWHERE, LABELS, ONE, QUEUE_NAME, SEVERAL
+from volcano.cli.common_flags import CONNECTION, EVERYWHERE, LABELS, ONE, QUEUE_NAME, SEVERAL, START
 from volcano.cli.flow_commands import flow_group
 from volcano.cli.job_commands import EXPLAIN, JOB, NODE, POD, RUN_FLAGS
 from volcano.cli.queue_commands import QUEUE
@@ -126,6 +126,7 @@ ALIASES: Final = {
             Flag("scheduler", "S", help="only jobs of this scheduler"),
             EVERYWHERE,
             Flag("selector", help="only jobs with this text in their names"),
+            START,
             *OWN_JOBS,
             Flag("jobs", "j", help="only these jobs, by number or name: 12,13_4"),
             Flag("format", "o", help="squeue's format, such as '%.18i %.9P %j %t %M %R'"),
@@ -136,7 +137,14 @@ ALIASES: Final = {
         ),
         "volcano.cli.aliases:vjobs",
         arguments=ONE,
-        examples=("vjobs", "vjobs gang", "vjobs --me", "vjobs --format '%i %j %t %R'", "vjobs --states all"),
+        examples=(
+            "vjobs",
+            "vjobs gang",
+            "vjobs --start",
+            "vjobs --me",
+            "vjobs --format '%i %j %t %R'",
+            "vjobs --states all",
+        ),
     ),
     "vinfo": CommandSpec(
         "vinfo",

@@ -34,7 +34,7 @@ def create(called: Called) -> None:
 
 def update(called: Called) -> None:
     """Only what is given changes."""
-    connection, name = connect(called), _name(called, "queue name must be specified")
+    connection, name = connect(called), queue_name(called, "queue name must be specified")
     spec = _stated_fields(called)
     if "weight" in called.given:
         spec["weight"] = called.values["weight"]
@@ -68,7 +68,7 @@ def delete(called: Called) -> None:
 
 def operate(called: Called) -> None:
     connection, values = connect(called), called.values
-    name, action = _name(called, "queue name must be specified"), values["action"]
+    name, action = queue_name(called, "queue name must be specified"), values["action"]
     if not action:
         raise Failed("action can not be null")
     if action == "update":
@@ -87,7 +87,7 @@ def list_queues(called: Called) -> None:
     queues, revision = connection.list_at(QUEUES)
 
     def table(shown: list[JSON]) -> str:
-        return _table(shown, connection.list(POD_GROUPS))
+        return queue_table(shown, connection.list(POD_GROUPS))
 
     show(called, QUEUES, queues, table, lambda shown: _wide_table(shown, table(shown)))
     follow(called, connection, QUEUES, "", revision, lambda queue: say(table([queue]).splitlines()[1]))
@@ -111,9 +111,9 @@ def _amounts(amounts: JSON | None) -> str:
 
 def get(called: Called) -> None:
     connection = connect(called)
-    name = _name(called, "name is mandatory to get the particular queue details")
+    name = queue_name(called, "name is mandatory to get the particular queue details")
     queue = connection.get(QUEUES, "", name)
-    say(_table([queue], connection.list(POD_GROUPS)))
+    say(queue_table([queue], connection.list(POD_GROUPS)))
 
 
 def vqueues(called: Called) -> None:
@@ -131,7 +131,7 @@ def vqueues(called: Called) -> None:
     say("\n".join(lines))
 
 
-def _table(queues: list[JSON], groups: list[JSON]) -> str:
+def queue_table(queues: list[JSON], groups: list[JSON]) -> str:
     lines = [padded(("Name", "Weight", "State", "Parent", *PHASES), WIDTHS)]
     for queue in queues:
         name = queue["metadata"]["name"]
@@ -148,7 +148,7 @@ def _weight(queue: JSON) -> int:
     return int((queue.get("spec") or {}).get("weight", 0))
 
 
-def _name(called: Called, otherwise: str) -> str:
+def queue_name(called: Called, otherwise: str) -> str:
     if not called.values["name"]:
         raise Failed(otherwise)
     return str(called.values["name"])

@@ -44,6 +44,15 @@ QUEUE: Final = CommandSpec(
             examples=("vcctl queue get default",),
         ),
         CommandSpec(
+            "view",
+            "Show one queue, and when its jobs with reserved room will start",
+            (*CONNECTION, QUEUE_NAME),
+            "volcano.cli.reserved_starts:view",
+            arguments=ONE,
+            section=CLOSER,
+            examples=("vcctl queue view default",),
+        ),
+        CommandSpec(
             "tree",
             "Show the hierarchy with what each queue deserves, holds and borrows",
             CONNECTION,

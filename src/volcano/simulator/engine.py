@@ -18,6 +18,7 @@ import msgspec
 
 from volcano.api import core, scheduling, topology
 from volcano.api.batch import Action, BusEvent
+from volcano.api.jobs.reservations import RESERVATION_ANNOTATION, encode_reservation
 from volcano.api.meta import Key, Resource
 from volcano.api.scheduling import TASK_SPEC_KEY, PodGroup
 from volcano.controllers.job.occurrences import Occurrence
@@ -30,7 +31,6 @@ from volcano.scheduler.framework.decisions import Decisions
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.loop import cycle
 from volcano.scheduler.model import ClusterObjects, SeededChance
-from volcano.scheduler.model.reservation import RESERVATION_ANNOTATION, encode_reservation
 from volcano.scheduler.plugins import PLUGINS
 from volcano.simulator.jobs import JobAttempt, JobOutcome, WorkloadJob, amounts_of_role
 from volcano.simulator.making import NAMESPACE, make_group, make_pods

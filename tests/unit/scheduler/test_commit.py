@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from volcano.api.jobs.reservations import RESERVATION_ANNOTATION, StartReservation, encode_reservation
 from volcano.api.jobs.why import FIT, QUOTA, Why
 from volcano.api.meta import Key
 from volcano.api.scheduling import PodGroupCondition
@@ -298,3 +299,37 @@ def test_a_commitment_reads_the_snapshot_and_leaves_it_alone():
     Committer().commitment(notice(), before, NOW)
 
     assert msgspec.json.encode(before.tasks["u"].pod) == encoded
+
+
+# -- reservations -----------------------------------------------------------------------------------------------------
+def reserved(minutes: int = 10) -> StartReservation:
+    return StartReservation(NOW + timedelta(minutes=minutes), tuple(f"n{index:03d}" for index in range(100)), 100)
+
+
+def test_a_reservation_is_written_once_and_bounded():
+    decisions = waiting(reservations={"ns/g": reserved()})
+
+    patch = Committer().commitment(decisions, snapshot(), NOW).groups["ns/g"]
+    text = patch.body["metadata"]["annotations"][RESERVATION_ANNOTATION]
+    again = Committer().commitment(decisions, snapshot(annotations={RESERVATION_ANNOTATION: text}), NOW)
+
+    assert len(json.loads(text)["nodes"]) == 64
+    assert json.loads(text)["nodeCount"] == 100
+    assert again.groups == {}
+
+
+def test_a_reservation_that_is_gone_or_cannot_be_read_is_removed():
+    for text in (encode_reservation(reserved()), "nonsense"):
+        commitment = Committer().commitment(waiting(), snapshot(annotations={RESERVATION_ANNOTATION: text}), NOW)
+
+        assert commitment.groups["ns/g"].body["metadata"]["annotations"] == {RESERVATION_ANNOTATION: None}
+
+
+def test_a_reservation_that_moves_is_written_at_intervals_only():
+    committer, before = Committer(), {RESERVATION_ANNOTATION: encode_reservation(reserved(5))}
+    committer.commitment(waiting(reservations={"ns/g": reserved(6)}), snapshot(annotations=before), NOW)
+
+    soon = committer.commitment(waiting(reservations={"ns/g": reserved(7)}), snapshot(annotations=before), LATER)
+    later = committer.commitment(waiting(reservations={"ns/g": reserved(7)}), snapshot(annotations=before), MUCH_LATER)
+
+    assert (len(soon.groups), len(later.groups)) == (0, 1)

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from volcano.api import core, scheduling, topology
+from volcano.api.jobs.reservations import RESERVATION_ANNOTATION, decode_reservation
 from volcano.api.meta import Key, ObjectMeta, Resource
 from volcano.api.scheduling import QUEUE_NAME_ANNOTATION, PodGroup, PodGroupSpec, PodGroupStatus
 from volcano.scheduler.cache.composition import Composition, keep
@@ -244,6 +245,8 @@ class Cache:
         if group is None:
             drop_group(self.snapshot, str(key))
         elif job is not None and job.group is not None and asked_of_group(job.group) == asked_of_group(group):
+            if job.group.annotations.get(RESERVATION_ANNOTATION) != group.annotations.get(RESERVATION_ANNOTATION):
+                job.reservation = decode_reservation(group.annotations)
             job.group, job.phase = group, group.status.phase  # only its status changed: its tasks stay where they are
             job.version += 1
         else:

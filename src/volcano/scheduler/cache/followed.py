@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from volcano.api import core, scheduling, topology
+from volcano.api.jobs.reservations import RESERVATION_ANNOTATION
 from volcano.api.meta import Resource
 from volcano.api.scheduling import WHY_ANNOTATION
 from volcano.machinery.world import Change
@@ -54,6 +55,8 @@ FOLLOWED: Final[tuple[type[Resource], ...]] = (
     topology.Numatopology,
     topology.NodeShard,
 )
+OWN_ANNOTATIONS: Final = frozenset({WHY_ANNOTATION, RESERVATION_ANNOTATION})
+"""Of PodGroups, written by the scheduler itself."""
 QUIET: Final = frozenset(
     {core.Namespace, core.Service, core.ReplicaSet, core.StatefulSet, core.ReplicationController, core.CSINode}
 )
@@ -142,5 +145,5 @@ def _asked_of_queue(queue: scheduling.Queue) -> Any:
 
 
 def asked_of_group(group: scheduling.PodGroup) -> Any:
-    annotations = {key: value for key, value in group.annotations.items() if key != WHY_ANNOTATION}
+    annotations = {key: value for key, value in group.annotations.items() if key not in OWN_ANNOTATIONS}
     return group.spec, group.labels, annotations, group.is_deleting

@@ -178,16 +178,18 @@ class Committer:
                 continue
             group, why = job.group, decisions.why.get(job_id)
             agreed = self._agreed.get(job_id)
-            if why is None and agreed is not None and agreed[0] is group and agreed[1] is status:
+            reservation = decisions.reservations.get(job_id)
+            settled = why is None and reservation is None
+            if settled and agreed is not None and agreed[0] is group and agreed[1] is status:
                 continue
             before = decode_why(group.annotations[WHY_ANNOTATION]) if WHY_ANNOTATION in group.annotations else None
-            body = group_body(group, status, before, why, now)
+            body = group_body(group, status, before, why, now, reservation)
             if body is None:
-                if why is None:
+                if settled:
                     self._agreed[job_id] = (group, status)
             elif status.phase == group.status.phase and is_being_made(job, why, now):
                 self._postponed = True
-            elif self._is_time(job_id, now, pause_before(group, status, before, why)):
+            elif self._is_time(job_id, now, pause_before(group, status, before, why, reservation)):
                 self._groups[job_id] = now
                 yield job_id, Patch(ref(group), body)
 

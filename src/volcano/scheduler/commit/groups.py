@@ -5,6 +5,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
+from volcano.api.jobs.reservations import (
+    RESERVATION_ANNOTATION,
+    StartReservation,
+    decode_reservation,
+    encode_reservation,
+)
 from volcano.api.jobs.why import Why, encode_why
 from volcano.api.meta import JSON
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup, PodGroupCondition
@@ -23,11 +29,23 @@ FOLLOWING: Final = ("Running", "Completed")
 """Phases that follow from the pods' own statuses. (Inqueue is urgent: a job's pods are only created then.)"""
 
 
-def group_body(group: PodGroup, status: GroupStatus, before: Why | None, why: Why | None, now: datetime) -> JSON | None:
+def group_body(
+    group: PodGroup,
+    status: GroupStatus,
+    before: Why | None,
+    why: Why | None,
+    now: datetime,
+    reservation: StartReservation | None = None,
+) -> JSON | None:
     """The merge patch from the PodGroup's current status to the wanted one; None when they are equal."""
     body: JSON = {}
+    annotations: JSON = {}
     if why != before:
-        body["metadata"] = {"annotations": {WHY_ANNOTATION: encode_why(why) if why is not None else None}}
+        annotations[WHY_ANNOTATION] = encode_why(why) if why is not None else None
+    if reservation_differs(group, reservation):
+        annotations[RESERVATION_ANNOTATION] = encode_reservation(reservation) if reservation is not None else None
+    if annotations:
+        body["metadata"] = {"annotations": annotations}
     changed: JSON = {}
     for name in ("phase", "running", "succeeded", "failed"):
         if getattr(group.status, name) != getattr(status, name):
@@ -40,6 +58,13 @@ def group_body(group: PodGroup, status: GroupStatus, before: Why | None, why: Wh
     return body or None
 
 
+def reservation_differs(group: PodGroup, reservation: StartReservation | None) -> bool:
+    """Whether the PodGroup states another start than this, or one that cannot be decoded."""
+    if reservation is None:
+        return RESERVATION_ANNOTATION in group.annotations
+    return not reservation.says_the_same(decode_reservation(group.annotations))
+
+
 def is_being_made(job: Job, why: Why | None, now: datetime) -> bool:
     """Whether a gang only lacks pods that are still being created."""
     if why is None or why.cause not in INCOMPLETE or job.group is None:
@@ -49,8 +74,16 @@ def is_being_made(job: Job, why: Why | None, now: datetime) -> bool:
     return any(moment is not None and is_recent(moment, now, POD_CREATION_TIME) for moment in moments)
 
 
-def pause_before(group: PodGroup, status: GroupStatus, before: Why | None, why: Why | None) -> timedelta:
+def pause_before(
+    group: PodGroup,
+    status: GroupStatus,
+    before: Why | None,
+    why: Why | None,
+    reservation: StartReservation | None = None,
+) -> timedelta:
     """How long after the last write this one must come: not at all for changes that are waited for."""
+    if (reservation is not None) != (RESERVATION_ANNOTATION in group.annotations):
+        return AT_ONCE
     if (why is None) != (before is None) or (why is not None and why.is_news(before)):
         return AT_ONCE
     if group.status.phase != status.phase and status.phase not in FOLLOWING:

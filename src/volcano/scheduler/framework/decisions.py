@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from volcano.api.jobs.reservations import StartReservation
 from volcano.api.jobs.why import GANG, WAIT, Why
 from volcano.api.scheduling import PodGroupCondition
 from volcano.scheduler.framework.queue_usage import held_by_queues
@@ -14,7 +15,6 @@ from volcano.scheduler.framework.record import BindDecision, EvictionDecision, N
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.settled_jobs import settle
 from volcano.scheduler.model import Job, Resources, Status
-from volcano.scheduler.model.reservation import Reservation
 from volcano.scheduler.model.status import COMPLETED, SCHEDULED
 
 
@@ -58,7 +58,7 @@ class Decisions:
     volumes: Mapping[str, tuple[VolumeChoice, ...]] = field(default_factory=dict)  # uid of a bound task →
     set_aside: Mapping[str, str] = field(default_factory=dict)
     dropped: Mapping[str, str] = field(default_factory=dict)  # task → why the plan check refuses its decision
-    reservations: Mapping[str, Reservation] = field(default_factory=dict)  # by job
+    reservations: Mapping[str, StartReservation] = field(default_factory=dict)  # by job
     estimate_extensions: Mapping[str, int] = field(default_factory=dict)  # job → how often its estimate was doubled
     needs_another_cycle: bool = False  # even if no object changes
     seconds: Mapping[str, float] = field(default_factory=dict)

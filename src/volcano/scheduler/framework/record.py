@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Container
 from dataclasses import dataclass, field
 
+from volcano.api.jobs.reservations import StartReservation
 from volcano.api.jobs.why import Why
 from volcano.api.meta import Key
 from volcano.api.scheduling import PodGroupCondition
 from volcano.scheduler.core.node_table import Mask
 from volcano.scheduler.model import CPU, MEMORY, Resources
-from volcano.scheduler.model.reservation import Reservation
 
 
 @dataclass(slots=True, frozen=True)
@@ -88,7 +88,7 @@ class CycleRecord:
     gates_to_remove: list[str] = field(default_factory=list)  # namespace/pod
     queue_allocated: dict[str, Resources] = field(default_factory=dict)  # what queues hold beyond their pods' requests
     allocated_domains: dict[str, str] = field(default_factory=dict)  # job or sub-job → hypernode
-    reservations: dict[str, Reservation] = field(default_factory=dict)  # by job
+    reservations: dict[str, StartReservation] = field(default_factory=dict)  # by job
     estimate_extensions: dict[str, int] = field(default_factory=dict)  # job → how often its estimate was doubled
     needs_another_cycle: bool = False  # because time alone may change what is decided
     seconds: dict[str, float] = field(default_factory=dict)

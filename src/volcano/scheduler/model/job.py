@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from volcano.api.jobs.estimates import LearnedEstimate
+from volcano.api.jobs.reservations import StartReservation
 from volcano.api.scheduling import PodGroup
-from volcano.scheduler.model.reservation import Reservation
 from volcano.scheduler.model.resources import Resources
 from volcano.scheduler.model.status import ALLOCATED, IS_ALLOCATED, IS_HELD, IS_READY, VALID, Status
 from volcano.scheduler.model.task import DAWN, Task
@@ -113,7 +113,7 @@ class Job:
     waiting_time: timedelta | None = None
     estimate: timedelta | None = None  # how long it will run, as stated by its user
     learned: LearnedEstimate | None = None  # how long past runs took
-    reservation: Reservation | None = None  # as the last cycle wrote it down
+    reservation: StartReservation | None = None  # as the last cycle decided
     preemptable: bool = False
     preemptable_stated: bool = False
     revocable_zone: str = ""

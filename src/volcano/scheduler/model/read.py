@@ -16,6 +16,7 @@ import msgspec
 from volcano.api.core import Node as ApiNode
 from volcano.api.core import Pod
 from volcano.api.jobs.estimates import learned_estimate, stated_estimate
+from volcano.api.jobs.reservations import decode_reservation
 from volcano.api.scheduling import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, NetworkTopology, PodGroup, SubGroupPolicy
 from volcano.api.scheduling import Queue as ApiQueue
 from volcano.api.selectors import selector_from
@@ -24,7 +25,6 @@ from volcano.scheduler.model.job import Job, SubJob, Topology
 from volcano.scheduler.model.node import Node
 from volcano.scheduler.model.queue import Queue
 from volcano.scheduler.model.requests import assumed_request_of, request_of
-from volcano.scheduler.model.reservation import RESERVATION_ANNOTATION, decode_reservation
 from volcano.scheduler.model.resources import CPU, MEMORY, Resources, resources_from
 from volcano.scheduler.model.status import status_from
 from volcano.scheduler.model.task import DAWN, PREEMPTABLE_KEY, REVOCABLE_ZONE_KEY, Shape, Task
@@ -177,7 +177,7 @@ def job_from(group: PodGroup, *, default_queue: str = "default", priority: int =
         waiting_time=_waiting_time(meta.annotations),
         estimate=stated_estimate(meta.annotations),
         learned=learned_estimate(meta.annotations),
-        reservation=decode_reservation(meta.annotations.get(RESERVATION_ANNOTATION)),
+        reservation=decode_reservation(meta.annotations),
         preemptable=_stated_bool(meta.annotations, meta.labels, PREEMPTABLE_KEY, default=False),
         preemptable_stated=PREEMPTABLE_KEY in meta.annotations or PREEMPTABLE_KEY in meta.labels,
         revocable_zone=_revocable_zone(meta.annotations),

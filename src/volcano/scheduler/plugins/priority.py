@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from volcano.scheduler.core.aging import aging_points
 from volcano.scheduler.framework.plugin import Plugin
+from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Job, SubJob, Task
 
 
 class Priority(Plugin):
     name = "priority"
-    argument_names = frozenset()
+    argument_names = frozenset({"priority.aging"})
+
+    def open(self, session: Session) -> None:
+        super().open(session)
+        self._aging = self.arguments.number("priority.aging", 0.0)
 
     def task_order(self, one: Task, other: Task) -> int:
         return other.priority - one.priority
 
-    def job_order(self, one: Job, other: Job) -> int:
-        return other.priority - one.priority
+    def job_order(self, one: Job, other: Job) -> float:
+        if self._aging <= 0.0:
+            return other.priority - one.priority
+        now = self.session.now
+        mine = one.priority + aging_points(one, now, self._aging)
+        return other.priority + aging_points(other, now, self._aging) - mine
 
     def sub_job_order(self, one: SubJob, other: SubJob) -> int:
         return other.priority - one.priority

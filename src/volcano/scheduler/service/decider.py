@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from volcano.api.jobs.reservations import StartReservation
 from volcano.machinery.clock import Stopwatch
 from volcano.scheduler.cache import Batch, Cache, CacheSettings, Confirmed
 from volcano.scheduler.commit import Commitment, Committer, Unwritten
@@ -64,6 +65,7 @@ class Decider:
         self._cache = Cache(settings)
         self._committer = Committer(scheduler_name)
         self._recordings = RecordingWriter(redact=redact)
+        self._promises: Mapping[str, StartReservation] | None = None  # None: those on the PodGroups count
 
     @property
     def snapshot(self) -> Snapshot:
@@ -79,6 +81,7 @@ class Decider:
         for unwritten in turn.unwritten:
             committer.mark_unwritten(unwritten)
         snapshot = cache.refresh(turn.batch, turn.now, f"{turn.now:%Y%m%dT%H%M%S}-{turn.number}")
+        self._recall_promises(snapshot)
         if turn.record_to:
             self._recordings.write(turn.record_to, snapshot, turn.config_text, turn.number, cache.hypernodes)
         decisions = cycle(
@@ -96,8 +99,20 @@ class Decider:
         bound = {plan.uid: plan.node for plan in commitment.binds}
         evicted = frozenset(plan.uid for plan in commitment.evictions)
         cache.assume(bound, evicted)
+        self._promises = decisions.reservations
         overview = Overview(len(snapshot.table), len(snapshot.jobs), len(snapshot.tasks), dict(snapshot.set_aside))
         return TurnResult(decisions, commitment, cache.take_confirmed(), bound, evicted, overview)
+
+    def _recall_promises(self, snapshot: Snapshot) -> None:
+        """What the last cycle promised counts; what stands on PodGroups may be older. After a start, that is all."""
+        if self._promises is None:
+            return
+        for job in snapshot.jobs.values():
+            if job.reservation is not None and job.id not in self._promises:
+                job.reservation = None
+        for id, reservation in self._promises.items():
+            if id in snapshot.jobs:
+                snapshot.jobs[id].reservation = reservation
 
 
 class _CycleTimer:

@@ -39,9 +39,17 @@ def scheduler_routes(service: SchedulerService, dump_dir: str = "") -> Routes:
         except ValueError as error:
             return json_response({"error": str(error)}, 400)
 
+    async def expected_starts(_request: Request) -> Response:
+        return json_response(await service.expected_starts())
+
+    async def priorities(_request: Request) -> Response:
+        return json_response(await service.job_priorities())
+
     return {
         ("POST", "/explain"): explain,
         ("POST", "/simulate"): simulate,
+        ("GET", "/job-priorities"): priorities,
+        ("GET", "/expected-starts"): expected_starts,
         ("GET", "/metrics"): metrics_route(service.metrics.registry),
         ("GET", "/state"): state,
         ("POST", "/record"): record,

@@ -12,6 +12,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from volcano.api.decode import prepare_decoders
+from volcano.api.jobs.expected_starts import ExpectedStarts
+from volcano.api.jobs.priorities import JobPriorities
 from volcano.api.jobs.simulation import Simulation
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import READERS
@@ -26,11 +28,13 @@ from volcano.scheduler.framework.decisions import Decisions
 from volcano.scheduler.service.configuration import Configuration, start_configuration
 from volcano.scheduler.service.cycle_metrics import SchedulerMetrics
 from volcano.scheduler.service.decider import Decider, Overview, TurnInput, TurnResult
+from volcano.scheduler.service.expected_starts import PlaybackBudget, expected_starts
 from volcano.scheduler.service.explaining import Explainer
 from volcano.scheduler.service.following import follow
 from volcano.scheduler.service.initial_queues import create_queues
 from volcano.scheduler.service.job_expansion import ExpandJob
 from volcano.scheduler.service.node_usage import NodeUsageReader
+from volcano.scheduler.service.priorities import job_priorities
 from volcano.scheduler.service.recordings import RecordingRequests
 from volcano.scheduler.service.registry import Registry, load_registry
 from volcano.scheduler.service.sender import Sender
@@ -40,6 +44,7 @@ from volcano.scheduler.service.turn_timer import TurnTimer
 
 log = logging.getLogger(__name__)
 PAUSE_AFTER_FAILURE: Final = timedelta(seconds=1)
+MAX_AGE_OF_STARTS: Final = timedelta(seconds=60)
 
 
 class SchedulerService:
@@ -79,6 +84,8 @@ class SchedulerService:
         self._overview = Overview()
         self._unwritten: list[Unwritten] = []
         self._ready = asyncio.Event()
+        self._one_playback = asyncio.Lock()
+        self._expected_starts: tuple[int, ExpectedStarts] | None = None  # with the turn after which it was computed
 
     async def ready(self) -> None:
         await self._ready.wait()
@@ -169,8 +176,28 @@ class SchedulerService:
     # -- simulations ---------------------------------------------------------------------------------------------
     async def simulate(self, request: JSON) -> Simulation:
         """What would happen to these pods or this Job now; nothing is written. BadSimulation for a bad request."""
+        known = self._known()
+        return await self.clock.run(lambda: simulate(known, request))
+
+    async def expected_starts(self) -> ExpectedStarts:
+        """When waiting jobs will start. An answer is given again while no cycle has run, for at most a minute."""
+        async with self._one_playback:
+            kept, now = self._expected_starts, self.clock.now()
+            if kept is None or kept[0] != self.turns or now - kept[1].at > MAX_AGE_OF_STARTS:
+                known, turn, budget = self._known(), self.turns, PlaybackBudget()
+                kept = (turn, await self.clock.run(lambda: expected_starts(known, budget.allows)))
+                self._expected_starts = kept
+            return kept[1]
+
+    async def job_priorities(self) -> JobPriorities:
+        """What the places of waiting jobs are made of."""
+        known = self._known()
+        return await self.clock.run(lambda: job_priorities(known))
+
+    def _known(self) -> Known:
+        """What a simulation starts from; it is collected on the event loop and not changed afterwards."""
         assumptions = self.pending.assumptions()
-        known = Known(
+        return Known(
             self.settings.of_cache,
             {kind: self.mirror.all(kind) for kind in FOLLOWED},
             self.configuration.current,
@@ -180,7 +207,6 @@ class SchedulerService:
             assumptions.assumed,
             assumptions.evicting,
         )
-        return await self.clock.run(lambda: simulate(known, request))
 
     # -- state ---------------------------------------------------------------------------------------------------
     def state(self) -> JSON:

@@ -50,7 +50,7 @@ def simulate(known: Known, request: JSON) -> Simulation:
     if isinstance(request, dict) and "podGroup" in request:
         return _waiting_group(known, str(request["podGroup"]))
     groups, pods = _asked(known, request)
-    snapshot = _copy(known)
+    snapshot = snapshot_of(known)
     for group in groups:
         put_group(snapshot, group)
     asked = [_put(snapshot, pod) for pod in pods]
@@ -58,7 +58,7 @@ def simulate(known: Known, request: JSON) -> Simulation:
 
 
 def _waiting_group(known: Known, name: str) -> Simulation:
-    snapshot = _copy(known)
+    snapshot = snapshot_of(known)
     job = snapshot.jobs.get(name)
     if job is None or job.group is None:
         raise BadSimulation(f"there is no PodGroup {name}")
@@ -71,7 +71,8 @@ def _decided(known: Known, snapshot: Snapshot) -> Decisions:
     return cycle(snapshot, known.config, SeededChance(0), plugins=registry.plugins, actions=registry.actions)
 
 
-def _copy(known: Known) -> Snapshot:
+def snapshot_of(known: Known) -> Snapshot:
+    """A snapshot of one's own, which may be changed."""
     batch = Batch(
         {(kind, item.key): item for kind, items in known.objects.items() for item in items},
         dict(known.assumed),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -201,3 +201,12 @@ def test_a_pod_that_just_started_is_protected(cooldown: str, minute: int, expect
     session = given.session("cdp")
 
     assert names(session.ask.preemptable(task_of(session, "mine-0"), [task_of(session, "j-0")])) == expected
+
+
+def test_with_aging_a_job_that_has_waited_long_goes_before_a_more_important_one() -> None:
+    jobs = {"old": gang(1, priority=1), "new": gang(1, priority=9)}
+    session = cluster(nodes={}, jobs=jobs).session("priority", arguments={"priority": {"priority.aging": 10}})
+    old, new = session.jobs["default/old"], session.jobs["default/new"]
+    old.created, new.created = session.now - timedelta(hours=2), session.now
+
+    assert session.ask.job_before(old, new)

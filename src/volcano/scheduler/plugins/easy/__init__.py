@@ -15,15 +15,16 @@ from typing import Final
 import numpy as np
 
 from volcano.api.jobs.why import ENQUEUE, Why
-from volcano.scheduler.core.node_table import Column, Mask
+from volcano.scheduler.core.aging import aging_points
+from volcano.scheduler.core.node_table import Mask
 from volcano.scheduler.core.node_view import NodeView
 from volcano.scheduler.framework.answers import Cause, Code, Refusal, Vote
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Job, Resources, Status, Task
-from volcano.scheduler.model.reservation import Reservation
-from volcano.scheduler.plugins.easy.earliest_fit import TOLERANCE, Demand, earliest_fit, fits_now
-from volcano.scheduler.plugins.easy.forecast import Releases, releases
+from volcano.scheduler.plugins.easy.earliest_fit import TOLERANCE, fits_now
+from volcano.scheduler.plugins.easy.forecast import expected_end, started_at
+from volcano.scheduler.plugins.easy.reserver import HeldReservation, Reserver
 
 DEFAULT_ESTIMATE: Final = timedelta(hours=24)
 ORDERS: Final = ("submit", "priority", "shortest")
@@ -31,17 +32,10 @@ SCOPES: Final = ("queue", "cluster")
 CLUSTER: Final = ""
 
 
-class HeldReservation:
-    """A reservation while the session lasts: what it leaves to jobs that would still run at its time."""
-
-    def __init__(self, job: Job, seconds: float, taken: Column, spare: Column) -> None:
-        self.job, self.seconds, self.taken, self.spare = job, seconds, taken, spare
-
-
 class Easy(Plugin):
     name = "easy"
     argument_names = frozenset(
-        {"easy.order", "easy.strict", "easy.reservations", "easy.scope", "easy.default-estimate"}
+        {"easy.order", "easy.strict", "easy.reservations", "easy.scope", "easy.default-estimate", "easy.aging"}
     )
 
     def open(self, session: Session) -> None:
@@ -51,15 +45,17 @@ class Easy(Plugin):
         self._strict = arguments.flag("easy.strict", False)
         self._limit = max(arguments.integer("easy.reservations", 1), 1)
         self._per_queue = arguments.text("easy.scope", "queue") != "cluster"
+        self._aging = arguments.number("easy.aging", 0.0)
         self._default = arguments.duration("easy.default-estimate") or DEFAULT_ESTIMATE
-        self._held: dict[str, list[HeldReservation]] = {}
+        self._held: list[tuple[str, HeldReservation]] = []  # with their scopes, in the order in which room was sought
         self._blocked: dict[str, list[Job]] = {}  # jobs of a scope that are in their queue and do not run yet
         self._undecided: dict[str, Job] = {}  # the first job of a scope that the next cycle must decide about
         self._admitted: list[Job] = []  # in this cycle: their pods do not exist yet
         self._previews: dict[str, tuple[float, Resources] | None] = {}
         self._idle: Resources | None = None
-        self._releases: Releases | None = None
+        self._reserver = Reserver(session, self._default)
         self._generation = 0
+        self._holds_promises = False
         for job in session.waiting:
             if not job.is_pending and not job.is_ready:
                 self._blocked.setdefault(self._scope(job), []).append(job)
@@ -72,7 +68,9 @@ class Easy(Plugin):
     def _rank(self, job: Job) -> float:
         if self._order == "shortest":
             return self._estimate(job).total_seconds()
-        return -float(job.priority) if self._order == "priority" else 0.0
+        if self._order != "priority":
+            return 0.0
+        return -(job.priority + aging_points(job, self.session.now, self._aging))
 
     # -- into the queue -----------------------------------------------------------------------------------------------
     def enqueue_ends_at(self, job: Job) -> bool:
@@ -138,7 +136,7 @@ class Easy(Plugin):
         """When the first blocked job would start and what it leaves till then; None: it fits now or has no pods."""
         if scope not in self._previews:
             first = min(self._blocked[scope], key=cmp_to_key(self._compare))
-            found = self._reserve(first) if first.tasks else None
+            found = self._reserver.reserve(first, self._all_held()) if first.tasks else None
             known = None if found is None or found.seconds <= 0.0 else (found.seconds, self._spare_now(found))
             self._previews[scope] = known
         return self._previews[scope]
@@ -154,6 +152,7 @@ class Easy(Plugin):
 
     # -- starting -----------------------------------------------------------------------------------------------------
     def job_startable(self, job: Job) -> Refusal | None:
+        self._hold_promises()
         before, scope = self.session.ask.job_before, self._scope(job)
         undecided = self._undecided.get(scope)
         if undecided is not None and before(undecided, job):
@@ -173,85 +172,93 @@ class Easy(Plugin):
 
     def _could_fit(self, job: Job) -> bool:
         """By amounts alone: what this refuses, placing task by task would refuse, too, at many times the cost."""
-        return fits_now(self.session.table.future_idle, self._demands(job))
+        first = next(iter(job.by_status[Status.PENDING].values()), None)
+        if first is not None and job.counts.ready < job.min_available and not self._has_room_for_one(first):
+            return False
+        return fits_now(self.session.table.future_idle, self._reserver.demands(job))
+
+    def _has_room_for_one(self, task: Task) -> bool:
+        """The answer is kept for each shape until a node changes."""
+        return task.best_effort or bool(self.session.nodes.room(task).future.any())
+
+    def _hold_promises(self) -> None:
+        """Keep the room of jobs that were promised a start, before queues that are served earlier can take it.
+
+        A promise holds while no other job of the same queue has come before the job.
+        """
+        if self._holds_promises:
+            return
+        self._holds_promises = True
+        promised = [job for jobs in self._blocked.values() for job in jobs if job.reservation is not None]
+        self._reserver.keeps_nodes = len(promised) > 1
+        for job in sorted(promised, key=lambda job: (job.reservation.place if job.reservation else 0, job.id)):
+            if job.is_pending or job.is_ready or not job.tasks or self._is_overtaken(job):
+                continue
+            self._hold(job, not_before=0.0)
+
+    def _is_overtaken(self, job: Job) -> bool:
+        before, count = self.session.ask.job_before, 0
+        for other in self._blocked[self._scope(job)]:
+            count += other is not job and other.queue == job.queue and not other.is_ready and before(other, job)
+            if count >= self._limit:
+                return True
+        return False
 
     def job_not_placed(self, job: Job) -> None:
         """The job's gang does not fit now: reserve the earliest room for it if it is one of the first."""
+        if job.is_ready:
+            return
+        known = next((each for _, each in self._held if each.job is job), None)
+        if (known is not None and known.seconds > 0.0) or (known is None and self._is_full(self._scope(job))):
+            return
+        if known is not None:
+            self._held = [pair for pair in self._held if pair[1] is not known]
+            self._generation += 1
+        # What does not fit now although amounts say so is tried again when something has changed.
+        self._hold(job, not_before=self._reserver.next_release())
+
+    def _hold(self, job: Job, *, not_before: float) -> None:
         scope = self._scope(job)
-        held = self._held.setdefault(scope, [])
-        if len(held) >= self._limit or job.is_ready:
+        if self._is_full(scope):
             return
-        found = self._reserve(job)
-        if found is None:
-            return
-        held.append(found)
-        self._generation += 1
-        self._record(found)
+        found = self._reserver.reserve(job, self._all_held(), not_before=not_before)
+        if found is not None:
+            self._held.append((scope, found))
+            self._generation += 1
 
-    def _reserve(self, job: Job) -> HeldReservation | None:
-        table = self.session.table
-        demands = self._demands(job)
-        if not demands:
-            return None
-        free = table.future_idle.copy()
-        for other in self._all_held():
-            free = free - other.taken
-        fit = earliest_fit(table, free, self._expected_releases(), demands)
-        return None if fit is None else HeldReservation(job, fit.seconds, fit.taken, fit.spare)
+    def _is_full(self, scope: str) -> bool:
+        """Whether as many reservations are held as there may be."""
+        return sum(each == scope for each, _ in self._held) >= self._limit
 
-    def _demands(self, job: Job) -> list[Demand]:
-        session, table = self.session, self.session.table
-        missing = job.min_available - job.counts.ready
-        by_shape: dict[int, list[Task]] = {}
-        pending = job.with_status(Status.PENDING)
-        for task in pending[: max(missing, 0)]:
-            by_shape.setdefault(task.shape.number, []).append(task)
-        self._asking_for = job
-        try:
-            return [
-                Demand(len(tasks), table.vector(tasks[0].request), session.nodes.filtered(tasks[0]).ok)
-                for tasks in by_shape.values()
-            ]
-        finally:
-            self._asking_for = None
-
-    def _expected_releases(self) -> Releases:
-        if self._releases is None:
-            session = self.session
-            self._releases = releases(session.jobs.values(), session.table, now=session.now, default=self._default)
-            session.record.estimate_extensions.update(self._releases.extensions)
-        return self._releases
-
-    def _record(self, held: HeldReservation) -> None:
-        session, table = self.session, self.session.table
-        start = session.now + timedelta(seconds=held.seconds)
-        nodes = [table.nodes[row].name for row in np.flatnonzero(held.taken.any(axis=0))]
-        session.record.reservations[held.job.id] = Reservation(start, tuple(nodes), self._spare_now(held))
+    def close(self, session: Session) -> None:
+        for place, held in enumerate(self._all_held()):
+            session.record.reservations[held.job.id] = self._reserver.written(held, place)
 
     # -- nodes --------------------------------------------------------------------------------------------------------
-    _asking_for: Job | None = None
-
     def sharing_key(self, task: Task) -> Hashable:
         """Tasks that would still run at the time of a reservation are refused nodes that others are not."""
         job = self.session.job_of(task)
-        if job is None or self._asking_for is not None:
+        if job is None or self._reserver.is_asking:
             return ("any", self._generation)
-        late = tuple(index for index, held in enumerate(self._all_held()) if self._is_late(job, held))
-        return (*late, self._generation)
+        every = self._all_held()
+        late = tuple(held.job.id for held in every if self._is_late(job, held))
+        own = job.id if any(held.job is job for held in every) else ""
+        return (own, *late, self._generation)
 
     def node_filter(self, task: Task, nodes: NodeView) -> Iterable[Cause]:
+        """Evicting others would not help: what they release at their end is counted in what is left already."""
         job = self.session.job_of(task)
-        if job is None or self._asking_for is not None:
+        if job is None or self._reserver.is_asking:
             return
         request = self.session.table.vector(task.request)
         for held in self._all_held():
             if not self._is_late(job, held):
                 continue
-            spare = held.spare[:, nodes.rows]
+            spare = held.left_for(job, nodes.rows)
             wanted = request[:, None] * (1.0 + nodes.copies)[None, :]
             refused: Mask = np.any((wanted > spare + TOLERANCE) & (request[:, None] > 0.0), axis=0)
             if refused.any():
-                yield Cause(refused, Code.UNSCHEDULABLE, f"reserved for {held.job.id}")
+                yield Cause(refused, Code.UNRESOLVABLE, f"reserved for {held.job.id}")
 
     def on_allocate(self, task: Task) -> None:
         self._take(task, -1.0)
@@ -260,19 +267,22 @@ class Easy(Plugin):
         self._take(task, 1.0)
 
     def _take(self, task: Task, sign: float) -> None:
-        self._releases = None  # what was just placed will be released, too
+        self._reserver.forget_releases()
         if not self._held:
             return
         job, row = self.session.job_of(task), self.session.table.index.get(task.node)
         if job is None or row is None:
             return
+        now = self.session.now
+        left = (expected_end(started_at(task, now), self._estimate(job), now) - now).total_seconds()
         for held in self._all_held():
-            if self._is_late(job, held):
+            if job is not held.job and left > held.seconds + TOLERANCE:
                 held.spare[:, row] += sign * self.session.table.vector(task.request)
 
     # -- small questions ----------------------------------------------------------------------------------------------
     def _all_held(self) -> list[HeldReservation]:
-        return [held for of_scope in self._held.values() for held in of_scope]
+        """Those whose jobs have not started in this cycle."""
+        return [held for _, held in self._held if not held.job.is_ready]
 
     def _is_late(self, job: Job, held: HeldReservation) -> bool:
         return job is not held.job and self._estimate(job).total_seconds() > held.seconds + TOLERANCE

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Final
 
 import numpy as np
 
 from volcano.scheduler.core.node_table import Column, NodeTable, Rows
 from volcano.scheduler.model import Job, Status, Task
 
-RUNNING_STATUSES = (Status.RUNNING, Status.BOUND, Status.BINDING, Status.ALLOCATED)
-MAX_DOUBLINGS = 40
+RUNNING_STATUSES: Final = (Status.RUNNING, Status.BOUND, Status.BINDING, Status.ALLOCATED, Status.PIPELINED)
+"""Also tasks that have only been promised room: they start soon, and will end."""
+MAX_DOUBLINGS: Final = 40
 
 
 @dataclass(slots=True, frozen=True, eq=False)
@@ -22,10 +24,31 @@ class Releases:
     seconds: Column  # expected end, in seconds after `now`; ascending
     rows: Rows  # the node's row
     amounts: Column  # one row for each release, one column for each resource of the table
+    owners: Rows  # whose it is: an index into `jobs`
+    jobs: Sequence[Job] = ()
     extensions: Mapping[str, int] = field(default_factory=dict)  # job → how often its estimate proved too short
 
     def __len__(self) -> int:
         return len(self.seconds)
+
+    def among(self, rows: Rows, nodes: int) -> Releases:
+        """Those on some nodes, whose rows are then counted anew; `nodes` is how many there are in all."""
+        places = np.full(nodes, -1, dtype=np.intp)
+        places[rows] = np.arange(len(rows))
+        kept = np.flatnonzero(places[self.rows] >= 0)
+        return Releases(self.seconds[kept], places[self.rows[kept]], self.amounts[kept], self.owners[kept], self.jobs)
+
+    def node_empties(self, nodes: int) -> Column:
+        """For each node, when the last of these tasks has left it; infinite for a node that has none of them."""
+        last = np.full(nodes, -np.inf)
+        np.maximum.at(last, self.rows, self.seconds)
+        return np.where(np.isneginf(last), np.inf, last)
+
+    def jobs_before(self, seconds: float, rows: Rows) -> list[str]:
+        """The jobs that leave these nodes until then, the last to end first."""
+        until = int(np.searchsorted(self.seconds, seconds, side="right"))
+        on_nodes = np.isin(self.rows[:until], rows)
+        return list(dict.fromkeys(self.jobs[owner].id for owner in self.owners[:until][on_nodes][::-1]))
 
 
 def expected_end(started: datetime, estimate: timedelta, now: datetime) -> datetime:
@@ -53,6 +76,8 @@ def releases(jobs: Iterable[Job], table: NodeTable, *, now: datetime, default: t
     seconds: list[float] = []
     rows: list[int] = []
     amounts: list[Column] = []
+    owners: list[int] = []
+    known: list[Job] = []
     extensions: dict[str, int] = {}
     for job in jobs:
         if not job.tasks:
@@ -73,8 +98,18 @@ def releases(jobs: Iterable[Job], table: NodeTable, *, now: datetime, default: t
                 seconds.append(ends[started])
                 rows.append(row)
                 amounts.append(table.vector(task.request))
+                owners.append(len(known))
+        if ends:
+            known.append(job)
     if not seconds:
-        return Releases(np.zeros(0), np.zeros(0, dtype=np.intp), np.zeros((0, len(table.resources))))
+        none = np.zeros(0, dtype=np.intp)
+        return Releases(np.zeros(0), none, np.zeros((0, len(table.resources))), none)
     order = np.argsort(np.array(seconds), kind="stable")
-    sorted_rows = np.array(rows, dtype=np.intp)[order]
-    return Releases(np.array(seconds)[order], sorted_rows, np.array(amounts)[order], extensions)
+    return Releases(
+        np.array(seconds)[order],
+        np.array(rows, dtype=np.intp)[order],
+        np.array(amounts)[order],
+        np.array(owners, dtype=np.intp)[order],
+        known,
+        extensions,
+    )

@@ -1,0 +1,160 @@
+"""easy: promises are kept, nothing that is backfilled breaks them, and other actions respect them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from volcano.api import core, scheduling
+from volcano.api.meta import ObjectMeta
+from volcano.scheduler.actions import ACTIONS
+from volcano.scheduler.framework.config import parse_config
+from volcano.scheduler.framework.decisions import Decisions
+from volcano.simulator.engine import EPOCH, NAMESPACE, Engine
+from volcano.simulator.jobs import Role, WorkloadJob
+
+CONFIGURATION = """
+actions: "enqueue, allocate"
+tiers:
+- plugins:
+  - name: easy
+    arguments: {{easy.scope: {scope}, easy.reservations: {reservations}}}
+  - name: gang
+    enableJobOrder: false
+  - name: predicates
+  - name: nodeorder
+"""
+
+
+@dataclass(frozen=True)
+class Promise:
+    made: float
+    start: float
+
+
+class Watched(Engine):
+    """An engine that remembers every promise that room was sought for first."""
+
+    promises: dict[str, list[Promise]]
+
+    def _carry_out(self, decisions: Decisions) -> None:
+        for job, reservation in decisions.reservations.items():
+            if reservation.place > 0:
+                continue
+            start = (reservation.start - EPOCH) / timedelta(seconds=1)
+            self.promises.setdefault(job.removeprefix(f"{NAMESPACE}/"), []).append(Promise(self.now, start))
+        super()._carry_out(decisions)
+
+
+def engine(nodes: list[int], text: str) -> Watched:
+    watched = Watched(
+        [
+            core.Node(
+                metadata=ObjectMeta(name=f"n{index}"),
+                status=core.NodeStatus(allocatable=has, capacity=has),
+            )
+            for index, cpus in enumerate(nodes)
+            for has in ({"cpu": str(cpus), "memory": f"{cpus * 2}Gi", "pods": "110"},)
+        ],
+        [
+            scheduling.Queue(metadata=ObjectMeta(name=name), status=scheduling.QueueStatus(state="Open"))
+            for name in ("one", "two")
+        ],
+        parse_config(text, known_actions=ACTIONS),
+        priority_classes=[
+            core.PriorityClass(metadata=ObjectMeta(name=name), value=value) for name, value in (("low", 1), ("high", 9))
+        ],
+    )
+    watched.promises = {}
+    return watched
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> list[WorkloadJob]:
+    jobs, submit = [], 0
+    for number in range(draw(st.integers(2, 12))):
+        submit += draw(st.integers(0, 20))
+        run_time = float(draw(st.integers(1, 60)))
+        requests = {"cpu": str(draw(st.integers(1, 2))), "memory": f"{draw(st.integers(1, 3))}Gi"}
+        role = Role("task", draw(st.integers(1, 6)), requests)
+        queue = draw(st.sampled_from(("one", "two")))
+        jobs.append(WorkloadJob(f"job-{number:03d}", float(submit), run_time, (role,), queue=queue, estimate=run_time))
+    return jobs
+
+
+@pytest.mark.parametrize(("scope", "reservations"), [("cluster", 1), ("queue", 1)])
+@settings(max_examples=10, deadline=None)
+@given(jobs=workloads(), nodes=st.lists(st.integers(2, 4), min_size=2, max_size=5))
+def test_with_exact_estimates_no_job_starts_later_than_it_was_promised(
+    scope: str, reservations: int, jobs: list[WorkloadJob], nodes: list[int]
+) -> None:
+    of = engine(nodes, CONFIGURATION.format(scope=scope, reservations=reservations))
+
+    of.submit(jobs)
+    of.run()
+
+    for name, promises in of.promises.items():
+        started = of.outcomes[name].start
+        assert started is not None, name
+        assert started <= min(promise.start for promise in promises) + 0.001, (name, started, promises)
+
+
+def test_a_promise_is_written_with_its_nodes_and_what_must_end_before() -> None:
+    of = engine([2, 2], CONFIGURATION.format(scope="cluster", reservations=1))
+    seen = []
+    pair = Role("task", 2, {"cpu": "2", "memory": "1Gi"})
+    of.submit(
+        [
+            WorkloadJob(
+                "runs", 0.0, 100.0, (Role("task", 1, {"cpu": "2", "memory": "1Gi"}),), queue="one", estimate=100.0
+            ),
+            WorkloadJob("waits", 1.0, 10.0, (pair,), queue="one", estimate=10.0),
+        ]
+    )
+
+    carry_out = of._carry_out
+    of._carry_out = lambda decisions: (seen.append(decisions.reservations), carry_out(decisions))[1]  # type: ignore[method-assign]
+    of.run()
+
+    promised = [each[f"{NAMESPACE}/waits"] for each in seen if f"{NAMESPACE}/waits" in each]
+    assert {each.start for each in promised} == {EPOCH + timedelta(seconds=100)}
+    assert promised[0].nodes == ("n0", "n1")
+    assert promised[0].after == (f"{NAMESPACE}/runs",)
+    assert of.outcomes["waits"].start == 100.0
+
+
+PREEMPTION = """
+actions: "enqueue, allocate, preempt"
+tiers:
+- plugins:
+  - name: easy
+    arguments: {easy.scope: cluster}
+  - name: gang
+    enableJobOrder: false
+    enablePreemptable: false
+  - name: priority
+    enableJobOrder: false
+- plugins: [{name: predicates}]
+"""
+
+
+def test_preemption_takes_no_room_that_is_reserved() -> None:
+    """The second job could evict the running one and would then run beyond the start of the first."""
+    of = engine([2], PREEMPTION)
+    whole = Role("task", 1, {"cpu": "2", "memory": "1Gi"})
+
+    of.submit(
+        [
+            WorkloadJob("runs", 0.0, 100.0, (whole,), queue="one", estimate=100.0, priority_class="low"),
+            WorkloadJob("first", 1.0, 10.0, (whole,), queue="one", estimate=10.0, priority_class="low"),
+            WorkloadJob("second", 2.0, 500.0, (whole,), queue="one", estimate=500.0, priority_class="high"),
+        ]
+    )
+    of.run(until=99.0)
+
+    assert of.outcomes["runs"].evictions == 0
+    assert of.outcomes["second"].start is None
