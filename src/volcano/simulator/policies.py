@@ -25,6 +25,14 @@ tiers:
 """
 
 
+_PACKING: Final = """\
+- name: binpack
+    arguments:
+      binpack.weight: 10
+      binpack.resources: nvidia.com/gpu
+      binpack.resources.nvidia.com/gpu: 8"""
+
+
 @dataclass(slots=True, frozen=True)
 class SchedulingPolicy:
     """A named configuration; `doubts` are what the linter says of it."""
@@ -61,6 +69,10 @@ SHIPPED: Final[Mapping[str, ShippedPolicy]] = {
     "volcano-binpack": ShippedPolicy(
         "the same, but nodes that are already in use are filled first",
         DEFAULT_CONFIGURATION.replace("nodeorder", "binpack"),
+    ),
+    "fragmentation": ShippedPolicy(
+        "nodes in use are filled first, GPUs before all, so that whole nodes stay free for large pods",
+        DEFAULT_CONFIGURATION.replace("- name: nodeorder", _PACKING),
     ),
 }
 
