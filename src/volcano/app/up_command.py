@@ -29,7 +29,7 @@ from volcano.app.admission_plug import VolcanoAdmission
 from volcano.app.component import log_to_stderr, run_until_signalled
 from volcano.app.controllers_command import parse_gates
 from volcano.app.metrics_ports import metrics_ports
-from volcano.app.nodes import NodeOptions, node_options, process_settings, simulated_settings
+from volcano.app.nodes import NodeOptions, node_options, process_count, process_settings, simulated_settings
 from volcano.app.port_holder import holder_of
 from volcano.app.settings import DEFAULT_PORT, SCHEDULER_CONFIGMAP, data_directory
 from volcano.app.system import AgentMaker, System, SystemSettings
@@ -43,7 +43,9 @@ from volcano.controllers.service.manager import (
 from volcano.controllers.service.settings import POD_GATES_FEATURE
 from volcano.embedded.agent.agent import Agent
 from volcano.embedded.agent.containers.process_settings import ProcessSettings
+from volcano.embedded.agent.kernel.linux import isolation_tier
 from volcano.embedded.agent.lifecycle.pod_lifecycle import SHUTDOWN_MESSAGE
+from volcano.embedded.agent.node.abilities import isolation, limits, networks
 from volcano.embedded.agent.node.settings import NodeSettings
 from volcano.embedded.agent.runtime.simulated_runtime import SimulatedRuntime
 from volcano.embedded.apiserver.server import ApiServer
@@ -371,6 +373,9 @@ async def _up(
         keep_pods=flags["keep_pods"],
     ) as system:
         _print_ready(folder, clock.monotonic() - began, default=flags["data_dir"] is None)
+        if process_count(nodes, given=explicit):
+            for note in await clock.run(lambda: what_pods_lack()):
+                click.echo(f"  note: {note}", err=True)
         state_log = asyncio.ensure_future(StateLog(system.client("volcano-up"), clock, click.echo).run())
         try:
             await asyncio.Event().wait()
@@ -378,6 +383,13 @@ async def _up(
             state_log.cancel()
             click.echo("stopping: pods are being ended (Ctrl-C again stops at once)")
             _exit_on_second_signal()
+
+
+def what_pods_lack() -> list[str]:
+    """What this user cannot give to pods, with what the kernel would have to grant; `volcano doctor` has the rest."""
+    tier = isolation_tier()
+    lost = [each for each in (isolation(tier), networks(tier), limits()) if not each.is_there]
+    return [f"{each.detail} (missing: {each.capability}); `volcano doctor` says what would help" for each in lost]
 
 
 def _print_ready(folder: Path, seconds: float, *, default: bool) -> None:

@@ -15,7 +15,7 @@ NAME: Final = Flag("name", "N", help="the name of the job; names may also be giv
 LABELS: Final = Flag("labels", "l", help="select by labels, such as team=a,stage!=test")
 EVERYWHERE: Final = Flag("all-namespaces", kind=BOOL, default=False, help="list jobs in all namespaces")
 LISTING: Final = (
-    Flag("output", "o", help="json, yaml, wide or name"),
+    Flag("output", "o", help="json, yaml, wide, name, or volcano for its own table also on a terminal"),
     Flag("watch", "w", kind=BOOL, default=False, help="go on showing changes"),
 )
 START: Final = Flag("start", kind=BOOL, default=False, help="show when waiting jobs are expected to start")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Iterable
 
 from volcano.api.durations import format_duration
@@ -14,7 +16,8 @@ from volcano.cli.command_line import Called, say
 from volcano.cli.connection import ApiConnection, connect
 from volcano.cli.expected_starts import with_priorities, with_starts
 from volcano.cli.failures import Failed
-from volcano.cli.formats import labels_of, local_date, padded, parse_resource_list
+from volcano.cli.formats import labels_of, local_date, padded, parse_resource_list, utc_now
+from volcano.cli.job_list_table import terminal_table
 from volcano.cli.manifest_files import read_objects
 from volcano.cli.named_jobs import for_each_job
 from volcano.cli.output import follow, qualified_name, show
@@ -162,6 +165,10 @@ def list_jobs(called: Called) -> None:
         return is_wanted(job, values["scheduler"], values["queue"], values["selector"])
 
     def table(shown: list[JSON]) -> str:
+        is_plain = not (values["output"] or values["watch"] or values["priority"] or values["start"])
+        if sys.stdout.isatty() and is_plain:
+            width = shutil.get_terminal_size().columns
+            return terminal_table(shown, utc_now(), width=width, everywhere=everywhere)
         listed = job_table(shown, shown, everywhere=everywhere)
         listed = with_priorities(connection, shown, listed) if values["priority"] else listed
         return with_starts(connection, shown, listed) if values["start"] else listed
@@ -170,7 +177,10 @@ def list_jobs(called: Called) -> None:
         if wanted(job):
             say(job_table([job], [*jobs, job], everywhere=everywhere).splitlines()[1])
 
-    show(called, JOBS, [job for job in jobs if wanted(job)], table, lambda shown: wide_table(shown, table(shown)))
+    def wide(shown: list[JSON]) -> str:
+        return wide_table(shown, job_table(shown, shown, everywhere=everywhere))
+
+    show(called, JOBS, [job for job in jobs if wanted(job)], table, wide)
     follow(called, connection, JOBS, namespace, revision, changed)
 
 

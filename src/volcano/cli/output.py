@@ -18,7 +18,8 @@ from volcano.cli.failures import Failed
 from volcano.cli.formats import NONE_FOUND
 from volcano.machinery.transport import Request
 
-FORMS = ("", "json", "yaml", "name", "wide")
+FORMS = ("", "json", "yaml", "name", "wide", "volcano")
+"""`volcano`: its own table, which is also what programs get that read the output."""
 Rows = Callable[[list[JSON]], str]
 
 
