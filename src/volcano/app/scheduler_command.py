@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from volcano.api.durations import parse_duration
+from volcano.api.manifests import ManifestError, load_documents
 from volcano.app.component import (
     common_options,
     connected,
@@ -21,6 +22,7 @@ from volcano.app.component import (
     tls_context,
 )
 from volcano.app.job_expansion import expand_job
+from volcano.app.settings import SCHEDULER_CONFIGMAP
 from volcano.controllers.service.settings import POD_GATES_FEATURE
 from volcano.machinery.clock import SystemClock
 from volcano.machinery.http_endpoints import health_route, serving
@@ -40,7 +42,12 @@ ON: dict[str, Any] = {"type": bool, "is_flag": False, "flag_value": True}
 @click.option("--scheduler-name", "scheduler_names", multiple=True, default=("volcano",), show_default=True)
 @click.option("--scheduler-conf", default="", help="Path of the configuration.")
 @click.option("--scheduler-configmap", default="", help="NAMESPACE/NAME:KEY of a ConfigMap with the configuration.")
-@click.option("--check-conf", default="", metavar="FILE", help="Say what is wrong with a configuration, and end.")
+@click.option(
+    "--check-conf",
+    default="",
+    metavar="FILE",
+    help="Say what is wrong with a configuration or a ConfigMap's manifest, and end.",
+)
 @click.option("--schedule-period", default="1s", show_default=True, help="The longest time between two cycles.")
 @click.option("--default-queue", default="default", show_default=True, help="The queue of jobs that name none.")
 @click.option("--adopt-plain-pods", default=False, help="Also place pods of the default scheduler.", **ON)
@@ -95,6 +102,7 @@ def check_configuration(path: str, plugins_dir: str = "") -> None:
     text = read_file(path)
     if text is None:
         raise click.ClickException(f"{path} cannot be read")
+    text = _of_configmap(text, path)
     try:
         config = parse_config(text, known_actions=registry.actions)
     except InvalidConfig as error:
@@ -105,6 +113,26 @@ def check_configuration(path: str, plugins_dir: str = "") -> None:
     if doubts:
         raise click.exceptions.Exit(1)
     click.echo(f"{path}: fine; actions {', '.join(config.actions)}; plugins {', '.join(config.plugin_names)}")
+
+
+def _of_configmap(text: str, path: str) -> str:
+    """The configuration in a ConfigMap's manifest, or the text itself where it is none."""
+    try:
+        documents = load_documents(text, source=path)
+    except ManifestError:
+        return text  # a configuration has neither apiVersion nor kind
+    for document in documents:
+        if document["kind"] != "ConfigMap":
+            continue
+        entries = document.get("data") or {}
+        name = SCHEDULER_CONFIGMAP.partition(":")[2]
+        found = [name] if name in entries else [each for each in entries if each.endswith(".conf")]
+        if len(found) != 1:
+            raise click.ClickException(
+                f"{path}: the ConfigMap has no key {name}; it has {', '.join(entries) or 'none'}"
+            )
+        return str(entries[found[0]])
+    raise click.ClickException(f"{path} is neither a configuration nor a ConfigMap with one")
 
 
 def settings_from(flags: dict[str, Any]) -> SchedulerSettings:

@@ -31,6 +31,21 @@ VCCTL: Final = CommandSpec(
         NODE,
         EXPLAIN,
         CommandSpec(
+            "scheduler",
+            "See what the scheduler does and how it is configured",
+            section=CLOSER,
+            examples=("vcctl scheduler status",),
+            children=(
+                CommandSpec(
+                    "status",
+                    "Show the configuration in force, or why the newest was refused",
+                    CONNECTION,
+                    "volcano.cli.scheduler_status:status",
+                    examples=("vcctl scheduler status",),
+                ),
+            ),
+        ),
+        CommandSpec(
             "top",
             "Show queues, jobs and nodes, live in the terminal",
             CONNECTION,

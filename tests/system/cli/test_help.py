@@ -29,6 +29,7 @@ Looking closer:
   pod           List the pods of jobs and queues: list
   node          See what nodes have and what is free: list
   explain       Say why anything waits or fails, whether waiting will help, and which change lets it run
+  scheduler     See what the scheduler does and how it is configured: status
   top           Show queues, jobs and nodes, live in the terminal
 
 Administration:
@@ -140,7 +141,7 @@ def test_its_examples_run(call, server, path, monkeypatch, tmp_path):
             "<(" in example
             or words == "vcctl top"
             or "--dry-run" in example
-            or {"explain", "logs", "wait", "exec", "shell", "attach", "vrun", "--me"} & {*example.split()}
+            or {"explain", "logs", "wait", "exec", "shell", "attach", "vrun", "--me", "scheduler"} & {*example.split()}
         ):
             continue  # for a shell, a terminal, or a whole system; others test those
         server.clear()

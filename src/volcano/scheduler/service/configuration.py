@@ -18,6 +18,7 @@ from volcano.api.meta import Key
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.informer import Informer
+from volcano.machinery.plan import Record, ref
 from volcano.machinery.world import Change, Mirror
 from volcano.scheduler.framework.config import (
     DEFAULT_CONFIG,
@@ -54,8 +55,15 @@ class ConfigMapKey:
 class Configuration:
     """The configuration in force."""
 
-    def __init__(self, registry: Registry, on_change: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        on_change: Callable[[], None] = lambda: None,
+        record: Callable[[Record], None] = lambda _record: None,
+    ) -> None:
         self.registry = registry
+        self.source = "built in"  # of what is in force
+        self._record = record
         self.current: SchedulerConfig = default_config(registry.actions)
         self.problem = ""  # why the newest text is not in force
         self.warnings: list[str] = []  # of the linter, about what is in force
@@ -85,7 +93,7 @@ class Configuration:
         for warning in self.warnings:
             log.warning("%s: %s", source, warning)
         log.info("configuration from %s: actions %s", source, ", ".join(config.actions))
-        self.current, self.text = config, text
+        self.current, self.text, self.source = config, text, source
         self._on_change()
         return True
 
@@ -111,11 +119,23 @@ class Configuration:
         def changed(change: Change[ConfigMap]) -> None:
             if change.new is not None and change.new.key == place.key:
                 entries = change.new.data or {}
+                before = (self._newest, self._has_newest)
                 self.offer(entries.get(place.entry), f"ConfigMap {place.key}, key {place.entry}")
+                if change.old is not None and before != (self._newest, self._has_newest):
+                    self._record(self._event(change.new))
 
         mirror.listen(ConfigMap, changed)
         fields = f"metadata.name={place.key.name}"
         await Informer(client, mirror, clock, ConfigMap, namespace=place.key.namespace, fields=fields).run()
+
+    def _event(self, source: ConfigMap) -> Record:
+        """For who looks at the ConfigMap: whether its change is in force."""
+        if self.problem:
+            message = f"the configuration stays as it was: {self.problem}"
+            return Record(ref(source), "ConfigurationRefused", message, "Warning")
+        doubts = f"; doubts: {'; '.join(self.warnings)}" if self.warnings else ""
+        message = f"in force: actions {', '.join(self.current.actions)}{doubts}"
+        return Record(ref(source), "ConfigurationTaken", message, "Normal")
 
 
 async def start_configuration(

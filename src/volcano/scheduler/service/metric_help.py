@@ -25,6 +25,7 @@ HELP: Final[Mapping[str, str]] = {
     "e2e_job_scheduling_last_time": "When a pod of the job was last placed, in seconds since 1970.",
     "pod_preemption_victims": "Pods evicted by the last preemption.",
     "unschedule_task_count": "Pods of the job that could not be placed in the last cycle.",
+    "configuration_refused": "1 while the newest configuration is refused and an older one is in force, otherwise 0.",
     "unschedule_job_count": "Jobs that could not be placed in the last cycle.",
     "job_share": "The largest part of any resource of the cluster that the job holds, from 0 to 1.",
     "namespace_share": "The namespace's dominant share of the cluster, from 0 to 1.",

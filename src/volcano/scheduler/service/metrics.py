@@ -21,6 +21,7 @@ GAUGES: Final[Mapping[str, tuple[str, ...]]] = {
     "pod_preemption_victims": (),
     "unschedule_task_count": ("job_id",),
     "unschedule_job_count": (),
+    "configuration_refused": (),
     "job_share": ("job_ns", "job_id"),
     "namespace_share": ("namespace_name",),
     "namespace_weight": ("namespace_name",),

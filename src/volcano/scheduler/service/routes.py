@@ -22,6 +22,12 @@ def scheduler_routes(service: SchedulerService, dump_dir: str = "") -> Routes:
     async def state(_request: Request) -> Response:
         return json_response(service.state())
 
+    shown = metrics_route(service.metrics.registry)
+
+    async def metrics(request: Request) -> Response:
+        service.metrics.set("configuration_refused", float(bool(service.configuration.problem)))
+        return await shown(request)
+
     async def record(_request: Request) -> Response:
         place = dump_dir or tempfile.gettempdir()
         service.recordings.request(place)
@@ -50,7 +56,7 @@ def scheduler_routes(service: SchedulerService, dump_dir: str = "") -> Routes:
         ("POST", "/simulate"): simulate,
         ("GET", "/job-priorities"): priorities,
         ("GET", "/expected-starts"): expected_starts,
-        ("GET", "/metrics"): metrics_route(service.metrics.registry),
+        ("GET", "/metrics"): metrics,
         ("GET", "/state"): state,
         ("POST", "/record"): record,
         ("GET", "/healthz"): health_route(),

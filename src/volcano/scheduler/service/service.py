@@ -65,7 +65,11 @@ class SchedulerService:
         self._expand_job = expand_job
         self.mirror = Mirror(clock.now)
         self.timer = TurnTimer(clock, settings.schedule_period)
-        self.configuration = Configuration(registry or load_registry(settings.plugins_dir), self.timer.wake)
+        self.configuration = Configuration(
+            registry or load_registry(settings.plugins_dir),
+            self.timer.wake,
+            lambda record: self.sender.recorder.record(record),
+        )
         self.metrics = SchedulerMetrics()
         self.recordings = RecordingRequests(settings.record_dir)
         self.pending = PendingChanges()
@@ -214,6 +218,9 @@ class SchedulerService:
         return {
             "ready": self.is_ready,
             "turns": self.turns,
+            "configurationSource": self.configuration.source,
+            "configurationActions": list(self.configuration.current.actions),
+            "configurationPlugins": list(self.configuration.current.plugin_names),
             "configurationProblem": self.configuration.problem,
             "configurationDoubts": self.configuration.warnings,
             "nodes": self._overview.nodes,
