@@ -42,10 +42,14 @@ class Assigned(msgspec.Struct, frozen=True):
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """The volumes and the network of the pod exist. `warning` is what of its DNS settings could not be done."""
+    """The volumes and the network of the pod exist.
+
+    `warning` is what of its DNS settings could not be done, `lack` what the kernel would have to grant.
+    """
 
     address: str
     warning: str = ""
+    lack: str = ""
 
 
 class Unprepared(msgspec.Struct, frozen=True):

@@ -89,9 +89,10 @@ def step(pod: AgentPod, record: PodRecord, event: PodEvent, now: datetime) -> Tr
     """The record after one event, and the commands that follow from it."""
     commands: list[PodCommand] = []
     match event:
-        case Prepared(address, warning):
+        case Prepared(address, warning, lack):
             record = replace(record, is_prepared=True, address=address, trouble=None)
             commands += [EmitEvent("MissingClusterDNS", warning, "Warning")] if warning else []
+            commands += [EmitEvent("MissingCapability", lack, "Warning")] if lack else []
         case Unprepared():
             record = replace(record, trouble=event)
             commands += [EmitEvent(event.reason, event.message, "Warning"), WakeAt(now + PREPARE_RETRY_DELAY)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Final
 
 from volcano.api.kubelet import AgentPod
@@ -16,8 +17,30 @@ from volcano.embedded.agent.network.resolver_content import policy_of, read_reso
 from volcano.embedded.agent.processes.supervisor_client import SupervisorClient, SupervisorError
 
 DIAL_TIMEOUT_SECONDS: Final = 10.0
+UNPRIVILEGED_PORTS_FILE: Final = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
+DEFAULT_FIRST_OPEN_PORT: Final = 1024
 LOOPBACKS: Final = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
 API_NAMES: Final = "kubernetes.default.svc.cluster.local kubernetes.default.svc kubernetes.default kubernetes"
+
+
+def port_lack(ports: Iterable[int], first: int | None = None) -> str:
+    """`first` is the first port that any user may open; the machine's setting when it is None."""
+    first = _first_open_port() if first is None else first
+    low = sorted({port for port in ports if 0 < port < first})
+    if not low:
+        return ""
+    return (
+        f"port {', '.join(map(str, low))} cannot be opened in this pod: pods share this machine's network, and its "
+        f"user lacks CAP_NET_BIND_SERVICE for ports below {first}; use higher ports, run `volcano up` as root, or set "
+        f"sysctl net.ipv4.ip_unprivileged_port_start={low[0]}"
+    )
+
+
+def _first_open_port() -> int:
+    try:
+        return int(UNPRIVILEGED_PORTS_FILE.read_text())
+    except (OSError, ValueError):
+        return DEFAULT_FIRST_OPEN_PORT
 
 
 class PodConnections:
@@ -110,6 +133,12 @@ class PodConnections:
             "there is no DNS server for this pod, since this user may not listen on port 53: names of services are in "
             "its /etc/hosts, other DNS settings are the machine's"
         )
+
+    def lack_of(self, pod: AgentPod) -> str:
+        """Which ports of the pod this user may not open, and what would be needed; empty when there are none."""
+        if self.is_isolated or self._supervisor.tier == "root":
+            return ""
+        return port_lack([port.container_port for each in pod.spec.containers for port in each.ports])
 
     def _set_variables(self) -> None:
         """The variables by which programs in pods find the API server."""

@@ -77,7 +77,7 @@ class PodSandboxes:
         except (SupervisorError, NetworkUnavailable, ApiError, OSError) as error:
             failure = Unprepared("FailedCreatePodSandBox", f"{error}")
         else:
-            return Prepared(sandbox.address, self._connections.warning_for(pod))
+            return Prepared(sandbox.address, self._connections.warning_for(pod), self._connections.lack_of(pod))
         self._release(sandbox)
         return failure
 
