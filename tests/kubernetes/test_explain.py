@@ -22,7 +22,7 @@ from .real_system import RealSystem
 NODES, CPUS, SCHEDULER = 3, 8, "explaining"
 JOBS, EVENTS = find_resource_type("batch.volcano.sh", "Job"), find_resource_type("", "Event")
 HOST = "kubernetes.io/hostname"
-ROUNDS = 3
+ROUNDS = 4
 ROUNDS_OF_WAITING = 15
 
 
@@ -85,8 +85,6 @@ def questions(number: int) -> dict[str, tuple[dict[str, Any], str]]:
               "labelSelector": {"matchLabels": {"app": "x"}}}  # fmt: skip
     pods_near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [near]}}
     claim = [{"name": "v", "persistentVolumeClaim": {"claimName": f"data-{n}"}}]
-    later = a_task("second")
-    later["dependsOn"] = {"name": ["worker"]}
     made: dict[str, tuple[list[dict[str, Any]], str]] = {
         "label-typo": ([with_spec(a_task(replicas=n), nodeSelector={"pool": "explian"})], "NoNodeHasLabel"),
         "label-none": ([with_spec(a_task(replicas=n), nodeSelector={"model": "qqq"})], "NoNodeHasLabel"),
@@ -106,8 +104,6 @@ def questions(number: int) -> dict[str, tuple[dict[str, Any], str]]:
         "spread": ([with_spec(a_task(replicas=n), topologySpreadConstraints=[spread])], "SpreadKeyMissing"),
         "claim": ([with_spec(a_task(replicas=n), volumes=claim)], "ClaimNotFound"),
         "gate": ([with_spec(a_task(replicas=n), schedulingGates=[{"name": "example.com/check"}])], "SchedulingGate"),
-        "account": ([with_spec(a_task(replicas=n), serviceAccountName="builder")], "ServiceAccountNotFound"),
-        "later": ([a_task(replicas=n), later], "GangNeedsLaterTask"),
     }  # fmt: skip
     return {f"{name}-{number}": (a_job(f"{name}-{number}", *tasks, schedulerName=SCHEDULER), reason)
             for name, (tasks, reason) in made.items()}  # fmt: skip
