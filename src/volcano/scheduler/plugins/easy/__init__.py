@@ -184,9 +184,10 @@ class Easy(Plugin):
     def _hold_promises(self) -> None:
         """Keep the room of jobs that were promised a start, before queues that are served earlier can take it.
 
-        A promise holds while no other job of the same queue has come before the job.
+        A promise holds while no other job of the same queue has come before the job. With other orders than that of
+        submission a job that has not entered its queue may come before it, and without backfill the order is enough.
         """
-        if self._holds_promises:
+        if self._holds_promises or self._strict or self._order != "submit":
             return
         self._holds_promises = True
         promised = [job for jobs in self._blocked.values() for job in jobs if job.reservation is not None]
