@@ -41,6 +41,9 @@ QUIET_SECONDS: Final = 60.0
 LOOK_SECONDS: Final = 2.0
 CAPACITY: Final = {"cpu": str(NODE_CPUS), "memory": "8Gi", "pods": "20"}
 
+TEMPLATE_SEED: Final = -1
+"""Of the objects that every run begins with: no run has it, so their UIDs differ from those of the run."""
+
 
 class RunResult(msgspec.Struct):
     """How a run ended: what did not hold, and everything that happened."""
@@ -269,7 +272,8 @@ def _bootstrapped() -> Path:
     (folder / "0").mkdir(mode=0o700)
 
     async def start() -> None:
-        server = ServerMachine(Disk(folder, chance_of("template", 0)), 0, Trace(), max_changes=50_000)
+        disk = Disk(folder, chance_of("template", 0))
+        server = ServerMachine(disk, TEMPLATE_SEED, Trace(), max_changes=50_000)
         await server.start()
         await server.close()
 
