@@ -52,7 +52,7 @@ def home(tmp_path_factory):
         yield up, folder
 
 
-ELSEWHERE = ("volcano manifests all", "volcano store ", "volcano simulate --from-cluster")
+ELSEWHERE = ("volcano manifests all", "volcano store ", "volcano simulate --from-cluster", "volcano status")
 """A simulation of a live system needs one with jobs: tests/system/test_simulate_from_cluster.py. What needs an empty cluster is applied to a real one by tests/kubernetes; test_store_command.py has a store to run on."""
 
 

@@ -64,7 +64,7 @@ def test_volcano_env_says_when_nothing_runs(home):
     done = run("volcano env", home)
 
     assert done.returncode == 1
-    assert "start one with `volcano up`" in done.stdout
+    assert "Start a system on this machine:  volcano up" in done.stdout
 
 
 def test_the_commands_for_a_real_cluster_exist(home):

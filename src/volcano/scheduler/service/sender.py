@@ -129,8 +129,9 @@ class Sender:
         outcome = await self._applier.apply(plan.announce)
         pod = self._mirror.get(Pod, plan.pod.key)
         if outcome.ok and pod is not None and pod.uid == plan.uid and not pod.is_finished:
-            # As the announcement's answer showed it: a pod that succeeds just now must not be deleted and run again.
-            outcome = await self._applier.apply((Delete(ref(pod, fresh=True)),))
+            # As the announcement's answer showed it: a pod that has finished must not be deleted and run again. Other
+            # changes of the pod, such as its start, must not prevent the eviction.
+            outcome = await self._applier.apply((Delete(ref(pod)),))
         elif outcome.ok:
             self._drop_assumption(plan.pod, plan.uid)
         if not outcome.ok:

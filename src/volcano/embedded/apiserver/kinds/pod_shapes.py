@@ -86,6 +86,8 @@ def _refill(fresh: JSON, spec: JSON) -> bool:
         if len(given) != len(made):
             return False
         for source, target in zip(given, made):
+            if not isinstance(source, dict) or not isinstance(target, dict):  # null in a list
+                return False
             variables, places = source.get("env") or [], target.get("env") or []
             if len(variables) != len(places):
                 return False
