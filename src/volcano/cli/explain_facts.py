@@ -1,4 +1,4 @@
-"""What the scheduler is told when it is asked why: the object itself, its events, and the last lines of logs."""
+"""The facts that `vcctl explain` sends to the scheduler: the object itself, its events, and the last lines of logs."""
 
 from __future__ import annotations
 

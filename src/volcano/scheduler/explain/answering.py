@@ -125,7 +125,7 @@ def _unknown_node(around: KnownCluster, pods: Sequence[Pod]) -> Finding | None:
 def _refused(
     question: WhyQuestion, workload: AskedWorkload, case: WaitingCase | None, events: Sequence[Event]
 ) -> Finding | None:
-    """The API server's refusal of its pods, while some of them do not exist; a quota is told with its numbers."""
+    """The API server's refusal of the job's pods, while some do not exist; a quota's refusal has its numbers."""
     messages = [event for event in events if event.reason in PRE_PLACEMENT_EVENTS]
     living = [pod for pod in workload.pods if not pod.is_deleting]
     if messages and (len(living) < max(workload.wanted, 1)):

@@ -19,7 +19,7 @@ BUSY_SECONDS: Final = 0.4
 BEFORE: Final = ("429", "500", "503", "refused", "timeout")
 """The request does not reach the server."""
 AFTER: Final = ("done-500", "done-503", "done-504", "done-lost")
-"""The server carries the request out, and the client is told that it did not, or nothing."""
+"""The server carries the request out, and the client gets an error or no answer."""
 BLIND: Final = "done-blind"
 """The same, and the client's watches lag from then on: what it has done does not reach it in another way either."""
 ON_REQUEST: Final = (*BEFORE, "409", *AFTER, BLIND, "slow", "late", "crash-before", "crash-after")
