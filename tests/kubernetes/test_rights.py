@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from volcano.install import rbac
 
 from .components import Components, wait_for
 from .control_plane import ControlPlane
+from .ledger import audited
 from .real_system import RealSystem
 
 ACCOUNT = "system:serviceaccount:volcano-system:volcano-"
@@ -85,8 +85,7 @@ async def test_a_whole_life_asks_for_nothing_that_is_refused(system: RealSystem,
 def refusals(plane: ControlPlane) -> set[tuple[str, ...]]:
     """What components of the suite so far were not allowed to do."""
     found = set()
-    for line in plane.audit_log.read_text().splitlines():
-        entry = json.loads(line)
+    for entry in audited(plane):
         user, where = entry["user"]["username"], entry.get("objectRef", {})
         forbidden = entry.get("annotations", {}).get("authorization.k8s.io/decision") == "forbid"
         # What the tests here do on purpose comes from Python's own client

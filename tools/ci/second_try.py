@@ -22,7 +22,7 @@ TRY_LIMIT_SECONDS = 600
 
 
 def passes_alone(test: str, options: list[str]) -> bool:
-    words = [sys.executable, "-m", "pytest", "-p", "no:xdist", *options, test]
+    words = [sys.executable, "-m", "pytest", "-n", "0", *options, test]
     try:
         return subprocess.run(words, timeout=TRY_LIMIT_SECONDS).returncode == 0
     except subprocess.TimeoutExpired:

@@ -16,6 +16,7 @@ from tests.reporting.suites import skipped_lines
 ROOT = Path(__file__).resolve().parents[3]
 PLUGINS = [f"-ptests.reporting.{name}" for name in ("properties", "suites", "failures")]
 SETTINGS = """[pytest]
+addopts = --strict-markers
 markers =
     property:
     slow:
