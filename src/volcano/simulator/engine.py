@@ -18,19 +18,16 @@ import msgspec
 
 from volcano.api import core, scheduling, topology
 from volcano.api.batch import Action, BusEvent
-from volcano.api.jobs.reservations import RESERVATION_ANNOTATION, encode_reservation
-from volcano.api.meta import Key, Resource
 from volcano.api.scheduling import TASK_SPEC_KEY, PodGroup
 from volcano.controllers.job.occurrences import Occurrence
 from volcano.controllers.job.policies import answer_to
 from volcano.scheduler.actions import ACTIONS
 from volcano.scheduler.actions import Action as SchedulerAction
-from volcano.scheduler.cache import Batch, Cache, CacheSettings
 from volcano.scheduler.framework.config import SchedulerConfig
 from volcano.scheduler.framework.decisions import Decisions
 from volcano.scheduler.framework.plugin import Plugin
-from volcano.scheduler.loop import cycle
 from volcano.scheduler.model import ClusterObjects, SeededChance
+from volcano.scheduler.played_cluster import PlayedCluster, started_pod, updated_group
 from volcano.scheduler.plugins import PLUGINS
 from volcano.simulator.jobs import JobAttempt, JobOutcome, WorkloadJob, amounts_of_role
 from volcano.simulator.making import NAMESPACE, make_group, make_pods
@@ -88,17 +85,14 @@ class Engine:
         shortcuts: bool = True,
     ) -> None:
         """Without `shortcuts`, every cycle runs and sees every job, which takes longer and decides the same."""
-        self._config, self._plugins, self._actions = config, plugins, actions
         self._chance = SeededChance(seed)
-        self._cache = Cache(CacheSettings())
-        self._changed: dict[tuple[type[Resource], Key], Resource | None] = {}
+        self.cluster = PlayedCluster(config, plugins=plugins, actions=actions)
         self._events: list[tuple[float, int, int, str]] = []
         self._sequence = 0
         self._jobs: dict[str, LiveJob] = {}  # by PodGroup name
         self._to_submit: dict[str, WorkloadJob] = {}
         self.outcomes: dict[str, JobOutcome] = {}
         self.now = 0.0
-        self.cycles = 0
         self._finished = 0
         self._replacements = 0
         self._on_progress = on_progress
@@ -114,8 +108,11 @@ class Engine:
         self.recorder = Recorder()
         for node in self._nodes.values():
             self.recorder.add_node(node)
-        for resource in (*self._nodes.values(), *queues, *hypernodes, *classes):
-            self._put(resource)
+        self.cluster.put_all((*self._nodes.values(), *queues, *hypernodes, *classes))
+
+    @property
+    def cycles(self) -> int:
+        return self.cluster.cycles
 
     # -- input --------------------------------------------------------------------------------------------------------
     def submit(self, jobs: Iterable[WorkloadJob]) -> None:
@@ -137,7 +134,7 @@ class Engine:
             self._line.remove(job.name)
         status = msgspec.structs.replace(live.group.status, phase="Running")
         live.group = msgspec.structs.replace(live.group, status=status)
-        self._put(live.group)
+        self.cluster.put(live.group)
         self._create_pods(live)
         left = {role: list(nodes) for role, nodes in placed.items()}
         for uid, pod in list(live.pods.items()):
@@ -168,16 +165,6 @@ class Engine:
         self._sequence += 1
         heapq.heappush(self._events, (moment, kind, self._sequence, name))
 
-    def _put(self, resource: Resource) -> None:
-        self._changed[type(resource), resource.key] = resource
-
-    def _put_all(self, groups: Iterable[PodGroup]) -> None:
-        for group in groups:
-            self._put(group)
-
-    def _drop(self, resource: Resource) -> None:
-        self._changed[type(resource), resource.key] = None
-
     # -- events -------------------------------------------------------------------------------------------------------
     def _happen(self, kind: EventKind, name: str) -> None:
         if kind is EventKind.SUBMIT:
@@ -195,14 +182,14 @@ class Engine:
         for role in job.roles:
             self.recorder.want(job.queue, live.amounts[role.name], role.count)
         if self._line is None or self._line.add(group, self._classes.priority_of(job.priority_class)):
-            self._put(group)
+            self.cluster.put(group)
 
     def _create_pods(self, live: LiveJob) -> None:
         """The job controller creates pods once the PodGroup has entered its queue."""
         created = live.group.metadata.creation_timestamp or self._moment(self.now)
         for pod in make_pods(live.job, created, live.pods.values()):
             live.pods[pod.uid] = pod
-            self._put(pod)
+            self.cluster.put(pod)
 
     def _end(self, name: str) -> None:
         live = self._jobs.get(name)
@@ -224,8 +211,8 @@ class Engine:
         if self._line is not None:
             self._line.remove(job.name)
         for pod in live.pods.values():
-            self._drop(pod)
-        self._drop(live.group)
+            self.cluster.drop(pod)
+        self.cluster.drop(live.group)
 
     # -- nodes --------------------------------------------------------------------------------------------------------
     def expect_changes(self, changes: Iterable[NodeChange]) -> None:
@@ -244,38 +231,35 @@ class Engine:
         before = self._nodes.pop(name, None)
         if change.is_there:
             self._nodes[name] = change.node
-            self._put(change.node)
+            self.cluster.put(change.node)
             if before is None:
                 self.recorder.add_node(change.node)
         elif before is not None:
-            self._drop(before)
+            self.cluster.drop(before)
             self.recorder.remove_node(name)
 
     # -- cycles -------------------------------------------------------------------------------------------------------
     def _settle(self) -> None:
         for _ in range(MAX_CYCLES_AT_ONE_INSTANT):
-            if not self._changed or (self._may_skip and not self._unsettled):
+            if not self.cluster.has_changes or (self._may_skip and not self._unsettled):
                 return  # what changed meanwhile is taken in by the next cycle
             self._cycle()
         raise Stuck(f"at {self.now} s the scheduler changes its mind without end")
 
     def _cycle(self) -> None:
-        self.cycles += 1
+        self.cluster.cycles += 1
         if self._line is not None:
-            self._put_all(self._line.to_show())
+            self.cluster.put_all(self._line.to_show())
         before = copy(self._chance)
         decisions = self._decide()
         while self._line is not None and (missing := self._line.missing(decisions)):
-            self._put_all(missing)
+            self.cluster.put_all(missing)
             self._chance = copy(before)
             decisions = self._decide()
         self._carry_out(decisions)
 
     def _decide(self) -> Decisions:
-        batch = Batch(self._changed)
-        self._changed = {}
-        snapshot = self._cache.refresh(batch, self._moment(self.now), f"cycle-{self.cycles}")
-        return cycle(snapshot, self._config, self._chance, plugins=self._plugins, actions=self._actions, messages=False)
+        return self.cluster.decide(self._moment(self.now), self._chance)
 
     def _carry_out(self, decisions: Decisions) -> None:
         started: set[str] = set()
@@ -308,13 +292,8 @@ class Engine:
         pod = live.pods[uid]
         live.running[uid] = node
         self.recorder.hold(live.job.queue, node, live.amounts.get(_role(pod), {}), 1.0)
-        replaced = msgspec.structs.replace(
-            pod,
-            spec=msgspec.structs.replace(pod.spec, node_name=node),
-            status=msgspec.structs.replace(pod.status, phase="Running", start_time=self._moment(self.now)),
-        )
-        live.pods[uid] = replaced
-        self._put(replaced)
+        live.pods[uid] = started = started_pod(pod, node, self._moment(self.now))
+        self.cluster.put(started)
 
     def _started(self, live: LiveJob) -> None:
         if live.ends is None and len(live.running) >= live.group.spec.min_member:
@@ -404,31 +383,14 @@ class Engine:
             spec=msgspec.structs.replace(pod.spec, node_name=""),
             status=core.PodStatus(phase="Pending"),
         )
-        self._put(live.pods[fresh])
+        self.cluster.put(live.pods[fresh])
 
     def _update_group(self, live: LiveJob, phase: str, decisions: Decisions) -> None:
-        group = live.group
-        if (
-            phase == group.status.phase
-            and not decisions.reservations
-            and not group.metadata.annotations.get(RESERVATION_ANNOTATION)
-        ):
+        changed = updated_group(live.group, phase, decisions.reservations.get(f"{NAMESPACE}/{live.job.name}"))
+        if changed is None:
             return
-        reservation = decisions.reservations.get(f"{NAMESPACE}/{live.job.name}")
-        text = "" if reservation is None else encode_reservation(reservation)
-        held = group.metadata.annotations.get(RESERVATION_ANNOTATION, "")
-        if phase == group.status.phase and text == held:
-            return
-        annotations = dict(group.metadata.annotations)
-        annotations.pop(RESERVATION_ANNOTATION, None)
-        if text:
-            annotations[RESERVATION_ANNOTATION] = text
-        live.group = msgspec.structs.replace(
-            group,
-            metadata=msgspec.structs.replace(group.metadata, annotations=annotations),
-            status=msgspec.structs.replace(group.status, phase=phase),
-        )
-        self._put(live.group)
+        live.group = changed
+        self.cluster.put(live.group)
         if self._line is not None and phase != "Pending":
             self._line.remove(live.job.name)
         if phase in ("Inqueue", "Running") and not live.pods:

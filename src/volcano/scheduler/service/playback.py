@@ -11,20 +11,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
-import msgspec
-
 from volcano.api import core
-from volcano.api.jobs.reservations import RESERVATION_ANNOTATION, encode_reservation
-from volcano.api.meta import Key, ObjectMeta, Quantities, Resource
+from volcano.api.meta import ObjectMeta, Quantities
 from volcano.api.pods.amounts import amounts_of
 from volcano.api.quantity import Quantity
 from volcano.api.scheduling import GROUP_NAME_ANNOTATION, PodGroup
-from volcano.scheduler.cache import Batch, Cache
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.framework.config import SchedulerConfig
 from volcano.scheduler.framework.decisions import Decisions
-from volcano.scheduler.loop import cycle
 from volcano.scheduler.model import Job, SeededChance
+from volcano.scheduler.played_cluster import PlayedCluster, started_pod, updated_group
 from volcano.scheduler.plugins.easy.forecast import expected_end
 from volcano.scheduler.service.coarse_plan import coarse_starts
 from volcano.scheduler.service.simulate import Known
@@ -52,17 +48,19 @@ class Played:
 class Playback:
     def __init__(self, known: Known, end_of: RunTimeOf, may_go_on: Callable[[], bool]) -> None:
         self._known, self._end_of, self._may_go_on = known, end_of, may_go_on
-        self._config = _only_placing(known.config)
-        self._cache = Cache(known.settings)
+        self._cluster = PlayedCluster(
+            _only_placing(known.config),
+            known.settings,
+            plugins=known.registry.plugins,
+            actions=known.registry.actions,
+        )
         self._now = known.now
-        self._changed: dict[tuple[type[Resource], Key], Resource | None] = {
-            (kind, item.key): item for kind, items in known.objects.items() for item in items
-        }
+        for items in known.objects.values():
+            self._cluster.put_all(items)
         self._ends: dict[str, datetime] = {}
         self._begun: dict[str, datetime] = {}  # when jobs that run at first have started
         self.is_large = False  # playing it three times would take too long
         self._waiting: set[str] = set()
-        self._cycles = 0
         self._just_ended: dict[str, frozenset[str]] = {}  # job → its nodes
         self.played = Played()
         self.waiting: dict[str, Job] = {}  # the jobs that wait at first, as they are then
@@ -70,16 +68,16 @@ class Playback:
 
     def start(self) -> Playback:
         """Take the live objects in; must be called once, before anything else."""
-        snapshot = self._refresh(dict(self._known.assumed), self._known.evicting)
+        snapshot = self._cluster.refresh(self._now, self._known.assumed, self._known.evicting)
         self._look_around(snapshot)
         self.is_large = len(snapshot.table) * len(self._waiting) > MAX_SIZE_PLAYED_THRICE
         return self
 
     def coarse(self, end_of: RunTimeOf) -> Played:
         """A coarse plan from the live objects with other run times, without playing; before `run`."""
-        snapshot, plugins = self._cache.snapshot, self._known.registry.plugins
+        snapshot, plugins = self._cluster.snapshot, self._known.registry.plugins
         ends = {id: end_of(self.every[id], begun, self._now) for id, begun in self._begun.items()}
-        return Played(coarse_starts(snapshot, self._config, plugins, self._waiting, ends, end_of))
+        return Played(coarse_starts(snapshot, self._cluster.config, plugins, self._waiting, ends, end_of))
 
     def run(self) -> Played:
         for _ in range(MAX_EVENTS):
@@ -91,11 +89,6 @@ class Playback:
         if self._waiting:
             self._estimate_rest()
         return self.played
-
-    def _refresh(self, assumed: dict[str, str] | None = None, evicting: frozenset[str] = frozenset()) -> Snapshot:
-        batch = Batch(self._changed, assumed or {}, evicting)
-        self._changed = {}
-        return self._cache.refresh(batch, self._now, f"played-{self._cycles}")
 
     def _look_around(self, snapshot: Snapshot) -> None:
         for job in snapshot.schedulable_jobs().values():
@@ -117,20 +110,10 @@ class Playback:
         for _ in range(MAX_CYCLES_AT_ONE_INSTANT):
             if not self._may_go_on():
                 return False
-            snapshot = self._refresh()
-            self._note_starts(snapshot)
-            self._cycles += 1
-            registry = self._known.registry
-            decisions = cycle(
-                snapshot,
-                self._config,
-                SeededChance(self._cycles),
-                plugins=registry.plugins,
-                actions=registry.actions,
-                messages=False,
-            )
-            self._carry_out(decisions, snapshot)
-            if not self._changed:
+            self._note_starts(self._cluster.refresh(self._now))
+            self._cluster.cycles += 1
+            self._carry_out(self._cluster.decide(self._now, SeededChance(self._cluster.cycles)))
+            if not self._cluster.has_changes:
                 return True
         return True
 
@@ -153,55 +136,40 @@ class Playback:
         self._just_ended = {}
         for id in ended:
             del self._ends[id]
-            job = self._cache.snapshot.jobs.get(id)
+            job = self._cluster.snapshot.jobs.get(id)
             if job is None or job.group is None:
                 continue
             self._just_ended[id] = frozenset(task.node for task in job.tasks.values() if task.node)
-            self._changed[PodGroup, job.group.key] = None
+            self._cluster.drop(job.group)
             for task in job.tasks.values():
-                self._changed[core.Pod, task.pod.key] = None
+                self._cluster.drop(task.pod)
 
     # -- what was decided ---------------------------------------------------------------------------------------------
-    def _carry_out(self, decisions: Decisions, snapshot: Snapshot) -> None:
+    def _carry_out(self, decisions: Decisions) -> None:
+        snapshot = self._cluster.snapshot
         for bind in decisions.binds:
             task = snapshot.tasks.get(bind.uid)
-            if task is None or bind.task in decisions.dropped:
-                continue
-            pod = msgspec.structs.replace(
-                task.pod,
-                spec=msgspec.structs.replace(task.pod.spec, node_name=bind.node),
-                status=msgspec.structs.replace(task.pod.status, phase="Running", start_time=self._now),
-            )
-            self._changed[core.Pod, pod.key] = pod
+            if task is not None and bind.task not in decisions.dropped:
+                self._cluster.put(started_pod(task.pod, bind.node, self._now))
         for id, status in decisions.groups.items():
             job = snapshot.jobs.get(id)
             if job is not None and job.group is not None:
                 self._update_group(job, job.group, status.phase, decisions)
 
     def _update_group(self, job: Job, group: PodGroup, phase: str, decisions: Decisions) -> None:
-        reservation = decisions.reservations.get(job.id)
-        text = "" if reservation is None else encode_reservation(reservation)
-        known = group.annotations.get(RESERVATION_ANNOTATION, "")
-        if phase == group.status.phase and text == known:
+        changed = updated_group(group, phase, decisions.reservations.get(job.id))
+        if changed is None:
             return
-        annotations = {key: value for key, value in group.annotations.items() if key != RESERVATION_ANNOTATION}
-        if text:
-            annotations[RESERVATION_ANNOTATION] = text
-        changed = msgspec.structs.replace(
-            group,
-            metadata=msgspec.structs.replace(group.metadata, annotations=annotations),
-            status=msgspec.structs.replace(group.status, phase=phase),
-        )
-        self._changed[PodGroup, group.key] = changed
+        self._cluster.put(changed)
         if phase == "Inqueue" and not job.tasks:
-            for pod in stand_ins(group, next(iter(sorted(self._known.settings.scheduler_names)), "volcano")):
-                self._changed[core.Pod, pod.key] = pod
+            scheduler = next(iter(sorted(self._known.settings.scheduler_names)), "volcano")
+            self._cluster.put_all(stand_ins(group, scheduler))
 
     def _estimate_rest(self) -> None:
-        snapshot = self._refresh()
+        snapshot = self._cluster.refresh(self._now)
         self._note_starts(snapshot)
         rest = coarse_starts(
-            snapshot, self._config, self._known.registry.plugins, self._waiting, self._ends, self._end_of
+            snapshot, self._cluster.config, self._known.registry.plugins, self._waiting, self._ends, self._end_of
         )
         self.played.starts.update(rest)
 

@@ -35,21 +35,7 @@ tiers:
 CONFIG = parse_config(CONFIGURATION, known_actions=ACTIONS)
 
 
-class Stopped(Engine):
-    """An engine whose objects can be looked at between events."""
-
-    seen: dict[Any, Resource]
-
-    def _put(self, resource: Resource) -> None:
-        self.__dict__.setdefault("seen", {})[type(resource), resource.key] = resource
-        super()._put(resource)
-
-    def _drop(self, resource: Resource) -> None:
-        self.seen.pop((type(resource), resource.key), None)
-        super()._drop(resource)
-
-
-def a_cluster(seed: int, *, exact: bool) -> Stopped:
+def a_cluster(seed: int, *, exact: bool) -> Engine:
     """A cluster of 2 to 16 nodes with up to 14 jobs, all submitted within ten seconds; each pod takes a whole node.
 
     Where pods share nodes, chance decides between equal nodes, and with it sometimes when a later job fits.
@@ -57,7 +43,7 @@ def a_cluster(seed: int, *, exact: bool) -> Stopped:
     chance = random.Random(seed)
     nodes = chance.randint(2, 16)
     has = {"cpu": "4", "memory": "16Gi", "pods": "110"}
-    of = Stopped(
+    of = Engine(
         [
             core.Node(metadata=ObjectMeta(name=f"n{index}"), status=core.NodeStatus(allocatable=has, capacity=has))
             for index in range(nodes)
@@ -78,9 +64,9 @@ def a_cluster(seed: int, *, exact: bool) -> Stopped:
     return of
 
 
-def asked(of: Stopped, *, may_go_on: bool = True) -> ExpectedStarts:
+def asked(of: Engine, *, may_go_on: bool = True) -> ExpectedStarts:
     objects: dict[type[Resource], list[Resource]] = {}
-    for (kind, _), resource in of.seen.items():
+    for (kind, _), resource in of.cluster.objects.items():
         objects.setdefault(kind, []).append(resource)
     known = Known(
         CacheSettings(), objects, CONFIG, Registry(PLUGINS, ACTIONS), EPOCH + timedelta(seconds=of.now), _no_jobs
@@ -92,7 +78,7 @@ def _no_jobs(*_: Any, **__: Any) -> Any:
     raise AssertionError("no Job is expanded")
 
 
-def outcome(of: Stopped) -> dict[str, float]:
+def outcome(of: Engine) -> dict[str, float]:
     of.run()
     return {f"{NAMESPACE}/{name}": each.start for name, each in of.outcomes.items() if each.start is not None}
 
@@ -110,12 +96,12 @@ def test_with_exact_estimates_jobs_start_when_it_was_said(seed: int) -> None:
 
 def test_an_answer_names_what_it_rests_on_and_what_it_waits_for() -> None:
     of = a_cluster(1, exact=True)
-    for place, resource in list(of.seen.items()):
+    for place, resource in list(of.cluster.objects.items()):
         if isinstance(resource, scheduling.PodGroup) and resource.name == "job-13":
             annotations = dict(resource.annotations)
             annotations.pop(ESTIMATE_KEY)
             annotations[LEARNED_KEY] = encode_learned(LearnedEstimate(30.0, 60.0, 12))
-            of.seen[place] = scheduling.PodGroup(
+            of.cluster.objects[place] = scheduling.PodGroup(
                 metadata=ObjectMeta(
                     name=resource.name,
                     namespace=resource.namespace,
