@@ -109,7 +109,7 @@ GROUPS: Final = (
             Reason(
                 "TooMuchLetIn",
                 TURN,
-                "jobs let in before it wait for {asked} {resource} of the {limit} that may wait; the job "
+                "jobs let in before it hold or wait for {asked} of the {limit} {resource} that may be let in; the job "
                 "needs {needed}",
             ),
             Reason("NotLetIn", TURN, "it may not enter queue {queue} yet: {message}"),

@@ -1,5 +1,7 @@
 """Whether the job would get room by evicting others, if only one rule were different; and which rule that is.
 
+A job that would not be let into its queue even then has no such obstacle: the rule's change alone would not help it.
+
 Every rule is lifted on trial, with all others lifted too: the one without which nothing is evicted is the obstacle.
 """
 
@@ -106,7 +108,7 @@ def _lifted(snapshot: Snapshot, rules: TrialRules, subject: TriedJob, lifted: fr
     if POLICY in lifted:
         subject = replace(subject, pods=tuple(_preempting(pod) for pod in subject.pods))
     with exposed(snapshot, tasks=PREEMPTABLE in lifted, queues=RECLAIMABLE in lifted):
-        return attempt(snapshot, tried, subject, let_in=True)
+        return attempt(snapshot, tried, subject)
 
 
 def _preempting(pod: Pod) -> Pod:

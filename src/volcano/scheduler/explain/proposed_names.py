@@ -31,16 +31,19 @@ def name_candidates(case: WaitingCase, owner: ChangedOwner) -> Iterator[ChangeCa
         near = nearest_word(queue, [q.name for q in snapshot.queues.values() if q.is_open and q.name != ROOT_QUEUE])
         if near:
             yield ChangeCandidate(NAME, f"use queue {near}", [{"op": "replace", "path": "/spec/queue", "value": near}])
-    classes = snapshot.cluster.priority_classes
-    stated = spec.get("priorityClassName")
-    if stated and stated not in classes and not str(stated).startswith("system-"):
-        near = nearest_word(stated, classes)
-        path = "/spec/priorityClassName"
-        if near:
-            yield ChangeCandidate(NAME, f"use PriorityClass {near}", [{"op": "replace", "path": path, "value": near}])
-        yield ChangeCandidate(CONDITION, "give up the PriorityClass", [{"op": "remove", "path": path}])
+    yield from _class_names(case, spec, "/spec")
     for path in owner.pod_spec_paths():
         yield from _names_in_pod(case, owner, path)
+
+
+def _class_names(case: WaitingCase, spec: JSON, path: str) -> Iterator[ChangeCandidate]:
+    classes, stated = case.snapshot.cluster.priority_classes, spec.get("priorityClassName")
+    if not stated or stated in classes or str(stated).startswith("system-"):
+        return
+    near, where = nearest_word(stated, classes), f"{path}/priorityClassName"
+    if near:
+        yield ChangeCandidate(NAME, f"use PriorityClass {near}", [{"op": "replace", "path": where, "value": near}])
+    yield ChangeCandidate(CONDITION, "give up the PriorityClass", [{"op": "remove", "path": where}])
 
 
 def _names_in_pod(case: WaitingCase, owner: ChangedOwner, path: str) -> Iterator[ChangeCandidate]:
@@ -51,6 +54,8 @@ def _names_in_pod(case: WaitingCase, owner: ChangedOwner, path: str) -> Iterator
         ours = nearest_word(pod["schedulerName"], names) or sorted(names)[0]
         operation = {"op": "replace", "path": f"{path}/schedulerName", "value": ours}
         yield ChangeCandidate(NAME, f"use the scheduler {ours}", [operation])
+    if owner.kind != "Pod":  # whose own spec was looked at
+        yield from _class_names(case, pod, path)
     for key, value in (pod.get("nodeSelector") or {}).items():
         if not table.labels.labelled({key: str(value)}).any():
             near = nearest_label(table, key, str(value))
