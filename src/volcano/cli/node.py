@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from volcano.api.core import FINISHED_POD_PHASES
 from volcano.api.meta import JSON
-from volcano.api.pods.amounts import Amounts, amounts_of
-from volcano.api.quantity import Quantity
+from volcano.api.pods.amounts import Amounts, added, amounts_of
+from volcano.api.pods.requests import pod_requests, read_resources
+from volcano.api.quantity import NANO, Quantity
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import connect
 from volcano.cli.formats import NONE_FOUND, labels_of
 from volcano.cli.resources import NODES, PODS
-from volcano.cli.top import requested_by_node
 
-ZERO = Quantity(0)
+ZERO, ONE = Quantity(0), Quantity(NANO)
 HEADERS = ["NAME", "STATE", "CPU FREE/ALL", "MEMORY FREE/ALL", "GPU FREE/ALL", "PODS", "LABELS"]
 GPU_ENDING = "/gpu"
 SYSTEM_LABELS = ("kubernetes.io/", "k8s.io/")
@@ -29,6 +30,17 @@ def list_nodes(called: Called) -> None:
     widths = [max(len(cell) for cell in column) + 2 for column in zip(*rows)]
     for row in rows:
         say("".join(f"{cell:<{width}}" for cell, width in zip(row, widths)).rstrip())
+
+
+def requested_by_node(pods: list[JSON]) -> dict[str, Amounts]:
+    """What unfinished pods request on each node."""
+    requested: dict[str, Amounts] = {}
+    for pod in pods:
+        spec = pod.get("spec") or {}
+        node = spec.get("nodeName")
+        if node and (pod.get("status") or {}).get("phase") not in FINISHED_POD_PHASES:
+            requested[node] = added(requested.get(node, {}), pod_requests(read_resources(spec)), {"pods": ONE})
+    return requested
 
 
 def node_row(node: JSON, used: Amounts) -> list[str]:

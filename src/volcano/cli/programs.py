@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Final, NoReturn
 
-from volcano.cli.command_line import ADMINISTRATION, BOOL, CLOSER, CommandSpec, Flag, main
+from volcano.cli.command_line import ADMINISTRATION, BOOL, CLOSER, DURATION, CommandSpec, Flag, main
 from volcano.cli.common_flags import CONNECTION, EVERYWHERE, LABELS, ONE, QUEUE_NAME, SEVERAL, START
 from volcano.cli.flow_commands import flow_group
 from volcano.cli.job_commands import EXPLAIN, JOB, NODE, POD, RUN_FLAGS
@@ -47,11 +47,17 @@ VCCTL: Final = CommandSpec(
         ),
         CommandSpec(
             "top",
-            "Show queues, jobs and nodes, live in the terminal",
-            CONNECTION,
-            "volcano.cli.top:top",
+            "Show jobs, queues and nodes, live in the terminal with keys, once elsewhere",
+            (
+                *CONNECTION,
+                Flag("once", kind=BOOL, default=False, help="print the tables once, also on a terminal"),
+                Flag("sort", help="the column to sort by, such as cpu, memory, age or name"),
+                Flag("interval", kind=DURATION, default="2s", help="time between two looks, at least 500ms"),
+            ),
+            "volcano.cli.top.top_command:top",
+            arguments="[jobs|queues|nodes]",
             section=CLOSER,
-            examples=("vcctl top",),
+            examples=("vcctl top", "vcctl top nodes --once", "vcctl top jobs --sort age --once"),
         ),
         CommandSpec(
             "completion",

@@ -30,7 +30,7 @@ Looking closer:
   node          See what nodes have and what is free: list
   explain       Say why anything waits or fails, whether waiting will help, and which change lets it run
   scheduler     See what the scheduler does and how it is configured: status
-  top           Show queues, jobs and nodes, live in the terminal
+  top           Show jobs, queues and nodes, live in the terminal with keys, once elsewhere
 
 Administration:
   completion    Print the completion script for bash, zsh or fish

@@ -11,10 +11,9 @@ from volcano.api.scheduling import ROOT_QUEUE
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import connect
 from volcano.cli.formats import NONE_FOUND
-from volcano.cli.node import node_state
+from volcano.cli.node import node_state, requested_by_node
 from volcano.cli.resources import NODES, PODS, QUEUES
 from volcano.cli.slurm.queue_table import compressed
-from volcano.cli.top import requested_by_node
 
 ZERO: Final = Quantity(0)
 STATES: Final = ("alloc", "mix", "idle", "drain", "down")
