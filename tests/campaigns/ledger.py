@@ -30,10 +30,13 @@ class Ledger:
         self.refused: Counter[int] = Counter()
 
     def problems(self, api: Client) -> list[str]:
-        """What is lost, wrong, or there although its deletion was acknowledged."""
+        """What is lost, wrong, or there although its deletion was acknowledged; not what changes meanwhile."""
         with self.lock:
             expected, unsure = dict(self.maps), set(self.unsure)
         items = every(api, MAPS)
+        with self.lock:
+            changed = {name for name, _ in expected.items() ^ self.maps.items()}
+            unsure |= self.unsure | changed
         found = {
             item["metadata"]["name"]: int(item["data"]["value"])
             for item in items

@@ -6,6 +6,7 @@ only.
 
 from __future__ import annotations
 
+import errno
 import os
 
 from volcano.embedded.agent.processes.supervisor_protocol import ProcessRecord, decode, encode
@@ -26,28 +27,51 @@ class Journal:
                 record["is_lost"] = True
         self._file = -1
         self._size = 0
+        self._unwritten = b""
         self._compact()
 
-    def started(self, record: ProcessRecord) -> None:
+    def starting(self, record: ProcessRecord) -> None:
+        """Record a start before it happens; OSError when the disk is full: it must then not happen."""
+        if not self.flush():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._write(encode(record))
         self.records[record["container"]] = record
-        self._append([record])
 
     def exited(self, records: list[ProcessRecord]) -> None:
-        """Record exits; they are synced to disk when this returns."""
+        """Record exits; they are on disk once `flush` has returned True."""
         for record in records:
             self.records[record["container"]] = record
-        self._append(records)
-        os.fdatasync(self._file)
+            self._unwritten += encode(record)
+
+    def flush(self) -> bool:
+        """Write and sync what is not on disk yet; False when the disk is full, for example."""
+        if not self._unwritten:
+            return True
+        try:
+            self._write(self._unwritten)
+            os.fdatasync(self._file)
+        except OSError:
+            return False
+        self._unwritten = b""
+        return True
 
     def forget(self, containers: list[str]) -> None:
         for container in containers:
             self.records.pop(container, None)
         if self._size > COMPACT_ABOVE_BYTES:
-            self._compact()
+            try:
+                self._compact()
+            except OSError:
+                pass  # the disk is full: the file stays as it is
 
-    def _append(self, records: list[ProcessRecord]) -> None:
-        lines = b"".join(encode(record) for record in records)
-        os.write(self._file, lines)
+    def _write(self, lines: bytes) -> None:
+        """Append lines as a whole, or cut off what was written of them."""
+        try:
+            if os.write(self._file, lines) < len(lines):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError:
+            os.ftruncate(self._file, self._size)
+            raise
         self._size += len(lines)
 
     def _read(self) -> None:
@@ -69,9 +93,15 @@ class Journal:
         fresh = f"{self._path}.new"
         file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
         lines = b"".join(encode(record) for record in self.records.values())
-        os.write(file, lines)
-        os.fdatasync(file)
-        os.rename(fresh, self._path)
+        try:
+            if os.write(file, lines) < len(lines):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fdatasync(file)
+            os.rename(fresh, self._path)
+        except OSError:
+            os.close(file)
+            raise
+        self._unwritten = b""
         if self._file >= 0:
             os.close(self._file)
         self._file, self._size = file, len(lines)

@@ -28,6 +28,8 @@ from volcano.embedded.agent.processes.supervisor_protocol import JOURNAL, LOCK, 
 
 IDLE_EXIT_SECONDS = 30
 """Without an agent and without containers the supervisor exits after this time."""
+FULL_DISK_RETRY_SECONDS = 1
+"""An exit that cannot be written to the journal is written and reported later."""
 KILLED_EXIT_CODE = 137
 
 
@@ -42,6 +44,7 @@ class Supervisor:
         self._live: dict[int, str] = {}  # PID of a holder → container
         self._without_namespace: set[int] = set()  # PIDs of holders that share the machine's PID namespace
         self._execs: dict[int, tuple[Connection, int]] = {}  # PID → the request to reply to
+        self._unreported: list[ProcessRecord] = []  # exits that are not in the journal yet
         self._is_ending = False
         self.tier = _tier()
         self._pods = PodNamespaces()
@@ -54,12 +57,13 @@ class Supervisor:
         self._agents.listen(self._directory)
         self._wake_on_signals()
         while not self._is_ending:
-            ready = self._selector.select(IDLE_EXIT_SECONDS)
-            if not ready and not self._agents and not self._live:
+            ready = self._selector.select(FULL_DISK_RETRY_SECONDS if self._unreported else IDLE_EXIT_SECONDS)
+            if not ready and not self._agents and not self._live and not self._unreported:
                 break
             for key, mask in ready:
                 key.data(key, mask)
             self._reap()
+            self._report_exits()
         self._end_everything()
         self._pods.close_all()
 
@@ -136,11 +140,17 @@ class Supervisor:
             else:
                 self._agents.send(connection, {"number": number, "record": self._journal.records.get(container)})
 
-        pid = self._starts.start(order, self._pods.of(order["pod"]), done)
+        record = _record(container)
+        self._journal.starting(record)
+        try:
+            pid = self._starts.start(order, self._pods.of(order["pod"]), done)
+        except OSError:
+            self._journal.forget([container])
+            raise
+        record["pid"] = pid  # not in the journal: an earlier supervisor's process has ended, whatever its number was
         self._live[pid] = container
         if not order["own_processes"]:
             self._without_namespace.add(pid)
-        self._journal.started(_record(container, pid))
         return None
 
     def _signal(self, container: str, number: int) -> bool:
@@ -205,10 +215,16 @@ class Supervisor:
         self._starts.flush()
         # A container that could not be started is no longer in the journal: its error was the reply.
         ended = [record for record in ended if record["container"] in self._journal.records]
-        if ended:
-            self._journal.exited(ended)
-            for record in ended:
-                self._agents.broadcast({"event": "exited", "record": record})
+        self._journal.exited(ended)
+        self._unreported += ended
+
+    def _report_exits(self) -> None:
+        """Report exits once they are on disk."""
+        if not self._unreported or not self._journal.flush():
+            return
+        for record in self._unreported:
+            self._agents.broadcast({"event": "exited", "record": record})
+        self._unreported.clear()
 
     def _end_everything(self) -> None:
         for pid in tuple(self._live):
@@ -221,6 +237,7 @@ class Supervisor:
             record = self._journal.records.get(self._live.pop(pid, ""))
             if record is not None:
                 self._journal.exited([{**record, "exit_code": KILLED_EXIT_CODE, "finished": time.time()}])
+        self._journal.flush()
 
     def _make_devices(self) -> None:
         """Make one /dev for all containers, in a mount namespace of the supervisor's own."""
@@ -239,10 +256,10 @@ def _drain(key: selectors.SelectorKey, _mask: int) -> None:
         pass
 
 
-def _record(container: str, pid: int) -> ProcessRecord:
+def _record(container: str) -> ProcessRecord:
     return {
         "container": container,
-        "pid": pid,
+        "pid": 0,
         "started": time.time(),
         "finished": None,
         "exit_code": None,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import math
 import os
@@ -125,6 +126,8 @@ class ContainerRuns:
         except Missing as error:
             return Unstarted(run.name, run.number, "CreateContainerConfigError", str(error))
         except SupervisorError as error:
+            if os.strerror(errno.ENOSPC) in str(error):  # tried again: the command has not run
+                return Unstarted(run.name, run.number, "CreateContainerError", str(error))
             message = start_error(error, container.image, line)
             return Unstarted(run.name, run.number, "StartError", message, is_run=True)
         except OSError as error:
