@@ -6,6 +6,7 @@ command leaves behind ends with it. Standard library only; it never returns.
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import signal
@@ -60,7 +61,8 @@ def hold(order: Order, *, answer: int, life: int, go: int, namespaces: dict[str,
         code = _Holder(child, log, streams, life, is_first=order["own_processes"], attached=attached).run()
     except BaseException as error:  # no exception may reach the supervisor's code in this process
         try:
-            os.write(answer, _message(error).encode()[:MAX_ERROR_BYTES])
+            is_full = isinstance(error, OSError) and error.errno == errno.ENOSPC
+            os.write(answer, (sandbox.NO_SPACE if is_full else b"") + _message(error).encode()[:MAX_ERROR_BYTES])
         except OSError:
             pass
     os._exit(code)

@@ -6,6 +6,7 @@ reply to the agent is sent then. Standard library only.
 
 from __future__ import annotations
 
+import errno
 import os
 import selectors
 from collections.abc import Callable
@@ -23,7 +24,7 @@ class PendingStart(NamedTuple):
 
     pid: int
     go: int  # the holder waits at the other end until its users are mapped
-    done: Callable[[str], None]
+    done: Callable[[OSError | None], None]
 
 
 class ContainerStarts:
@@ -35,8 +36,8 @@ class ContainerStarts:
         self._own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY)
         self._life, self._life_end = os.pipe()  # holders end when the supervisor no longer has the writing end
 
-    def start(self, order: Order, namespaces: dict[str, int], done: Callable[[str], None]) -> int:
-        """Fork a holder; returns its PID. `done` is called with the error, empty once the command runs."""
+    def start(self, order: Order, namespaces: dict[str, int], done: Callable[[OSError | None], None]) -> int:
+        """Fork a holder; returns its PID. `done` is called with the error, None once the command runs."""
         result, result_end = os.pipe()
         go, go_end = os.pipe()
         try:
@@ -94,7 +95,9 @@ class ContainerStarts:
         os.close(pending.go)
         self._selector.unregister(key.fd)
         os.close(key.fd)
-        pending.done(error.decode(errors="replace"))
+        is_full = error.startswith(sandbox.NO_SPACE)
+        message = error.removeprefix(sandbox.NO_SPACE).decode(errors="replace")
+        pending.done(OSError(errno.ENOSPC if is_full else 0, message) if error else None)
 
 
 def _map_users(pending: PendingStart) -> None:

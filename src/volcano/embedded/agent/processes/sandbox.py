@@ -15,6 +15,8 @@ from volcano.embedded.agent.processes.supervisor_protocol import Mount, Order
 
 MAP_USERS = b"\0"
 """A holder sends this when its new user namespace needs its users mapped, and gets it back once they are."""
+NO_SPACE = b"\1"
+"""A holder's error begins with this when the disk is full: the same start may succeed later."""
 MAX_SYMLINKS = 40
 SYSTEM_FOLDERS = ("proc", "sys", "dev", "tmp")
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")

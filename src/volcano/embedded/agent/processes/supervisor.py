@@ -86,7 +86,9 @@ class Supervisor:
         number = request.get("number", 0)
         try:
             reply = self._carry_out(connection, request, number)
-        except (OSError, KeyError, ValueError) as error:
+        except OSError as error:
+            reply = {"error": str(error) or repr(error), "errno": error.errno}
+        except (KeyError, ValueError) as error:
             reply = {"error": str(error) or repr(error)}
         if reply is not None:
             self._agents.send(connection, {"number": number, **reply})
@@ -131,12 +133,12 @@ class Supervisor:
         if known is not None and not known["is_lost"] and known["exit_code"] is None:
             return {"record": known}
 
-        def done(error: str) -> None:
+        def done(error: OSError | None) -> None:
             if not connection.is_open:
                 return
-            if error:
+            if error is not None:
                 self._journal.forget([container])
-                self._agents.send(connection, {"number": number, "error": error})
+                self._agents.send(connection, {"number": number, "error": error.strerror, "errno": error.errno})
             else:
                 self._agents.send(connection, {"number": number, "record": self._journal.records.get(container)})
 

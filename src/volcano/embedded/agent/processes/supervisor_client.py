@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import socket
@@ -35,6 +36,10 @@ RECEIVE_CHUNK_BYTES: Final = 262144
 
 class SupervisorError(Exception):
     """The supervisor refused a request, failed, or is not connected."""
+
+
+class NoSpace(SupervisorError):
+    """The disk is full: nothing was started, and the same request may succeed later."""
 
 
 class SupervisorClient:
@@ -103,7 +108,7 @@ class SupervisorClient:
         finally:
             self._requests.pop(number, None)
         if "error" in reply:
-            raise SupervisorError(reply["error"])
+            raise (NoSpace if reply.get("errno") == errno.ENOSPC else SupervisorError)(reply["error"])
         return reply
 
     async def start(self, order: Order) -> ProcessRecord:

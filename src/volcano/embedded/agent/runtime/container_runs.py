@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import logging
 import math
 import os
@@ -26,7 +25,7 @@ from volcano.embedded.agent.containers.process_settings import ProcessSettings
 from volcano.embedded.agent.lifecycle.pod_events import EXIT_CODE_SIGKILL, Exited, Started, Unstarted
 from volcano.embedded.agent.network.pod_connections import PodConnections
 from volcano.embedded.agent.processes.cgroups import Cgroups
-from volcano.embedded.agent.processes.supervisor_client import SupervisorClient, SupervisorError
+from volcano.embedded.agent.processes.supervisor_client import NoSpace, SupervisorClient, SupervisorError
 from volcano.embedded.agent.processes.supervisor_protocol import Order, ProcessRecord
 from volcano.embedded.agent.runtime.container_commands import ContainerCommands, start_error
 from volcano.embedded.agent.runtime.contract import Report
@@ -125,9 +124,9 @@ class ContainerRuns:
             return await self._supervisor.start(self._order(run, line))
         except Missing as error:
             return Unstarted(run.name, run.number, "CreateContainerConfigError", str(error))
+        except NoSpace as error:
+            return Unstarted(run.name, run.number, "CreateContainerError", str(error))
         except SupervisorError as error:
-            if os.strerror(errno.ENOSPC) in str(error):  # tried again: the command has not run
-                return Unstarted(run.name, run.number, "CreateContainerError", str(error))
             message = start_error(error, container.image, line)
             return Unstarted(run.name, run.number, "StartError", message, is_run=True)
         except OSError as error:
