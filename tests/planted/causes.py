@@ -38,6 +38,7 @@ class Expected:
     runs: bool = True  # applying the first change makes the job run
     least: int = 1  # pods that must have a node then
     kind: str = "vcjob"
+    of_others: bool = False  # another job is the cause, which counts only when this one could run
 
 
 Planter = Callable[[Random, PlainCluster], Expected]
@@ -841,14 +842,29 @@ def too_much_let_in_before(rng: Random, cluster: PlainCluster) -> Expected:
     """Another job waits for most of what may wait; this one fits, and may not enter yet."""
     cleared(cluster)
     total = len(nodes_of(cluster)) * cpus(cluster)
-    hold = a_job(total, {"cpu": "1"}, {"nodeSelector": {"pool": "nowhere"}}, name="giant")
-    cluster.submit(hold, phase="Inqueue", pods=False)
-    wanted = max(2, int(total * 0.2) + 1 - 0)
-    job = a_job(1, {"cpu": str(min(wanted + 1, cpus(cluster)))})
-    if min(wanted + 1, cpus(cluster)) <= total * 0.2:
-        job = a_job(int(total * 0.2) // 2 + 1, {"cpu": "2"})
-    cluster.submit(job, phase="Pending", pods=False)
+    cluster.running("holder", [nodes_of(cluster)[0]], {"cpu": "1"})
+    cluster.submit(a_job(total, {"cpu": "1"}, name="giant"), phase="Inqueue")
+    cluster.submit(too_large_to_enter(cluster, total - 1), phase="Pending", pods=False)
     return Expected("TooMuchLetIn", TURN, {"asked": str(total), "resource": "cpu"}, change=False, runs=False)
+
+
+@cause
+def job_let_in_before_that_can_never_run(rng: Random, cluster: PlainCluster) -> Expected:
+    cleared(cluster)
+    total = len(nodes_of(cluster)) * cpus(cluster)
+    hold = a_job(total, {"cpu": "1"}, {"nodeSelector": {"pool": "nowhere"}}, name="giant")
+    cluster.submit(hold, phase="Inqueue")
+    cluster.submit(too_large_to_enter(cluster, total), phase="Pending", pods=False)
+    facts = {"names": "giant", "asked": str(total), "resource": "cpu"}
+    return Expected("LetInForEver", ADMIN, facts, of_others=True)
+
+
+def too_large_to_enter(cluster: PlainCluster, total: int) -> dict[str, Any]:
+    """A job that fits into the cluster, but not into the fifth of it that may wait beyond what the cluster has."""
+    wanted = max(2, int(total * 0.2) + 1)
+    if min(wanted + 1, cpus(cluster)) <= total * 0.2:
+        return a_job(int(total * 0.2) // 2 + 1, {"cpu": "2"})
+    return a_job(1, {"cpu": str(min(wanted + 1, cpus(cluster)))})
 
 
 @cause

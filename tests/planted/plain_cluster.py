@@ -178,6 +178,8 @@ class PlainCluster:
             action = change.body["action"]
             if action == "OpenQueue":
                 self.get("Queue", name)["status"]["state"] = "Open"
+            elif action == "AbortJob":
+                self._abort(name)
             elif action == "ResumeJob":
                 self.jobs[name]["status"] = {"state": {"phase": "Pending"}}
                 self._remake(name)
@@ -191,6 +193,12 @@ class PlainCluster:
             if kind == "ResourceQuota":
                 quota = self.get(kind, name, namespace)
                 quota["status"]["hard"] = dict(quota["spec"]["hard"])
+
+    def _abort(self, name: str) -> None:
+        """Its pods go, and its PodGroup no longer counts."""
+        for key in [k for k, body in self.objects.items() if k[0] == "Pod" and _job_of(body) == name]:
+            del self.objects[key]
+        del self.objects["PodGroup", "default", f"{name}-group"]
 
     def _bind_claim(self, name: str) -> None:
         claim = self.get("PersistentVolumeClaim", name, "default")

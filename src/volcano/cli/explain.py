@@ -13,7 +13,7 @@ import msgspec
 from volcano.api.errors import ApiError
 from volcano.api.jobs.explanation import TaskNodes
 from volcano.api.meta import JSON
-from volcano.api.why.answers import WhyAnswer, answer_with
+from volcano.api.why.answers import LATER, ProposedChange, WhyAnswer, answer_with
 from volcano.api.why.reasons import finding
 from volcano.cli.apply_change import apply_change
 from volcano.cli.command_line import Called, say
@@ -111,13 +111,19 @@ def rendered(found: WhyAnswer) -> str:
         ahead = f"; ahead: {', '.join(queue.ahead[:MAX_CAUSES])}" if queue.ahead else ""
         lines.append(f"  queue  {queue.name} ({queue.state}): {queue.position} of {queue.waiting} waiting{ahead}")
     if found.changes:
-        lines.append("  changes that let it run, each tried by the scheduler:")
+        lines.append(f"  {_heading(found.changes)}, each tried by the scheduler:")
         for number, change in enumerate(found.changes, 1):
             by = "" if change.by == "you" else f" (by {change.by})"
             lines += [f"    {number}. {change.sentence}{by}", f"       {change.command}"]
     if found.story:
         lines += ["  what happened:", *(f"    {line}" for line in found.story)]
     return "\n".join(lines)
+
+
+def _heading(changes: list[ProposedChange]) -> str:
+    if changes[0].starts == LATER:
+        return "changes after which it waits for room that others hold"
+    return "changes that let it run"
 
 
 def _whether_waiting_helps(found: WhyAnswer) -> str:

@@ -11,6 +11,7 @@ from volcano.api.why.reasons import Finding
 from volcano.api.why.tiers import Tier
 
 PATCH, REPLACE, CREATE, COMMAND = "patch", "replace", "create", "command"
+NOW, LATER = "now", "later"
 
 
 class ChangedObject(msgspec.Struct, frozen=True, rename="camel"):
@@ -37,6 +38,7 @@ class ProposedChange(msgspec.Struct, frozen=True, omit_defaults=True, rename="ca
     body: dict[str, Any] = {}
     others: list[ChangedObject] = []  # which get the same patch
     by: str = "you"  # or "an administrator"
+    starts: str = NOW  # or later: it can run then, and waits for room that others hold
 
 
 class WhyAnswer(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):

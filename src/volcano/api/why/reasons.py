@@ -112,6 +112,11 @@ GROUPS: Final = (
                 "jobs let in before it hold or wait for {asked} of the {limit} {resource} that may be let in; the job "
                 "needs {needed}",
             ),
+            Reason(
+                "LetInForEver",
+                ADMIN,
+                "{names} can never run, but entered first: {asked} {resource} of the {limit} that may wait are taken",
+            ),
             Reason("NotLetIn", TURN, "it may not enter queue {queue} yet: {message}"),
         ),
     ),

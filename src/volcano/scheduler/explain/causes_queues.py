@@ -62,9 +62,9 @@ def line_of(snapshot: Snapshot, name: str) -> Iterator[Queue]:
         name = snapshot.queues[name].parent or ROOT_QUEUE
 
 
-def never_allowed_cause(session: Session, job: Job) -> Finding:
-    """The limit that the job alone exceeds, on a cluster where nothing else runs."""
-    snapshot, needed = session.snapshot, needed_of(job)
+def too_small_cause(snapshot: Snapshot, job: Job) -> Finding | None:
+    """A queue, or one above it, that may never hold what the job needs, however empty it is."""
+    needed = needed_of(job)
     for queue in line_of(snapshot, job.queue):
         over = _over(needed, queue.capability, Resources())
         if over is not None:
@@ -76,6 +76,15 @@ def never_allowed_cause(session: Session, job: Job) -> Finding:
                 resource=over,
                 needed=amount_text(needed[over], over),
             )
+    return None
+
+
+def never_allowed_cause(session: Session, job: Job) -> Finding:
+    """The limit that the job alone exceeds, on a cluster where nothing else runs."""
+    snapshot, needed = session.snapshot, needed_of(job)
+    too_small = too_small_cause(snapshot, job)
+    if too_small is not None:
+        return too_small
     lines = {queue.name for queue in line_of(snapshot, job.queue)}
     others = [queue for queue in snapshot.queues.values() if queue.guarantee is not None and queue.name not in lines]
     for resource in _requested(needed):
@@ -98,6 +107,9 @@ def never_allowed_cause(session: Session, job: Job) -> Finding:
 def not_now_cause(session: Session, job: Job) -> Finding:
     """What the queue or one above it holds and may hold, where the job would exceed it."""
     snapshot, needed = session.snapshot, needed_of(job)
+    too_small = too_small_cause(snapshot, job)
+    if too_small is not None:
+        return too_small
     held = queue_allocated(session)
     shares = _shares(session)
     for queue in line_of(snapshot, job.queue):

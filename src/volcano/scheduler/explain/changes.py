@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from volcano.api.why.answers import ProposedChange
+from msgspec.structs import replace
+
+from volcano.api.why.answers import LATER, ProposedChange
 from volcano.api.why.reasons import Finding
 from volcano.api.why.tiers import Tier
 from volcano.scheduler.explain.change_costs import LIMIT, REMEDY, ChangeCandidate
 from volcano.scheduler.explain.command_lines import patch_command
-from volcano.scheduler.explain.diagnosis import WaitingCase, pre_scheduling_cause
+from volcano.scheduler.explain.diagnosis import WaitingCase, pre_scheduling_cause, without_gates
 from volcano.scheduler.explain.owners import ChangedOwner
 from volcano.scheduler.explain.proposed_conditions import condition_candidates, queue_candidates
 from volcano.scheduler.explain.proposed_names import name_candidates
@@ -29,9 +31,20 @@ RAISED_BY_ADMINISTRATORS: Final = frozenset(
 
 
 def changes_for(case: WaitingCase, owner: ChangedOwner | None, found: Finding) -> list[ProposedChange]:
-    """At most MAX_CHANGES, the cheapest first; each was tried and lets the job run."""
+    """At most MAX_CHANGES, the cheapest first; each was tried and lets the job run now.
+
+    Where no waiting helps and no change lets it run now, because others hold the room: those after which it waits for
+    its turn, tried on the cluster as it is when everything else has ended.
+    """
     if found.reason in UNTRIED or found.tier in (Tier.STARTING, Tier.NOTHING):
         return []
+    changes = _tried(case, owner, found)
+    if changes or found.tier.waiting_helps:
+        return changes
+    return [replace(change, starts=LATER) for change in _tried(case.eventually(), owner, found)]
+
+
+def _tried(case: WaitingCase, owner: ChangedOwner | None, found: Finding) -> list[ProposedChange]:
     late = found.reason in RAISED_BY_ADMINISTRATORS
     proposals: list[tuple[int, ProposedChange]] = [
         (LIMIT if late and change.by == ADMINISTRATOR else REMEDY, change) for change in remedies_of(case, found)
@@ -64,8 +77,11 @@ def _lets_it_run(case: WaitingCase, owner: ChangedOwner, candidate: ChangeCandid
     subject = owner.patched(candidate.operations)
     if subject is None:
         return False
+    if case.is_eventual:
+        subject = without_gates(subject)
     changed = WaitingCase(case.snapshot, case.rules, subject, case.planned)
-    if pre_scheduling_cause(changed) is not None:
+    before = pre_scheduling_cause(changed)
+    if before is not None and not (case.is_eventual and before.tier.waiting_helps):
         return False
     return attempt(case.snapshot, case.rules, subject).runs
 

@@ -6,7 +6,8 @@ change), then what is missing at this moment.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
@@ -39,6 +40,8 @@ from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Job, Status, Task
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
+MAX_LET_IN_TRIED: Final = 4
+"""Of jobs that may keep others out for ever, the largest are tried."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -58,8 +61,11 @@ class WaitingCase:
     subject: TriedJob
     planned: Planned = field(default_factory=Planned)
     obstacle: EvictionObstacle | None = None  # found while the room was looked at
+    hopeless: Sequence[Job] = ()  # which were let in before it and can never run
     configuration: str = ""  # volcano-scheduler.conf as it is in force
     is_rest: bool = False  # its minimum runs; the question is what one more pod waits for
+    is_eventual: bool = False  # the cluster is emptied: what ends by itself is no obstacle
+    emptied_pods: int = 0  # of its pods that existed before the cluster was emptied
 
     @property
     def job(self) -> Job | None:
@@ -79,6 +85,24 @@ class WaitingCase:
         job = self.job
         return job.counts.ready if job is not None else 0
 
+    @property
+    def existing(self) -> int:
+        """How many of its pods have been created."""
+        return sum(pod.uid in self.snapshot.tasks for pod in self.subject.pods) + len(self.placed) + self.emptied_pods
+
+    def eventually(self) -> WaitingCase:
+        """The same case when everything else has ended and its scheduling gates are lifted."""
+        alone = without_gates(unplaced(self.subject, self.placed))
+        return WaitingCase(
+            self.empty,
+            self.rules,
+            alone,
+            self.planned,
+            configuration=self.configuration,
+            is_eventual=True,
+            emptied_pods=self.existing,
+        )
+
 
 def diagnose(case: WaitingCase) -> Finding | None:
     """None when nothing of it waits to be placed."""
@@ -86,10 +110,29 @@ def diagnose(case: WaitingCase) -> Finding | None:
         return _without_pods(case)
     blocked = pre_scheduling_cause(case)
     if blocked is not None:
-        return blocked
+        return (_hopeless(case) or blocked) if blocked.tier.waiting_helps else blocked
     if _is_whole(case):
         return _of_the_rest(case)
     return _of_gang(case)
+
+
+def _hopeless(case: WaitingCase) -> Finding | None:
+    """What must change before it could run on an empty cluster without quotas and gates; None when it would."""
+    alone = without_gates(unplaced(case.subject, case.placed))
+    if attempt(case.empty, case.rules, alone, let_in=True).runs:
+        return None
+    return _never(case, alone)
+
+
+def without_gates(subject: TriedJob) -> TriedJob:
+    """Scheduling gates are lifted by those who set them, so they are no reason to change the job."""
+    if not any(pod.spec.scheduling_gates for pod in subject.pods):
+        return subject
+    pods = [
+        msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, scheduling_gates=[]))
+        for pod in subject.pods
+    ]
+    return replace(subject, pods=tuple(pods))
 
 
 def _is_whole(case: WaitingCase) -> bool:
@@ -116,14 +159,18 @@ def pre_scheduling_cause(case: WaitingCase) -> Finding | None:
     state = scheduler_cause(snapshot, subject.pods) or queue_state_cause(snapshot, case.rules, queue)
     if state is not None:
         return state
-    return (
-        _priority_class_cause(case)
-        or _gate_cause(case)
-        or _later_task_cause(case)
-        or quota_cause(snapshot, subject, case.placed)
-        or _too_few_pods(case)
-        or (finding("HyperNodesContradict", message=snapshot.domains.problem) if _contradicts(case) else None)
+    contradiction = finding("HyperNodesContradict", message=snapshot.domains.problem) if _contradicts(case) else None
+    causes = (
+        _priority_class_cause(case),
+        _gate_cause(case),
+        _later_task_cause(case),
+        quota_cause(snapshot, subject, case.placed),
+        _too_few_pods(case),
+        contradiction,
     )
+    found = [each for each in causes if each is not None]
+    # Of several, one that no waiting ends comes first: the others may end, and the job would still not run.
+    return min(found, key=lambda each: each.tier.waiting_helps, default=None)
 
 
 def scheduler_cause(snapshot: Snapshot, pods: Sequence[Pod]) -> Finding | None:
@@ -377,7 +424,63 @@ def _not_let_in(case: WaitingCase) -> Finding:
             found.append(finding("NotLetIn", queue=job.queue, message=str(why)))
 
     attempt(case.snapshot, case.rules, case.subject, inspect=look)
+    if found[0].reason == "TooMuchLetIn":
+        return _let_in_for_ever(case, found[0]) or found[0]
     return found[0]
+
+
+def _let_in_for_ever(case: WaitingCase, found: Finding) -> Finding | None:
+    """Jobs that entered before it and can never run, if it could enter without them."""
+    hopeless = jobs_let_in_for_ever(case)
+    with left_out(case.snapshot, hopeless):
+        if not hopeless or not attempt(case.snapshot, case.rules, case.subject).runs:
+            return None
+    facts = {name: found.facts[name] for name in ("resource", "limit")}
+    kept = sum(job.min_resources[str(facts["resource"])] for job in hopeless if job.min_resources is not None)
+    case.hopeless = hopeless
+    return finding(
+        "LetInForEver",
+        names=named([owner_name(job) for job in hopeless]),
+        asked=amount_text(kept, str(facts["resource"])),
+        **facts,
+    )
+
+
+def jobs_let_in_for_ever(case: WaitingCase) -> list[Job]:
+    """Of the largest jobs that were let in and of which nothing runs: those that an empty cluster would not start."""
+    waiting = [
+        job
+        for job in case.snapshot.jobs.values()
+        if job.group is not None
+        and not job.is_pending
+        and job.min_resources is not None
+        and job.by_status[Status.PENDING]
+        and not job.counts.ready
+        and job.id != case.subject.id
+    ]
+    waiting.sort(key=lambda job: (-sum(job.min_resources.amounts.values()) if job.min_resources else 0.0, job.id))
+    subjects = [(job, TriedJob(job.group, tuple(task.pod for task in _pending(job)))) for job in waiting if job.group]
+    return [
+        job
+        for job, subject in subjects[:MAX_LET_IN_TRIED]
+        if not attempt(case.empty, case.rules, without_gates(subject), let_in=True).runs
+    ]
+
+
+def _pending(job: Job) -> list[Task]:
+    return sorted(job.by_status[Status.PENDING].values(), key=lambda task: task.uid)
+
+
+@contextmanager
+def left_out(snapshot: Snapshot, jobs: Sequence[Job]) -> Iterator[None]:
+    """The snapshot as if these jobs had never been submitted."""
+    for job in jobs:
+        del snapshot.jobs[job.id]
+    try:
+        yield
+    finally:
+        for job in jobs:
+            snapshot.jobs[job.id] = job
 
 
 def _overcommitted(session: Session, job: Job) -> Finding:

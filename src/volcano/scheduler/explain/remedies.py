@@ -158,8 +158,7 @@ def _raise_quota(case: WaitingCase, found: Finding) -> Iterator[ProposedChange]:
     facts, namespace = found.facts, case.subject.group.namespace or "default"
     try:
         used, needed = parse_quantity(str(facts["used"])), parse_quantity(str(facts["needed"]))
-        own = sum(pod.uid in case.snapshot.tasks for pod in case.subject.pods) + len(case.placed)
-        wanted = str(needed) if found.reason == "QuotaTooSmall" and own else str(used + needed)
+        wanted = str(needed) if found.reason == "QuotaTooSmall" and case.existing else str(used + needed)
     except QuantityError:
         return
     resource, quota = str(facts["resource"]), str(facts["quota"])
@@ -312,7 +311,26 @@ def _add_action(case: WaitingCase, found: Finding) -> Iterator[ProposedChange]:
     yield _patched(f"add the action {action} to volcano-scheduler.conf", CONFIGURATION, "configmap", operations)
 
 
+# -- the way into the queue -------------------------------------------------------------------------------------------
+def _suspend_hopeless(case: WaitingCase, _found: Finding) -> Iterator[ProposedChange]:
+    """Suspend what can never run; it was tried without those jobs when they were found."""
+    if len(case.hopeless) != 1 or case.hopeless[0].group is None:
+        return
+    for owner in case.hopeless[0].group.metadata.owner_references:
+        if owner.kind == "Job" and owner.api_version.startswith("batch.volcano.sh/"):
+            namespace = case.hopeless[0].namespace
+            yield ProposedChange(
+                f"suspend {owner.name}",
+                f"vcctl job suspend {owner.name} -n {namespace}",
+                ChangedObject(owner.api_version, "Job", owner.name, namespace),
+                COMMAND,
+                body={"action": "AbortJob"},
+                by=ADMINISTRATOR,
+            )
+
+
 _MAKERS: Final = {
+    "LetInForEver": _suspend_hopeless,
     "QueueClosed": _open_queue,
     "QueueNotFound": _create_queue,
     "QueueTooSmall": _raise_capability,

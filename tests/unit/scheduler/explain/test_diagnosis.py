@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.planted.campaign import confusion, outcome_of, runs_at_once
+from tests.planted.campaign import confusion, outcome_of, outcomes_behind_obstacles, runs_at_once
 from tests.planted.causes import CAUSES
 from volcano.api.why.tiers import Tier
 
@@ -15,6 +15,13 @@ def test_the_planted_cause_is_the_reason_and_the_first_change_makes_the_job_run(
 
     wrong = [f"seed {each.seed} {each.planted}: {'; '.join(each.wrong)}" for each in outcomes if each.wrong]
     assert not wrong, "\n".join([*wrong, confusion(outcomes)])
+
+
+def test_a_cause_that_needs_a_change_comes_before_obstacles_that_end_by_themselves() -> None:
+    outcomes = [each for seed in range(len(CAUSES)) for each in outcomes_behind_obstacles(seed)]
+
+    wrong = [f"seed {each.seed} {each.planted}: {'; '.join(each.wrong)}" for each in outcomes if each.wrong]
+    assert outcomes and not wrong, "\n".join(wrong)
 
 
 def test_at_least_forty_kinds_of_causes_are_planted() -> None:
