@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from types import ModuleType
 
@@ -86,3 +87,29 @@ def test_an_elastic_job_makes_room_for_inference_and_grows_again():
     outcomes = comparison.runs["preempting"].outcomes
     assert (outcomes["inference"].wait, outcomes["elastic"].evictions, outcomes["elastic"].end) == (0.0, 5, 7200.0)
     assert comparison.runs["without preempt"].outcomes["inference"].wait == 5400.0
+
+
+def test_min_resources_keep_drivers_from_taking_what_their_executors_need():
+    scenario = read_scenario(EXAMPLES / "experiments/spark.yaml")
+
+    def finished(jobs):
+        comparison = comparison_of(scenario)
+        comparison.jobs = jobs
+        comparison.run(scenario.policies)
+        return sum(outcome.end is not None for outcome in comparison.runs["volcano-default"].outcomes.values())
+
+    some = scenario.jobs[:40]
+    assert finished(some) == 40
+    assert finished([replace(job, min_resources=None) for job in some]) == 0
+
+
+def test_min_resources_are_faster_than_nodes_kept_for_drivers():
+    took = {}
+    for name in ("spark", "spark-driver-nodes"):
+        scenario = read_scenario(EXAMPLES / f"experiments/{name}.yaml")
+        comparison = comparison_of(scenario)
+        comparison.jobs = scenario.jobs[:30]
+        comparison.run(scenario.policies)
+        took[name] = max(outcome.end for outcome in comparison.runs["volcano-default"].outcomes.values())
+
+    assert took["spark"] < 0.75 * took["spark-driver-nodes"]

@@ -7,6 +7,7 @@ them changes nothing. What has ended leaves the engine, so an event costs the sa
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ import msgspec
 
 from volcano.api import core, scheduling, topology
 from volcano.api.batch import Action, BusEvent
+from volcano.api.jobs.reservations import RESERVATION_ANNOTATION
 from volcano.api.scheduling import TASK_SPEC_KEY, PodGroup
 from volcano.controllers.job.occurrences import Occurrence
 from volcano.controllers.job.policies import answer_to
@@ -60,6 +62,16 @@ class LiveJob:
     amounts: dict[str, dict[str, float]] = field(default_factory=dict)  # what a pod of each role requests
     retries: int = 0
     ends: float | None = None  # when it will have run for its run time; None while its gang is not whole
+    progress: SharedProgress | None = None  # of a job whose work some of its pods share
+
+
+@dataclass(slots=True)
+class SharedProgress:
+    """How much of a job's run time (that with all its workers) is done, and how fast it goes on since a moment."""
+
+    since: float
+    done: float = 0.0
+    speed: float = 0.0  # share of its workers that run
 
 
 class Stuck(Exception):
@@ -97,6 +109,7 @@ class Engine:
         self._replacements = 0
         self._on_progress = on_progress
         self._unsettled: set[str] = set()  # live jobs that are not running with all their pods
+        self._noted: dict[str, str] = {}  # phases that were taken in, of jobs to which nothing has happened since
         self._may_skip = shortcuts and needs_no_idle_cycles(config)
         self._line = StrictOrder(config, plugins) if shortcuts and has_strict_order(config) else None
         classes = list(priority_classes)
@@ -186,6 +199,7 @@ class Engine:
 
     def _create_pods(self, live: LiveJob) -> None:
         """The job controller creates pods once the PodGroup has entered its queue."""
+        self._forget_phase(live)
         created = live.group.metadata.creation_timestamp or self._moment(self.now)
         for pod in make_pods(live.job, created, live.pods.values()):
             live.pods[pod.uid] = pod
@@ -202,6 +216,7 @@ class Engine:
         """The job is over, and all that there was of it goes."""
         job = live.job
         del self._jobs[job.name]
+        self._forget_phase(live)
         self._unsettled.discard(job.name)
         self._finished += 1
         for uid in list(live.running):
@@ -272,14 +287,26 @@ class Engine:
             if live.job.manifest is not None and len(live.pods) < live.job.pods:
                 self._create_pods(live)  # tasks that waited for others to run
             self._started(live)
+            self._share_work(live)
         for eviction in decisions.evictions:
             if eviction.task not in decisions.dropped:
                 self._evict(eviction.job.partition("/")[2], eviction.uid)
+        self._take_phases(decisions)
+
+    def _take_phases(self, decisions: Decisions) -> None:
+        noted = self._noted
         for job_id, status in decisions.groups.items():
-            waiting = self._jobs.get(job_id.partition("/")[2])
-            if waiting is not None:
-                self._update_group(waiting, status.phase, decisions)
-                self._note_whether_settled(waiting)
+            if noted.get(job_id) == status.phase and not decisions.reservations:
+                continue  # nothing has happened to it since
+            live = self._jobs.get(job_id.partition("/")[2])
+            if live is not None:
+                self._update_group(live, status.phase, decisions)
+                self._note_whether_settled(live)
+                if not live.group.metadata.annotations.get(RESERVATION_ANNOTATION):
+                    noted[job_id] = status.phase
+
+    def _forget_phase(self, live: LiveJob) -> None:
+        self._noted.pop(f"{NAMESPACE}/{live.job.name}", None)
 
     def _note_whether_settled(self, live: LiveJob) -> None:
         if live.group.status.phase == "Running" and len(live.running) == live.job.pods:
@@ -291,6 +318,7 @@ class Engine:
         live = self._jobs[job]
         pod = live.pods[uid]
         live.running[uid] = node
+        self._forget_phase(live)
         self.recorder.hold(live.job.queue, node, live.amounts.get(_role(pod), {}), 1.0)
         live.pods[uid] = started = started_pod(pod, node, self._moment(self.now))
         self.cluster.put(started)
@@ -304,7 +332,25 @@ class Engine:
             live.outcome.nodes = tuple(sorted(set(live.running.values())))
             live.outcome.ran = self._run_time(live)
             live.ends = self.now + live.outcome.ran
+            if live.job.workers:
+                live.progress = SharedProgress(self.now)
+            else:
+                self._at(live.ends, EventKind.JOB_END, live.job.name)
+
+    def _share_work(self, live: LiveJob) -> None:
+        """Pods of the role that shares the work have started or left: the end moves; without any there is none."""
+        progress = live.progress
+        if progress is None:
+            return
+        progress.done += (self.now - progress.since) * progress.speed
+        running = sum(_role(live.pods[uid]) == live.job.workers for uid in live.running)
+        progress.since, progress.speed = self.now, running / live.job.all_workers
+        live.outcome.nodes = tuple(sorted(set(live.running.values())))
+        if running:
+            live.ends = self.now + max(live.job.run_time - progress.done, 0.0) / progress.speed
             self._at(live.ends, EventKind.JOB_END, live.job.name)
+        else:
+            live.ends = math.inf
 
     def _run_time(self, live: LiveJob) -> float:
         if self._network is None:
@@ -336,7 +382,7 @@ class Engine:
             if not stays_whole:
                 live.outcome.earlier.append(JobAttempt(live.outcome.last_start, self.now, live.outcome.nodes))
         if not stays_whole:
-            live.ends = None
+            live.ends = live.progress = None
             live.retries += 1
             if live.job.manifest is not None and action == Action.RESTART_JOB:
                 most = live.job.manifest.spec.max_retry
@@ -345,6 +391,7 @@ class Engine:
                     return
         for each in leaving:
             self._replace_pod(live, each)
+        self._share_work(live)
 
     def _action_about(self, live: LiveJob, uid: str) -> str:
         if live.job.manifest is None:
@@ -369,6 +416,7 @@ class Engine:
 
     def _release(self, live: LiveJob, uid: str) -> None:
         node = live.running.pop(uid)
+        self._forget_phase(live)
         self.recorder.hold(live.job.queue, node, live.amounts.get(_role(live.pods[uid]), {}), -1.0)
 
     def _replace_pod(self, live: LiveJob, uid: str) -> None:

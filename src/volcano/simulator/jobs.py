@@ -36,10 +36,16 @@ class WorkloadJob:
     preemptable: bool = True
     manifest: batch.Job | None = None  # the whole Job, where the workload states one; roles then follow from it
     waited: float = 0.0  # seconds that it had waited already when the simulation begins
+    min_resources: Mapping[str, str] | None = None  # of its PodGroup; None: what its minimum of pods requests
+    workers: str = ""  # the role whose pods share the work: with fewer of them it takes correspondingly longer
 
     @property
     def pods(self) -> int:
         return sum(role.count for role in self.roles)
+
+    @property
+    def all_workers(self) -> int:
+        return sum(role.count for role in self.roles if role.name == self.workers)
 
 
 def amounts_of_role(role: Role) -> dict[str, float]:

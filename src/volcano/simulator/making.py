@@ -45,6 +45,8 @@ def make_group(job: WorkloadJob, uid: str, created: datetime, classes: Iterable[
     else:
         made = _controllers_group(job.manifest, classes)
         spec, labels, annotations = made.spec, dict(made.labels), {**made.annotations, **annotations}
+    if job.min_resources is not None:
+        spec = msgspec.structs.replace(spec, min_resources=dict(job.min_resources))
     meta = ObjectMeta(
         name=job.name, namespace=NAMESPACE, uid=uid, creation_timestamp=created, annotations=annotations, labels=labels
     )

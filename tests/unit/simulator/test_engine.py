@@ -107,6 +107,49 @@ def test_an_evicted_gang_starts_again_from_the_beginning() -> None:
     assert humble.lost_seconds == 80.0
 
 
+def test_work_that_pods_share_goes_on_as_fast_as_there_are_pods() -> None:
+    of = engine(4, shortest_first=False, backfill=False, text=PREEMPTION)
+    roles = (Role("driver", 1, {"cpu": "1"}), Role("executor", 3, {"cpu": "1"}))
+
+    of.submit(
+        [
+            WorkloadJob("early", 0.0, 10.0, (Role("task", 2, {"cpu": "1"}),), preemptable=False),
+            WorkloadJob("shared", 1.0, 30.0, roles, min_available=1, workers="executor"),
+        ]
+    )
+    of.run()
+
+    shared = of.outcomes["shared"]
+    assert shared.start == 1.0
+    assert shared.end == pytest.approx(10.0 + 30.0 - 9.0 / 3.0)  # one of three executors ran for nine seconds
+    assert of.outcomes["early"].evictions == 0
+
+
+def test_without_any_pod_that_works_a_job_does_not_end() -> None:
+    of = engine(1, shortest_first=False, backfill=False, text=PREEMPTION)
+    roles = (Role("driver", 1, {"cpu": "1"}), Role("executor", 3, {"cpu": "1"}))
+
+    of.submit([WorkloadJob("shared", 0.0, 30.0, roles, min_available=1, workers="executor")])
+    of.run()
+
+    assert (of.outcomes["shared"].start, of.outcomes["shared"].end) == (0.0, None)
+
+
+def test_shared_work_starts_from_the_beginning_when_the_gang_is_broken() -> None:
+    of = engine(2, shortest_first=False, backfill=False, text=PREEMPTION)
+    roles = (Role("driver", 1, {"cpu": "1"}), Role("executor", 1, {"cpu": "1"}))
+
+    of.submit(
+        [
+            WorkloadJob("shared", 0.0, 100.0, roles, priority_class="low", workers="executor"),
+            WorkloadJob("urgent", 40.0, 10.0, (Role("task", 2, {"cpu": "1"}),), priority_class="high"),
+        ]
+    )
+    of.run()
+
+    assert of.outcomes["shared"].end == 150.0
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not TRACE.exists(), reason="the trace is not here (../shared/traces)")
 @pytest.mark.parametrize(("shortest_first", "backfill"), POLICIES)

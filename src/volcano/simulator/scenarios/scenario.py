@@ -192,6 +192,12 @@ def _rate(fields: Fields, key: str) -> float:
     return found
 
 
+def _quantities(fields: Fields, key: str) -> dict[str, str]:
+    names = fields.mapping(key)
+    of = fields.fields(key)
+    return {name: of.quantity(name) for name in names}
+
+
 # -- workload ---------------------------------------------------------------------------------------------------------
 class WorkloadReader:
     """Reads the entries of a workload: traces, histories, single jobs, generated ones."""
@@ -219,6 +225,8 @@ class WorkloadReader:
         moments = self._moments(fields)
         run_time, estimate = fields.raw("runTime", 0), fields.raw("estimate", None)
         traffic = _traffic(fields.fields("traffic")) if fields.has("traffic") else None
+        least = _quantities(fields, "minResources") if fields.has("minResources") else None
+        workers = fields.text("workers", "")
         make = self._maker(fields, name)
         fields.done()
         many = len(moments) > 1
@@ -226,6 +234,9 @@ class WorkloadReader:
             seconds = draw_seconds(run_time, fields.at("runTime"), self._chance)
             expected = self._estimate(estimate, seconds, fields.at("estimate"))
             job = make(f"{name}-{index}" if many else name, moment, seconds, expected)
+            job = replace(job, min_resources=least, workers=workers)
+            if workers and not job.all_workers:
+                raise InvalidScenario(f"{fields.at('workers')}: the job has no role {workers}")
             self._keep(job, fields.path)
             if traffic is not None:
                 self.traffic[job.name] = traffic
