@@ -15,6 +15,7 @@ from typing import Any, Final
 from volcano.api import core
 from volcano.api.jobs.why import decode_why
 from volcano.api.meta import JSON
+from volcano.api.pods.evictions import SCHEDULER_REASON, eviction_message
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup
 from volcano.api.times import is_recent, timestamp
 from volcano.machinery.plan import Bind, Patch, Plan, Record, Step, ref
@@ -148,11 +149,9 @@ class Committer:
             if task is None or eviction.task in decisions.dropped:
                 continue
             pod = ref(task.pod)
-            because = f"Pod is evicted, because of {eviction.reason}"
-            if eviction.preemptor:
-                because += f", to make room for {eviction.preemptor}"
+            because = eviction_message(eviction.reason, eviction.preemptor)
             conditions = [
-                condition("Ready", "False", "Evict", because, now),
+                condition("Ready", "False", SCHEDULER_REASON, because, now),
                 condition(
                     "DisruptionTarget",
                     "True",
