@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import unquote
 
+from volcano.history.problems import DatabaseProblem, DatabaseUnavailable
 from volcano.history.schema import REVISION, STATEMENTS, TABLES, VERSION_TABLE
 
 Values: TypeAlias = Mapping[str, Any]
@@ -28,14 +29,6 @@ MEMORY: Final = "sqlite://"
 PRIVATE_FILE_MODE: Final = 0o600
 CACHE_KIB: Final = 4096
 _VALUE: Final = re.compile(r"(?<!:):([a-z_][a-z_0-9]*)")
-
-
-class DatabaseProblem(Exception):
-    """The database cannot be used; the message says why and, where that is known, what helps."""
-
-
-class DatabaseUnavailable(DatabaseProblem):
-    """It does not answer now; the same call may succeed later."""
 
 
 class _Connection(Protocol):

@@ -23,12 +23,13 @@ from volcano.api.meta import Key, Resource
 from volcano.api.scheduling import GROUP_NAME_ANNOTATION, PodGroup, Queue
 from volcano.api.scheme import resource_type
 from volcano.history.batch import Batch, Position, commit
-from volcano.history.database import Database, DatabaseUnavailable
+from volcano.history.database import Database
 from volcano.history.fold import Folded, KnownJob
 from volcano.history.job_fold import fold_batch_job, fold_group, fold_job
 from volcano.history.known import Known, load_known
 from volcano.history.measuring import PodMeter
 from volcano.history.pod_fold import fold_pod
+from volcano.history.problems import DatabaseUnavailable
 from volcano.history.retention import RetentionSettings, remove_expired
 from volcano.history.sampling import news, node_samples, queue_sample
 from volcano.history.watching import KindWatch, Listed, Seen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from volcano.history.database import DatabaseProblem
+from volcano.history.problems import DatabaseProblem
 
 
 def upgrade(url: str, found: str) -> None:
