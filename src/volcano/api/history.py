@@ -89,7 +89,7 @@ class JobRecord(Model, frozen=True, kw_only=True):
         return max((self.ended or now) - self.started, timedelta(0)) if self.started else timedelta(0)
 
 
-class PodRecord(Model, frozen=True, kw_only=True):
+class PastPod(Model, frozen=True, kw_only=True):
     """One pod of a job: an attempt of a role's index on one node. Its room is taken from `bound` to `ended`."""
 
     uid: str
@@ -206,7 +206,7 @@ class JobStory(Model, frozen=True):
 
     job: JobRecord
     states: list[StateRecord] = []
-    pods: list[PodRecord] = []
+    pods: list[PastPod] = []
     evictions: list[EvictionRecord] = []
     gaps: list[GapRecord] = []  # that overlap its life
 

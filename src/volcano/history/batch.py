@@ -14,7 +14,7 @@ from volcano.api.history import (
     GapRecord,
     JobRecord,
     NodeSample,
-    PodRecord,
+    PastPod,
     QueueSample,
     StateRecord,
 )
@@ -42,12 +42,12 @@ class Measured(msgspec.Struct, frozen=True):
     memory_mib_seconds: int
 
 
-class Batch:
+class RowBatch:
     """Rows of the same object replace each other, so that a burst of changes is one write."""
 
     def __init__(self) -> None:
         self.jobs: dict[str, JobRecord] = {}
-        self.pods: dict[str, PodRecord] = {}
+        self.pods: dict[str, PastPod] = {}
         self.states: list[StateRecord] = []
         self.evictions: dict[str, EvictionRecord] = {}
         self.groups: list[tuple[Key, str]] = []
@@ -76,11 +76,11 @@ class Batch:
         return objects + samples + len(self.groups) + len(self.positions) + len(self.gaps)
 
 
-def commit(database: Database, batch: Batch) -> None:
+def commit(database: Database, batch: RowBatch) -> None:
     """Durable when it returns."""
     with database.transaction():
         _upsert(database, "jobs", JobRecord, list(batch.jobs.values()))
-        _upsert(database, "pods", PodRecord, list(batch.pods.values()), kept_when_empty=("job_uid",))
+        _upsert(database, "pods", PastPod, list(batch.pods.values()), kept_when_empty=("job_uid",))
         _insert(database, "states", StateRecord, batch.states)
         _insert(database, "evictions", EvictionRecord, list(batch.evictions.values()))
         for group, uid in batch.groups:

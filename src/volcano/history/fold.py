@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from volcano.api.history import EvictionRecord, JobRecord, PodRecord, StateRecord
+from volcano.api.history import EvictionRecord, JobRecord, PastPod, StateRecord
 from volcano.api.meta import Key, OwnerReference
 from volcano.api.pods.amounts import Amounts, to_wire
 from volcano.api.pods.gpus import milli_gpus
@@ -24,7 +24,7 @@ BATCH: Final = "batch/"
 _NOTHING: Final = Quantity(0)
 
 
-class KnownJob(msgspec.Struct):
+class ObservedJob(msgspec.Struct):
     """What is remembered of a job whose object is there."""
 
     kind: str
@@ -37,7 +37,7 @@ class KnownJob(msgspec.Struct):
     digest: int = 0
 
 
-class KnownPod(msgspec.Struct):
+class ObservedPod(msgspec.Struct):
     """What is remembered of a pod whose object is there; `requests` are held on `node` until it has ended."""
 
     is_recorded: bool
@@ -55,7 +55,7 @@ class Folded(msgspec.Struct):
 
     job: JobRecord | None = None
     states: list[StateRecord] = []
-    pod: PodRecord | None = None
+    pod: PastPod | None = None
     eviction: EvictionRecord | None = None
     group: Key | None = None  # a PodGroup whose pods may have been recorded before it
 

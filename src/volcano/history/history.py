@@ -17,7 +17,7 @@ from volcano.api.history import (
     JobStory,
     NodeSample,
     PastMoment,
-    PodRecord,
+    PastPod,
     QueueSample,
     UsageRow,
 )
@@ -56,7 +56,7 @@ class History:
 
     async def pods(
         self, *, job_uid: str = "", node: str = "", at: datetime | None = None, visible: Namespaces = None
-    ) -> list[PodRecord]:
+    ) -> list[PastPod]:
         """Pods of a job or a node; with `at` those that held a node then."""
         return await self._ask(
             lambda database: queries.pods(database, job_uid=job_uid, node=node, at=at, visible=visible)

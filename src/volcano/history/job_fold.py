@@ -21,7 +21,7 @@ from volcano.history.fold import (
     MAX_MESSAGE_CHARACTERS,
     MAX_REASON_CHARACTERS,
     Folded,
-    KnownJob,
+    ObservedJob,
     amount_fields,
     is_job,
 )
@@ -29,7 +29,7 @@ from volcano.history.fold import (
 _BETWEEN_STATES: Final = timedelta(milliseconds=1)
 
 
-def fold_job(job: Job, known: KnownJob | None, now: datetime, *, gone: bool = False) -> tuple[Folded, KnownJob]:
+def fold_job(job: Job, known: ObservedJob | None, now: datetime, *, gone: bool = False) -> tuple[Folded, ObservedJob]:
     state, conditions = job.status.state, job.status.conditions
     entered = {each.status: each.last_transition_time for each in conditions if each.last_transition_time is not None}
     roles = [_role(task.name, task.replicas, task.template) for task in job.spec.tasks]
@@ -60,8 +60,8 @@ def fold_job(job: Job, known: KnownJob | None, now: datetime, *, gone: bool = Fa
 
 
 def fold_batch_job(
-    job: BatchJob, known: KnownJob | None, now: datetime, *, gone: bool = False
-) -> tuple[Folded, KnownJob]:
+    job: BatchJob, known: ObservedJob | None, now: datetime, *, gone: bool = False
+) -> tuple[Folded, ObservedJob]:
     """Kubernetes' own Job."""
     spec, status, ending = job.spec or {}, job.status or {}, job.end_condition
     template = spec.get("template") or {}
@@ -90,8 +90,8 @@ def fold_batch_job(
 
 
 def fold_group(
-    group: PodGroup, known: KnownJob | None, now: datetime, *, gone: bool = False
-) -> tuple[Folded, KnownJob] | None:
+    group: PodGroup, known: ObservedJob | None, now: datetime, *, gone: bool = False
+) -> tuple[Folded, ObservedJob] | None:
     """A PodGroup that no Job made; None for one that belongs to a Job, which is recorded itself."""
     owner = group.controller
     if is_job(owner):
@@ -121,16 +121,16 @@ def fold_group(
 
 def _folded(
     record: JobRecord,
-    known: KnownJob | None,
+    known: ObservedJob | None,
     now: datetime,
     *,
     gone: bool,
     entered: datetime | None = None,
     missed: Iterable[tuple[datetime | None, str]] = (),
-) -> tuple[Folded, KnownJob]:
+) -> tuple[Folded, ObservedJob]:
     """Complete the record by what is known, and tell what is new. `entered`: when the present phase began."""
     record = _completed(record, known, now, gone=gone)
-    before = known or KnownJob(record.kind, Key(record.namespace, record.name))
+    before = known or ObservedJob(record.kind, Key(record.namespace, record.name))
     states: list[StateRecord] = []
     last = before.last_state
     for at, phase in sorted((at, phase) for at, phase in missed if at is not None):
@@ -147,13 +147,13 @@ def _folded(
         )
         last = at
     digest = hash(msgspec.json.encode(record))
-    remembered = KnownJob(
+    remembered = ObservedJob(
         record.kind, before.key, record.phase, record.reason, record.started, record.ended, last, digest
     )
     return Folded(job=record if digest != before.digest else None, states=states), remembered
 
 
-def _completed(record: JobRecord, known: KnownJob | None, now: datetime, *, gone: bool) -> JobRecord:
+def _completed(record: JobRecord, known: ObservedJob | None, now: datetime, *, gone: bool) -> JobRecord:
     started, ended = record.started, record.ended
     if known is not None:
         started = known.started or started

@@ -9,7 +9,7 @@ import msgspec
 
 from volcano.api.batch import JOB_RETRY_KEY, TASK_INDEX_KEY, TASK_SPEC_KEY
 from volcano.api.core import FINISHED_POD_PHASES, Pod
-from volcano.api.history import DELETED, EvictionRecord, PodRecord
+from volcano.api.history import DELETED, EvictionRecord, PastPod
 from volcano.api.pods.evictions import eviction_of
 from volcano.api.pods.requests import pod_requests
 from volcano.api.scheduling import GROUP_NAME_ANNOTATION
@@ -17,15 +17,15 @@ from volcano.history.fold import (
     MAX_MESSAGE_CHARACTERS,
     MAX_REASON_CHARACTERS,
     Folded,
-    KnownPod,
+    ObservedPod,
     amount_fields,
     is_job,
 )
 
 
 def fold_pod(
-    pod: Pod, known: KnownPod | None, now: datetime, *, group_uid: str = "", gone: bool = False
-) -> tuple[Folded, KnownPod]:
+    pod: Pod, known: ObservedPod | None, now: datetime, *, group_uid: str = "", gone: bool = False
+) -> tuple[Folded, ObservedPod]:
     """`group_uid`: of the PodGroup that the pod names, once that is known."""
     owner, group = pod.controller, pod.annotations.get(GROUP_NAME_ANNOTATION, "")
     job_uid = owner.uid if is_job(owner) and owner is not None else group_uid if group else ""
@@ -33,12 +33,12 @@ def fold_pod(
     bound = _bound(pod, known, now)
     ended = _ended(pod, known, now, gone=gone)
     eviction = eviction_of(pod) if bound is not None else None
-    remembered = KnownPod(
+    remembered = ObservedPod(
         bool(job_uid or group), pod.key, pod.spec.node_name, requests, bound, ended, eviction is not None
     )
     if not remembered.is_recorded:
         return Folded(), remembered
-    record = PodRecord(
+    record = PastPod(
         uid=pod.uid,
         job_uid=job_uid,
         group_name=group if not is_job(owner) else "",
@@ -70,7 +70,7 @@ def fold_pod(
     return folded, remembered
 
 
-def _bound(pod: Pod, known: KnownPod | None, now: datetime) -> datetime | None:
+def _bound(pod: Pod, known: ObservedPod | None, now: datetime) -> datetime | None:
     if not pod.spec.node_name:
         return None
     if known is not None and known.bound is not None:
@@ -93,7 +93,7 @@ def _started(pod: Pod) -> datetime | None:
     return min(moments, default=pod.status.start_time if pod.status.phase not in ("", "Pending") else None)
 
 
-def _ended(pod: Pod, known: KnownPod | None, now: datetime, *, gone: bool) -> datetime | None:
+def _ended(pod: Pod, known: ObservedPod | None, now: datetime, *, gone: bool) -> datetime | None:
     if known is not None and known.ended is not None:
         return known.ended
     if not gone and pod.status.phase not in FINISHED_POD_PHASES:

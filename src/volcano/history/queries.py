@@ -16,7 +16,7 @@ from volcano.api.history import (
     JobStory,
     NodeSample,
     PastMoment,
-    PodRecord,
+    PastPod,
     QueueSample,
     StateRecord,
 )
@@ -119,7 +119,7 @@ def story(database: Database, uid: str, visible: Namespaces = None) -> JobStory 
 
 def pods(
     database: Database, *, job_uid: str = "", node: str = "", at: datetime | None = None, visible: Namespaces = None
-) -> list[PodRecord]:
+) -> list[PastPod]:
     """Pods of a job, of a node, or all that held a node at a moment."""
     where = Conditions()
     where.see('p."namespace"', visible)
@@ -128,7 +128,7 @@ def pods(
     if at is not None:
         where.add('p."bound" <= :at AND (p."ended" IS NULL OR p."ended" > :at)', at=milliseconds(at))
     rows = database.query(
-        f"SELECT {quoted(columns_of(PodRecord), 'p')}{_USED} FROM pods p "
+        f"SELECT {quoted(columns_of(PastPod), 'p')}{_USED} FROM pods p "
         f'LEFT JOIN measured u ON u."pod_uid" = p."uid" WHERE {where.text} '
         'ORDER BY p."role", p."index", p."created", p."uid" LIMIT :most',
         {**where.values, "most": MAX_PODS},
@@ -136,12 +136,12 @@ def pods(
     return [_pod(row) for row in rows]
 
 
-def _pod(row: Any) -> PodRecord:
+def _pod(row: Any) -> PastPod:
     *stored, measured, cpu, memory = row
     if not measured:
-        return record_of(PodRecord, stored)
+        return record_of(PastPod, stored)
     return record_of(
-        PodRecord,
+        PastPod,
         stored,
         used_cpu_milli=round(cpu * 1000 / measured),
         used_memory_bytes=round(memory * _MIB * 1000 / measured),

@@ -1,4 +1,4 @@
-"""Recorder: follows jobs and pods, folds every change into rows, and writes them in batches with the position reached.
+"""HistoryRecorder: follows jobs and pods, folds every change into rows, and writes them in batches with the position reached.
 
 Rows and positions are one transaction, so that a killed recorder goes on exactly where the database is. A list after
 a position means that changes may have been missed: that time is recorded as a gap.
@@ -22,11 +22,11 @@ from volcano.api.history import DELETED, ENDED_PHASES, GapRecord, NodeSample, Qu
 from volcano.api.meta import Key, Resource
 from volcano.api.scheduling import GROUP_NAME_ANNOTATION, PodGroup, Queue
 from volcano.api.scheme import resource_type
-from volcano.history.batch import Batch, Position, commit
+from volcano.history.batch import Position, RowBatch, commit
 from volcano.history.database import Database
-from volcano.history.fold import Folded, KnownJob
+from volcano.history.fold import Folded, ObservedJob
 from volcano.history.job_fold import fold_batch_job, fold_group, fold_job
-from volcano.history.known import Known, load_known
+from volcano.history.known import KnownObjects, load_known
 from volcano.history.measuring import PodMeter
 from volcano.history.pod_fold import fold_pod
 from volcano.history.problems import DatabaseUnavailable
@@ -53,18 +53,18 @@ MAX_RETRY_PAUSE: Final = timedelta(seconds=15)
 SAMPLES: Final = "samples"
 FOLLOWED: Final[tuple[type[Resource], ...]] = (Job, BatchJob, PodGroup, Pod)
 _CLUSTER: Final = Key("", "kube-system")
-_JobFold = Callable[..., tuple[Folded, KnownJob] | None]
+_JobFold = Callable[..., tuple[Folded, ObservedJob] | None]
 _JOB_FOLDS: Final[Mapping[type[Resource], _JobFold]] = {Job: fold_job, BatchJob: fold_batch_job, PodGroup: fold_group}
 
 
-class Change(msgspec.Struct):
+class WatchedChange(msgspec.Struct):
     """What a watch passed on, and of which kind."""
 
     reader: type[Resource]
     what: Seen[Any] | Listed[Any]
 
 
-class Recorder:
+class HistoryRecorder:
     """Runs until cancelled. `caught_up` returns once everything that existed at the start is in the database."""
 
     def __init__(
@@ -78,10 +78,10 @@ class Recorder:
     ) -> None:
         self._client, self._clock, self._database = client, clock, database
         self._retention = retention or RetentionSettings()
-        self._known = Known()
-        self._batch = Batch()
+        self._known = KnownObjects()
+        self._batch = RowBatch()
         self._cluster = ""
-        self._changes: asyncio.Queue[Change] = asyncio.Queue(MAX_WAITING_CHANGES)
+        self._changes: asyncio.Queue[WatchedChange] = asyncio.Queue(MAX_WAITING_CHANGES)
         self._queue_samples: dict[str, QueueSample] = {}
         self._node_samples: dict[str, NodeSample] = {}
         self._meter = PodMeter(client, clock) if measures else None
@@ -110,7 +110,7 @@ class Recorder:
     # -- reading --------------------------------------------------------------------------------------------------
     def _watch(self, reader: type[Resource]) -> KindWatch[Any]:
         async def take(what: Seen[Any] | Listed[Any]) -> None:
-            await self._changes.put(Change(reader, what))
+            await self._changes.put(WatchedChange(reader, what))
 
         position = self._known.positions.get(kind_of(reader))
         revision = position.revision if position is not None and position.cluster == self._cluster else ""
@@ -239,7 +239,7 @@ class Recorder:
     async def flush(self) -> None:
         """Write what has been folded so far; tried again for as long as the database does not answer."""
         self._to_write.clear()
-        batch, self._batch = self._batch, Batch()
+        batch, self._batch = self._batch, RowBatch()
         complete = not self._unlisted
         if batch.rows:
             await self._until_available(lambda: commit(self._database, batch))

@@ -13,7 +13,7 @@ from volcano.api.history import NodeSample, QueueSample
 from volcano.api.meta import Quantities
 from volcano.api.pods.amounts import Amounts, added, amounts_of, to_wire
 from volcano.api.scheduling import ROOT_QUEUE, Queue
-from volcano.history.fold import KnownPod
+from volcano.history.fold import ObservedPod
 
 S = TypeVar("S", QueueSample, NodeSample)
 
@@ -36,7 +36,7 @@ def queue_sample(queue: Queue, at: datetime) -> QueueSample:
     )
 
 
-def node_samples(nodes: Iterable[Node], pods: Iterable[KnownPod], at: datetime) -> list[NodeSample]:
+def node_samples(nodes: Iterable[Node], pods: Iterable[ObservedPod], at: datetime) -> list[NodeSample]:
     held: dict[str, list[Amounts]] = {}
     for pod in pods:
         if pod.node and pod.ended is None:

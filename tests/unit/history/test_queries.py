@@ -11,13 +11,13 @@ from volcano.api.history import (
     GapRecord,
     JobRecord,
     NodeSample,
-    PodRecord,
+    PastPod,
     QueueSample,
     RoleRecord,
     StateRecord,
 )
 from volcano.history import queries
-from volcano.history.batch import Batch, Measured, commit
+from volcano.history.batch import Measured, RowBatch, commit
 from volcano.history.database import Database
 from volcano.history.questions import EvictionQuestion, JobQuestion, QuestionRefused, SampleQuestion
 
@@ -50,7 +50,7 @@ def a_job(number: int, **more: object) -> JobRecord:
 
 @pytest.fixture
 def filled(database: Database) -> Database:
-    batch = Batch()
+    batch = RowBatch()
     for number in range(1, 5):
         job = a_job(number)
         batch.jobs[job.uid] = job
@@ -62,7 +62,7 @@ def filled(database: Database) -> Database:
     waiting = a_job(5, phase="Pending", started=None, ended=None, user="<script>")
     batch.jobs[waiting.uid] = waiting
     batch.states.append(StateRecord(job_uid=waiting.uid, at=minutes(5), phase="Pending"))
-    pod = PodRecord(
+    pod = PastPod(
         uid="pod-1", job_uid="job-1", namespace="team-a", name="train-1-worker-0", role="worker", node="n1",
         phase="Succeeded", exit_code=0, cpu_milli=500, created=minutes(1), bound=minutes(2), started=minutes(2),
         ended=minutes(11),
@@ -91,7 +91,7 @@ def test_a_record_comes_back_as_it_was_written(filled: Database):
 
 
 def test_writing_a_record_again_replaces_it(filled: Database):
-    batch = Batch()
+    batch = RowBatch()
     batch.jobs["job-1"] = a_job(1, phase="Failed")
     batch.states.append(StateRecord(job_uid="job-1", at=minutes(1), phase="Pending", reason="NotEnoughResources"))
 
