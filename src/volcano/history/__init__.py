@@ -2,7 +2,7 @@
 
 A recorder follows the API server through the client, folds each change into rows (`fold`, pure) and writes them in
 batches (`batch`) into SQLite or PostgreSQL (`database`). `History` answers questions (`questions`) with the records of
-`volcano.api.history`; `serving` answers the same over HTTP, within the rights of who asks.
+`volcano.api.history_records`; `serving` answers the same over HTTP, within the rights of who asks.
 
 Read API, for code in the process that has the database:
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from volcano.api.history import (
+from volcano.api.history_records import (
     DELETED,
     ENDED_PHASES,
     EvictionRecord,
@@ -140,7 +140,7 @@ def _adopt(database: Database, group: Key, uid: str) -> None:
 
 
 def _end_unseen(database: Database, table: str, uid: str, at: datetime) -> None:
-    """An object that is gone since somebody last watched: its end is not known, only that it has ended."""
+    """An object that is gone since the recorder last watched: its end is not known, only that it has ended."""
     values: dict[str, object] = {"uid": uid, "at": milliseconds(at)}
     if table == "pods":
         database.execute(

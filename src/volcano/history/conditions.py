@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from volcano.api.history import PHASES_OF_STATE
+from volcano.api.history_records import PHASES_OF_STATE
 from volcano.history.columns import milliseconds
 from volcano.history.database import SQLITE
 from volcano.history.questions import JobQuestion, Namespaces

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from volcano.api.history import EvictionRecord, JobRecord, PastPod, StateRecord
+from volcano.api.history_records import EvictionRecord, JobRecord, PastPod, StateRecord
 from volcano.api.meta import Key, OwnerReference
 from volcano.api.pods.amounts import Amounts, to_wire
 from volcano.api.pods.gpus import milli_gpus

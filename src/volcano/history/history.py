@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TypeVar
 
-from volcano.api.history import (
+from volcano.api.history_records import (
     EvictionRecord,
     GapRecord,
     JobCount,
@@ -88,7 +88,7 @@ class History:
         )
 
     async def gaps(self, since: datetime) -> list[GapRecord]:
-        """When nobody watched."""
+        """The times in which changes may be missing."""
         return await self._ask(lambda database: queries.gaps(database, since=since))
 
     async def namespaces(self) -> list[str]:

@@ -10,7 +10,15 @@ import msgspec
 
 from volcano.api.batch import STOPPED_PHASES, Job, Phase
 from volcano.api.core import BatchJob
-from volcano.api.history import BATCH_JOB, DELETED, ENDED_PHASES, VOLCANO_JOB, JobRecord, RoleRecord, StateRecord
+from volcano.api.history_records import (
+    BATCH_JOB,
+    DELETED,
+    ENDED_PHASES,
+    VOLCANO_JOB,
+    JobRecord,
+    RoleRecord,
+    StateRecord,
+)
 from volcano.api.jobs.estimates import ESTIMATE_KEY, SUBMITTER_KEY, stated_estimate
 from volcano.api.meta import Key, Resource
 from volcano.api.pods.amounts import added, amounts_of, times, to_wire

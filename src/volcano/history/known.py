@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from volcano.api.history import BATCH_JOB, VOLCANO_JOB
+from volcano.api.history_records import BATCH_JOB, VOLCANO_JOB
 from volcano.api.meta import Key
 from volcano.api.pods.amounts import Amounts, amounts_of
 from volcano.history.batch import Position

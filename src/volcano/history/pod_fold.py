@@ -9,7 +9,7 @@ import msgspec
 
 from volcano.api.batch import JOB_RETRY_KEY, TASK_INDEX_KEY, TASK_SPEC_KEY
 from volcano.api.core import FINISHED_POD_PHASES, Pod
-from volcano.api.history import DELETED, EvictionRecord, PastPod
+from volcano.api.history_records import DELETED, EvictionRecord, PastPod
 from volcano.api.pods.evictions import eviction_of
 from volcano.api.pods.requests import pod_requests
 from volcano.api.scheduling import GROUP_NAME_ANNOTATION

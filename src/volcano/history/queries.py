@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from volcano.api.history import (
+from volcano.api.history_records import (
     EvictionRecord,
     GapRecord,
     JobCount,

@@ -1,4 +1,4 @@
-"""HistoryRecorder: follows jobs and pods, folds every change into rows, and writes them in batches with the position reached.
+"""HistoryRecorder: follows jobs and pods, folds each change into rows, writes them in batches with the position reached.
 
 Rows and positions are one transaction, so that a killed recorder goes on exactly where the database is. A list after
 a position means that changes may have been missed: that time is recorded as a gap.
@@ -18,7 +18,7 @@ import msgspec
 from volcano.api.batch import Job
 from volcano.api.core import BatchJob, Namespace, Node, Pod
 from volcano.api.errors import ApiError
-from volcano.api.history import DELETED, ENDED_PHASES, GapRecord, NodeSample, QueueSample, StateRecord
+from volcano.api.history_records import DELETED, ENDED_PHASES, GapRecord, NodeSample, QueueSample, StateRecord
 from volcano.api.meta import Key, Resource
 from volcano.api.scheduling import GROUP_NAME_ANNOTATION, PodGroup, Queue
 from volcano.api.scheme import resource_type

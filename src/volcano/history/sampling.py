@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from volcano.api.core import Node
-from volcano.api.history import NodeSample, QueueSample
+from volcano.api.history_records import NodeSample, QueueSample
 from volcano.api.meta import Quantities
 from volcano.api.pods.amounts import Amounts, added, amounts_of, to_wire
 from volcano.api.scheduling import ROOT_QUEUE, Queue

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from volcano.api.history import UsageRow
+from volcano.api.history_records import UsageRow
 from volcano.history.columns import milliseconds
 from volcano.history.conditions import Conditions
 from volcano.history.database import Database

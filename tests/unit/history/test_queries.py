@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from volcano.api.history import (
+from volcano.api.history_records import (
     EvictionRecord,
     GapRecord,
     JobRecord,

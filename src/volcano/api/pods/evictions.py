@@ -48,7 +48,7 @@ def eviction_message(reason: str, preemptor: str = "") -> str:
 
 
 def eviction_of(pod: Pod) -> ReadEviction | None:
-    """None for a pod that nobody evicted."""
+    """None for a pod that was not evicted."""
     conditions = {each.type: each for each in pod.status.conditions}
     ready, target = conditions.get("Ready"), conditions.get(DISRUPTION)
     if ready is not None and ready.reason == SCHEDULER_REASON and ready.status == "False":

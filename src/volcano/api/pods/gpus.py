@@ -1,4 +1,4 @@
-"""Which resources count as GPUs in reports, whoever makes them."""
+"""Which resources count as GPUs in reports, of all makers."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class JobRecord(Model, frozen=True, kw_only=True):
     started: datetime | None = None  # first entered Running
     ended: datetime | None = None
     gone: datetime | None = None  # its object was deleted
-    end_is_known: bool = True  # False: it vanished while nobody watched, and `ended` is when that was noticed
+    end_is_known: bool = True  # False: it vanished while the recorder was away, and `ended` is when that was noticed
 
     @property
     def state(self) -> str:
@@ -177,7 +177,7 @@ class NodeSample(Model, frozen=True):
 
 
 class GapRecord(Model, frozen=True):
-    """A time in which nobody watched this kind and changes may be missing."""
+    """A time in which this kind was not watched, and changes may be missing."""
 
     kind: str
     begin: datetime
@@ -244,7 +244,7 @@ class UsageRow(Model, frozen=True):
 
 
 class PastMoment(Model, frozen=True):
-    """Everything at a moment: counts of jobs by phase, queues and nodes, and whether somebody watched then."""
+    """Everything at a moment: counts of jobs by phase, queues and nodes, and the gaps at that moment."""
 
     at: datetime
     jobs: list[JobCount] = []
