@@ -1,4 +1,4 @@
-"""HistoryRecorder: follows jobs and pods, folds each change into rows, writes them in batches with the position reached.
+"""HistoryRecorder: follows jobs and pods, folds changes into rows, writes them in batches with the position reached.
 
 Rows and positions are one transaction, so that a killed recorder goes on exactly where the database is. A list after
 a position means that changes may have been missed: that time is recorded as a gap.
