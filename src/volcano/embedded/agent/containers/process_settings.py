@@ -18,6 +18,8 @@ SHARED_MACHINE_ENVIRONMENT: Final = {
 }
 """Open MPI treats every pod as a machine with all the cores it sees: it would fill the first worker before the next,
 and bind the ranks of each worker to the same cores. Its command line overrides these variables."""
+LOOPBACK_ENVIRONMENT: Final = {"OMPI_MCA_btl_tcp_if_include": "lo", "OMPI_MCA_oob_tcp_if_include": "lo"}
+"""Where pods share the machine's network, Open MPI would offer the machine's other addresses, which are no pod's."""
 
 
 @dataclass(frozen=True, slots=True)

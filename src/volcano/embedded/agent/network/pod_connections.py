@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
-from volcano.api.kubelet import AgentPod
-from volcano.embedded.agent.containers.process_settings import ProcessSettings
+from volcano.api.kubelet import AgentContainer, AgentPod
+from volcano.embedded.agent.containers.process_settings import LOOPBACK_ENVIRONMENT, ProcessSettings
 from volcano.embedded.agent.network.cluster_services import ClusterServices
 from volcano.embedded.agent.network.network import HostNetwork, Network, choose_network
 from volcano.embedded.agent.network.resolver_content import policy_of, read_resolver, resolver_of, resolver_text
 from volcano.embedded.agent.processes.supervisor_client import SupervisorClient, SupervisorError
 
+KEYS_FOLDER: Final = ".ssh"
 DIAL_TIMEOUT_SECONDS: Final = 10.0
 UNPRIVILEGED_PORTS_FILE: Final = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 DEFAULT_FIRST_OPEN_PORT: Final = 1024
@@ -25,7 +27,7 @@ API_NAMES: Final = "kubernetes.default.svc.cluster.local kubernetes.default.svc 
 
 def port_lack(ports: Iterable[int], first: int | None = None) -> str:
     """`first` is the first port that any user may open; the machine's setting when it is None."""
-    first = _first_open_port() if first is None else first
+    first = first_open_port() if first is None else first
     low = sorted({port for port in ports if 0 < port < first})
     if not low:
         return ""
@@ -36,11 +38,31 @@ def port_lack(ports: Iterable[int], first: int | None = None) -> str:
     )
 
 
-def _first_open_port() -> int:
+def first_open_port() -> int:
+    """The lowest port that this user may open."""
+    if os.geteuid() == 0:
+        return 0
     try:
         return int(UNPRIVILEGED_PORTS_FILE.read_text())
     except (OSError, ValueError):
         return DEFAULT_FIRST_OPEN_PORT
+
+
+def volume_lack(paths: Iterable[str]) -> str:
+    """What is lost without mount namespaces."""
+    named = ", ".join(sorted(set(paths)))
+    if not named:
+        return ""
+    return (
+        f"volumes cannot be mounted at {named}: this user lacks CAP_SYS_ADMIN, and may not make user namespaces; the "
+        "container's command and variables have the volumes' own paths instead, but a program that opens these "
+        "paths by itself does not find them"
+    )
+
+
+def has_keys(container: AgentContainer) -> bool:
+    """Whether a container has the keys of the ssh plugin, or others where ssh looks for them."""
+    return any(PurePosixPath(mount.mount_path).name == KEYS_FOLDER for mount in container.volume_mounts)
 
 
 class PodConnections:
@@ -126,8 +148,9 @@ class PodConnections:
             return ""
         if self._supervisor.tier == "none":
             return (
-                "names of services do not resolve in this pod: this machine does not let its user make mount "
-                "namespaces, so the pod has the machine's own /etc/hosts and /etc/resolv.conf"
+                "names of services and of other pods do not resolve in this pod, except for ssh: this user lacks "
+                "CAP_SYS_ADMIN and may not make user namespaces, so the pod has the machine's own /etc/hosts and "
+                "/etc/resolv.conf"
             )
         return (
             "there is no DNS server for this pod, since this user may not listen on port 53: names of services are in "
@@ -138,17 +161,22 @@ class PodConnections:
         """Which ports of the pod this user may not open, and what would be needed; empty when there are none."""
         if self.is_isolated or self._supervisor.tier == "root":
             return ""
-        return port_lack([port.container_port for each in pod.spec.containers for port in each.ports])
+        # The sshd of a container with keys listens on another port than 22 (ssh_access).
+        ports = [port.container_port for each in pod.spec.containers if not has_keys(each) for port in each.ports]
+        mounted = [mount.mount_path for each in pod.spec.containers for mount in each.volume_mounts]
+        volumes = volume_lack(mounted) if self._supervisor.tier == "none" else ""
+        return "; ".join(filter(None, (port_lack(ports), volumes)))
 
     def _set_variables(self) -> None:
-        """The variables by which programs in pods find the API server."""
+        """The variables by which programs in pods find the API server, and each other."""
+        self.variables = {} if self.is_isolated else dict(LOOPBACK_ENVIRONMENT)
         found = self._services.api_server
         if found is None:
             return
         host, port = found
         # The name is in every pod's /etc/hosts, unless pods share the machine's.
         name = "kubernetes.default.svc" if self._supervisor.tier != "none" else host
-        self.variables = {
+        self.variables |= {
             "KUBERNETES_SERVICE_HOST": name,
             "KUBERNETES_SERVICE_PORT": str(port),
             "KUBERNETES_SERVICE_PORT_HTTPS": str(port),

@@ -66,7 +66,8 @@ def isolation(tier: str) -> Ability:
     return Ability(
         "isolation",
         False,
-        "pods are plain processes of this user: they see its files and each other, and volumes cannot be mounted",
+        "pods are plain processes of this user: they see its files and each other, volumes are not mounted (commands "
+        "and variables have the volumes' own paths), and names of pods do not resolve, except for ssh",
         f"allow user namespaces ({'; '.join(hints) or 'in a container: --security-opt seccomp=unconfined'})",
         "CAP_SYS_ADMIN, or user namespaces",
     )
@@ -78,7 +79,8 @@ def networks(tier: str) -> Ability:
     return Ability(
         "pod network",
         False,
-        "pods share this machine's network: each has a loopback address of its own, and ports below 1024 are refused",
+        "pods share this machine's network: each has a loopback address of its own, and ports below 1024 are refused; "
+        "sshd of the ssh plugin listens on port 2222 instead of 22, and ssh uses it",
         "run `volcano up` as root",
         "CAP_NET_ADMIN",
     )

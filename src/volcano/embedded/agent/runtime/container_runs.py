@@ -91,7 +91,8 @@ class ContainerRuns:
         isolated = self._supervisor.tier != "none"
         # On the machine's own network a user namespace would take away the right to bind low ports.
         users = self._supervisor.tier == "root" and self._connections.is_isolated
-        return Isolation(isolated, isolated, users, home=os.path.expanduser("~"))
+        is_single_user = self._supervisor.tier == "user"
+        return Isolation(isolated, isolated, users, is_single_user, home=os.path.expanduser("~"))
 
     # -- starting ---------------------------------------------------------------------------------------------
     async def start(self, pod: AgentPod, name: str, number: int) -> None:
@@ -151,7 +152,15 @@ class ContainerRuns:
             container,
             line=line,
             references=sandbox.references,
-            folders=self._folders.make(run, container, line=line, volumes=sandbox.volumes, variables=self.variables),
+            folders=self._folders.make(
+                run,
+                container,
+                line=line,
+                volumes=sandbox.volumes,
+                variables=self.variables,
+                isolation=self.isolation,
+                address=sandbox.address,
+            ),
             isolation=self.isolation,
             variables=self.variables,
             cgroups=self.cgroups.make(run.id, container.resources),

@@ -5,6 +5,7 @@ Folders, volumes and namespaces exist already; pod_folders and pod_sandboxes mad
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -18,6 +19,13 @@ from volcano.embedded.agent.containers.image_programs import MOUNTED_AT
 from volcano.embedded.agent.containers.images import CommandLine
 from volcano.embedded.agent.processes.supervisor_protocol import Mount, Order
 from volcano.embedded.agent.runtime.open_files import MAX_OPEN_FILES
+from volcano.embedded.agent.runtime.ssh_access import (
+    CLIENT_CONFIG,
+    FILES_AT,
+    MACHINE_SSHD_AT,
+    SshAccess,
+    replaced_paths,
+)
 from volcano.embedded.agent.storage.volume_files import safe_path
 
 TERMINATION_LOG: Final = "termination"
@@ -25,6 +33,7 @@ RESOLVER: Final = "resolv.conf"
 TEMPORARY_FOLDERS: Final = ("/tmp", "/var/tmp")
 """Each container has its own copy of these, and of /run, as it would with an image."""
 UNLIMITED: Final = -1
+ROOT_HOME: Final = "/root"
 
 
 class ContainerFolders(msgspec.Struct, frozen=True):
@@ -39,6 +48,8 @@ class ContainerFolders(msgspec.Struct, frozen=True):
     programs: tuple[Path, ...]  # the interpreter and this package, where a folder of the container would cover them
     volumes: Mapping[str, str]
     image_programs: Path | None = None  # what a busybox-like image brings
+    ssh: SshAccess | None = None  # where the user is not root, and the container has keys
+    home: Path | None = None  # what the container sees as root's home, where the machine's cannot be entered
 
 
 class Isolation(msgspec.Struct, frozen=True):
@@ -47,6 +58,7 @@ class Isolation(msgspec.Struct, frozen=True):
     mounts: bool = True
     processes: bool = True
     users: bool = False
+    is_single_user: bool = False  # within a user namespace in which only the user of this agent exists, as root
     home: str = "/root"
     path: str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -65,6 +77,7 @@ def order_for(
     """The order; Missing when the container refers to something that does not exist."""
     pod = run.pod
     known = {**variables, **environment_of(pod, container, references)}
+    paths = {} if isolation.mounts else _machine_paths(container, known, folders)
     security, shared = container.security_context, pod.spec.security_context
     user = security.run_as_user if security.run_as_user is not None else shared.run_as_user
     group = security.run_as_group if security.run_as_group is not None else shared.run_as_group
@@ -72,20 +85,20 @@ def order_for(
     return {
         "container": run.id,
         "pod": pod.uid,
-        "argv": [expand(word, known) for word in line.argv],
+        "argv": [with_paths(expand(word, known), paths) for word in line.argv],
         "environment": {
             "PATH": _path(line, folders, isolation),
-            "HOME": isolation.home,
+            "HOME": ROOT_HOME if folders.home is not None else isolation.home,
             "HOSTNAME": pod.hostname,
             **line.env,
             **({"TERM": "xterm"} if container.tty else {}),
-            **known,
+            **{name: with_paths(value, paths) for name, value in known.items()},
         },
-        "cwd": "/" if line.apptainer else container.working_dir or line.working_dir or "/",
+        "cwd": "/" if line.apptainer else with_paths(container.working_dir or line.working_dir or "/", paths),
         "hostname": pod.hostname if not pod.spec.host_network else "",
         "root": line.root,
         "scratch": str(folders.container),
-        "mounts": mounts_of(pod, container, known, folders) if isolation.mounts else _unmountable(container),
+        "mounts": mounts_of(pod, container, known, folders) if isolation.mounts else [],
         "isolated": isolation.mounts,
         "own_processes": isolation.processes and not pod.spec.host_pid,
         "own_user": isolation.users and not pod.spec.host_network and not security.privileged,
@@ -122,8 +135,22 @@ def mounts_of(
     ]
     if container.termination_message_path:
         mounts.append(bind(folders.container / TERMINATION_LOG, container.termination_message_path))
+    if folders.home is not None:
+        mounts.append(bind(folders.home, ROOT_HOME))
     volumes = sorted(container.volume_mounts, key=lambda each: PurePosixPath(each.mount_path).parts)
-    return mounts + [_volume_mount(each, variables, folders) for each in volumes]
+    mounts += [_volume_mount(each, variables, folders) for each in volumes]
+    return mounts + (_ssh_mounts(folders.ssh) if folders.ssh is not None else [])
+
+
+def _ssh_mounts(access: SshAccess) -> list[Mount]:
+    mounts = [
+        bind(Path(access.sshd), MACHINE_SSHD_AT, read_only=True),
+        bind(access.folder, FILES_AT),
+        bind(access.folder / "sshd", access.sshd, read_only=True),
+    ]
+    if access.has_config:
+        mounts.append(bind(access.folder / CLIENT_CONFIG, f"{access.keys}/{CLIENT_CONFIG}", read_only=True))
+    return mounts
 
 
 def bind(source: Path, target: str, *, read_only: bool = False) -> Mount:
@@ -147,15 +174,26 @@ def _volume_mount(mount: VolumeMount, variables: Mapping[str, str], folders: Con
     return bind(source, str(PurePosixPath(mount.mount_path)), read_only=mount.read_only)
 
 
-def _unmountable(container: AgentContainer) -> list[Mount]:
-    if container.volume_mounts:
-        raise Missing("this machine does not let its user make mount namespaces, so volumes cannot be mounted")
-    return []
+def _machine_paths(
+    container: AgentContainer, variables: Mapping[str, str], folders: ContainerFolders
+) -> dict[str, str]:
+    """Where nothing can be mounted: the paths that the container's command and variables are given instead."""
+    parts = {mount.mount_path: sub_path_of(mount, variables) for mount in container.volume_mounts}
+    return replaced_paths(container, folders.volumes, parts, folders.ssh)
+
+
+def with_paths(text: str, paths: Mapping[str, str]) -> str:
+    """The text with each of these paths, and those below them, replaced."""
+    if not paths:
+        return text
+    known = "|".join(re.escape(path) for path in sorted(paths, key=len, reverse=True))
+    return re.sub(rf"(?<![\w./-])(?:{known})(?![\w.-])", lambda found: paths[found[0]], text)
 
 
 def _path(line: CommandLine, folders: ContainerFolders, isolation: Isolation) -> str:
     """The image's virtual environment, then the machine's programs, then what a busybox-like image brings."""
-    parts = [f"{line.venv}/bin"] if line.venv else []
+    parts = [str(folders.ssh.folder)] if folders.ssh is not None and not isolation.mounts else []
+    parts += [f"{line.venv}/bin"] if line.venv else []
     parts.append(isolation.path)
     if folders.image_programs is not None:
         parts.append(MOUNTED_AT if isolation.mounts else str(folders.image_programs))

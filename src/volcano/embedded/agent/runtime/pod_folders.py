@@ -17,8 +17,16 @@ from volcano.embedded.agent.containers.environment import Missing
 from volcano.embedded.agent.containers.image_programs import make_programs
 from volcano.embedded.agent.containers.images import CommandLine
 from volcano.embedded.agent.containers.process_settings import ProcessSettings
+from volcano.embedded.agent.network.pod_connections import first_open_port
 from volcano.embedded.agent.runtime.covered_programs import covered_environments, covered_programs
-from volcano.embedded.agent.runtime.orders import TERMINATION_LOG, ContainerFolders, sub_path_of
+from volcano.embedded.agent.runtime.orders import (
+    ROOT_HOME,
+    TERMINATION_LOG,
+    ContainerFolders,
+    Isolation,
+    sub_path_of,
+)
+from volcano.embedded.agent.runtime.ssh_access import SshAccess, keys_mount, write_access
 
 MAX_TERMINATION_MESSAGE_BYTES: Final = 4096
 """Of a longer file the end is taken."""
@@ -45,6 +53,8 @@ class PodFolders:
         line: CommandLine,
         volumes: Mapping[str, str],
         variables: Mapping[str, str],
+        isolation: Isolation,
+        address: str,
     ) -> ContainerFolders:
         """Make the container's folders. There are few, since each costs more than starting a process."""
         folder = self.pod_folder(run.pod.uid)
@@ -62,6 +72,7 @@ class PodFolders:
             part = sub_path_of(mount, variables)
             if part and mount.name in volumes:
                 _make_inside(Path(volumes[mount.name]), part)
+        own_home = _own_home(own, container, isolation) if line.root == "/" else None
         return ContainerFolders(
             pod=folder,
             container=own,
@@ -72,6 +83,8 @@ class PodFolders:
             programs=(*covered_programs(), *covered_environments(line, (each.value for each in container.env))),
             volumes=volumes,
             image_programs=self._settings.programs if line.has_busybox else None,
+            ssh=_ssh_access(folder, own, container, line, volumes, variables, isolation, address),
+            home=own_home,
         )
 
     def pod_folder(self, uid: str) -> Path:
@@ -112,6 +125,45 @@ class PodFolders:
     def remove_logs(self, uid: str) -> None:
         for folder in self._settings.logs.glob(f"*_{uid}"):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _own_home(own: Path, container: AgentContainer, isolation: Isolation) -> Path | None:
+    """A home for root where the machine's cannot be entered and a volume is to be mounted in it."""
+    if not isolation.is_single_user or not any(
+        f"{mount.mount_path}/".startswith(f"{ROOT_HOME}/") for mount in container.volume_mounts
+    ):
+        return None
+    home = own / "home"
+    home.mkdir(mode=0o700, exist_ok=True)
+    return home
+
+
+def _ssh_access(
+    pod: Path,
+    own: Path,
+    container: AgentContainer,
+    line: CommandLine,
+    volumes: Mapping[str, str],
+    variables: Mapping[str, str],
+    isolation: Isolation,
+    address: str,
+) -> SshAccess | None:
+    """What makes sshd and ssh work where the user is not root."""
+    mount = keys_mount(container)
+    if mount is None or mount.name not in volumes or line.root != "/" or line.apptainer:
+        return None
+    if isolation.mounts and not isolation.is_single_user:
+        return None
+    source = Path(volumes[mount.name]) / sub_path_of(mount, variables)
+    return write_access(
+        own / "ssh",
+        keys=mount.mount_path.rstrip("/"),
+        source=source,
+        address=address,
+        first_open_port=first_open_port(),
+        hosts=None if isolation.mounts else pod / "hosts",
+        path="" if isolation.mounts else f"{own / 'ssh'}:{isolation.path}",
+    )
 
 
 def _tail(path: Path) -> str:
