@@ -109,16 +109,19 @@ async def test_without_namespaces_pods_are_plain_processes_that_still_end_whole(
         await machine.until_no_process(pid)
 
 
-async def test_without_namespaces_volumes_are_refused_with_a_reason(bare_machine):
-    container = {"volumeMounts": [{"name": "v", "mountPath": "/data"}]}
-    pod = a_pod("hopeful", "true", container=container, volumes=[{"name": "v", "emptyDir": {}}])
+async def test_without_namespaces_commands_have_the_paths_of_the_volumes_folders(bare_machine):
+    container = {
+        "volumeMounts": [{"name": "v", "mountPath": "/data"}],
+        "env": [{"name": "WHERE", "value": "/data/x"}],
+    }
+    script = 'echo hello > /data/x && cat "$WHERE" && test ! -e /"data"/x'
+    pod = a_pod("hopeful", "sh", "-c", script, container=container, volumes=[{"name": "v", "emptyDir": {}}])
     await bare_machine.create(pod, a_pod("modest", "sh", "-c", "exit 3"))
 
     await bare_machine.until_phase("modest", "Failed")
-    found = await bare_machine.until(
-        "hopeful", lambda pod: "mount namespaces" in str(pod["status"].get("containerStatuses"))
-    )
-    assert found["status"]["phase"] == "Pending"
+    await bare_machine.finished("hopeful")
+
+    assert (await bare_machine.output("hopeful")).split() == ["hello"]
 
 
 async def test_without_namespaces_terminals_and_input_are_there_all_the_same(bare_machine):
