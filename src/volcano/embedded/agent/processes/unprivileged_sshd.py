@@ -33,7 +33,7 @@ class SshdSettings(TypedDict):
     is_single_user: bool  # in a user namespace in which only one user exists, as root
 
 
-class Request(NamedTuple):
+class SshdRequest(NamedTuple):
     """What the arguments of a sshd ask for."""
 
     port: int
@@ -46,7 +46,7 @@ def open_port(port: int, first: int) -> int:
     return port if port >= first else port + PORT_SHIFT
 
 
-def read_arguments(arguments: list[str]) -> Request:
+def read_arguments(arguments: list[str]) -> SshdRequest:
     """The port and the file that the arguments name, and the other arguments."""
     port, config, rest = DEFAULT_PORT, "", []
     waiting = list(arguments)
@@ -66,10 +66,10 @@ def read_arguments(arguments: list[str]) -> Request:
             port = int(setting)
         else:
             rest += [f"-{letter}", value]
-    return Request(port, config, rest)
+    return SshdRequest(port, config, rest)
 
 
-def server_config(settings: SshdSettings, asked: Request) -> str:
+def server_config(settings: SshdSettings, asked: SshdRequest) -> str:
     """The configuration of sshd; where it names an option twice, the first counts."""
     lines = [
         f"Port {open_port(asked.port, settings['first_open_port'])}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from volcano.embedded.agent.processes.unprivileged_sshd import (
-    Request,
+    SshdRequest,
     SshdSettings,
     open_port,
     read_arguments,
@@ -34,13 +34,13 @@ def test_a_port_of_root_is_replaced_by_one_that_the_user_may_open(port, first, u
 @pytest.mark.parametrize(
     ("arguments", "request_read"),
     [
-        ([], Request(22, "", [])),
-        (["-D"], Request(22, "", ["-D"])),
-        (["-De", "-p", "2022"], Request(2022, "", ["-De"])),
-        (["-p2022", "-f", "/etc/ssh/mine"], Request(2022, "/etc/ssh/mine", [])),
-        (["-o", "Port=2022", "-o", "LogLevel=DEBUG"], Request(2022, "", ["-o", "LogLevel=DEBUG"])),
-        (["-oPort 2022", "-h", "/key"], Request(2022, "", ["-h", "/key"])),
-        (["-D", "-p"], Request(22, "", ["-D", "-p", ""])),
+        ([], SshdRequest(22, "", [])),
+        (["-D"], SshdRequest(22, "", ["-D"])),
+        (["-De", "-p", "2022"], SshdRequest(2022, "", ["-De"])),
+        (["-p2022", "-f", "/etc/ssh/mine"], SshdRequest(2022, "/etc/ssh/mine", [])),
+        (["-o", "Port=2022", "-o", "LogLevel=DEBUG"], SshdRequest(2022, "", ["-o", "LogLevel=DEBUG"])),
+        (["-oPort 2022", "-h", "/key"], SshdRequest(2022, "", ["-h", "/key"])),
+        (["-D", "-p"], SshdRequest(22, "", ["-D", "-p", ""])),
     ],
 )
 def test_port_and_file_are_taken_from_the_arguments_and_the_rest_is_kept(arguments, request_read):
@@ -51,7 +51,7 @@ def test_sshd_listens_at_the_pods_address_and_accepts_the_pods_keys(tmp_path):
     own = tmp_path / "sshd_config"
     own.write_text("X11Forwarding no\n")
 
-    lines = server_config(SETTINGS, Request(22, str(own), [])).splitlines()
+    lines = server_config(SETTINGS, SshdRequest(22, str(own), [])).splitlines()
 
     assert lines[:4] == [
         "Port 2222",
@@ -63,6 +63,6 @@ def test_sshd_listens_at_the_pods_address_and_accepts_the_pods_keys(tmp_path):
 
 
 def test_a_file_that_cannot_be_read_is_left_out_and_sessions_get_a_path():
-    text = server_config({**SETTINGS, "path": "/x:/bin"}, Request(22, "/nowhere/sshd_config", []))
+    text = server_config({**SETTINGS, "path": "/x:/bin"}, SshdRequest(22, "/nowhere/sshd_config", []))
 
     assert "Include" not in text and "SetEnv PATH=/x:/bin\n" in text
