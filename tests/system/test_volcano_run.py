@@ -83,6 +83,48 @@ def test_a_file_that_is_not_there_is_bad_input(tmp_path: Path):
     assert (done.returncode, "missing.yaml" in done.stderr) == (2, True)
 
 
+def a_batch_job(name: str, command: str, **spec: object) -> dict:
+    container = {"name": "c", "image": "any", "command": ["sh", "-c", command]}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": {"template": template, **spec}}
+
+
+def test_jobs_of_kubernetes_are_followed_beside_volcanos_and_deployments_are_not(tmp_path: Path):
+    container = {"name": "c", "image": "any", "command": ["sleep", "600"]}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container]}},
+        },
+    }
+    plain = a_batch_job("pi", "echo from-kubernetes", completions=2)
+
+    done = volcano_run(tmp_path, written(tmp_path, deployment, plain, a_job("pi", "echo from-volcano")))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "deployment web was applied; it is not followed" in done.stdout
+    assert done.stdout.count("| from-kubernetes") == done.stdout.count("| from-volcano") == 2
+    assert [line.split(" after")[0] for line in done.stdout.splitlines()[-2:]] == [
+        "pi Completed", "pi (batch/v1) Completed",
+    ]  # fmt: skip
+    assert done.stdout.splitlines()[-1].endswith(": 2 of 2 pods succeeded")
+
+
+def test_a_job_of_kubernetes_that_fails_ends_with_one_and_runs_again_only_when_told(tmp_path: Path):
+    path = written(tmp_path, a_batch_job("bad", "exit 3", backoffLimit=0))
+    with running_up(tmp_path) as up:
+        first = volcano_run(tmp_path, path, "--data-dir", up.data)
+        second = volcano_run(tmp_path, path, "--data-dir", up.data)
+        third = volcano_run(tmp_path, path, "--data-dir", up.data, "--replace")
+
+    assert first.returncode == third.returncode == 1, (first, third)
+    assert "(exit code 3)" in first.stdout and "\nbad (batch/v1) Failed after " in first.stdout
+    assert second.returncode == 2 and "exists and is Failed; use --replace" in second.stderr
+
+
 def test_a_running_system_is_used_and_a_finished_job_runs_again_only_when_told(tmp_path: Path):
     path = written(tmp_path, a_job("again", "echo hello"))
     with running_up(tmp_path) as up:

@@ -15,16 +15,14 @@ from typing import Any
 
 import click
 
-from volcano.api.batch import CronJob, Job
 from volcano.api.errors import ApiError, NotFound
-from volcano.api.flow import JobFlow
-from volcano.api.meta import JSON
-from volcano.api.scheme import resource_type
+from volcano.api.meta import JSON, Key
+from volcano.api.scheme import ResourceType
 from volcano.app.component import run_until_signalled
 from volcano.app.nodes import NodeOptions, node_options
 from volcano.app.settings import data_directory
 from volcano.app.up_command import running_system
-from volcano.cli.live.job_follower import JobFollower
+from volcano.cli.live.job_follower import JOBS, JobFollower
 from volcano.cli.live.run_view import RunView, make_view
 from volcano.cli.live.submit import SubmitError, read_manifests, submit
 from volcano.machinery.client import Client
@@ -35,7 +33,6 @@ from volcano.machinery.transport import Request
 
 COMPLETED, UNSUCCESSFUL, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 SECOND_PRESS_SECONDS = 3.0
-ENDED_KINDS = tuple(resource_type(each) for each in (JobFlow, CronJob, Job))
 
 
 @click.command()
@@ -53,7 +50,8 @@ def run_command(
     \b
     Exit code: 0 all jobs Completed; 1 one Failed, was Aborted or Terminated; 2 bad input; 130 Ctrl-C.
 
-    Flows are followed to their end, and of a cron job its first run. Ctrl-C says what goes on; twice ends it.
+    Jobs of Volcano's and Kubernetes' own (batch/v1) and flows are followed to their end, and of a cron job its first
+    run; Deployments and the like are applied and not followed. Ctrl-C says what goes on; twice ends it.
 
     \b
     Examples:
@@ -81,15 +79,22 @@ async def _run(
     clock = SystemClock()
     async with _host(data_dir, nodes, clock) as (client, is_own):
         try:
-            jobs, makers = await submit(client, clock, documents, replace=replace, namespace=namespace)
+            submitted = await submit(client, clock, documents, replace=replace, namespace=namespace)
         except (SubmitError, ApiError) as error:
             click.echo(f"Error: {error}", err=True)
             return BAD_INPUT
-        if not jobs and not makers:
-            click.echo(f"applied {len(documents)} objects; there is no job among them")
+        for name in submitted.endless:
+            click.echo(f"{name} was applied; it is not followed, since it runs until it is deleted")
+        if not submitted.has_end:
+            gone = (
+                "; the system that was started for them ends now, `volcano up` starts one that stays" if is_own else ""
+            )
+            click.echo(f"applied {len(documents)} objects; there is no job among them{gone}")
             return COMPLETED
         view = make_view()
-        follower = JobFollower(client, clock, view, jobs, logs=logs, makers=makers)
+        follower = JobFollower(
+            client, clock, view, submitted.jobs, logs=logs, makers=submitted.makers, batch_jobs=submitted.batch_jobs
+        )
         try:
             if not await _followed(follower, client, view, is_own=is_own):
                 return INTERRUPTED
@@ -112,8 +117,8 @@ async def _followed(follower: JobFollower, client: Client, view: RunView, *, is_
         if is_own:
             view.line(f"{left}: still running. Ctrl-C again ends it, and the system that was started for it")
             return await _first_of(following, pressed)
-        names = " ".join(key.name for kind, key in follower.objects if kind == Job.__name__)
-        view.line(f"{left}: goes on in the running system. Ctrl-C again ends it; later: vcctl job delete {names}")
+        later = "; ".join(_deletions(follower.objects))
+        view.line(f"{left}: goes on in the running system. Ctrl-C again ends it; later: {later}")
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(SECOND_PRESS_SECONDS):
                 await pressed.get()
@@ -122,6 +127,13 @@ async def _followed(follower: JobFollower, client: Client, view: RunView, *, is_
     finally:
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
+
+
+def _deletions(objects: list[tuple[ResourceType, Key]]) -> list[str]:
+    """The commands that end them."""
+    names = " ".join(key.name for resource, key in objects if resource is JOBS)
+    others = [f"kubectl delete {resource.qualified} {key.name}" for resource, key in objects if resource is not JOBS]
+    return [*([f"vcctl job delete {names}"] if names else []), *others]
 
 
 async def _first_of(following: asyncio.Future[Any], pressed: asyncio.Queue[None]) -> bool:
@@ -135,11 +147,10 @@ async def _first_of(following: asyncio.Future[Any], pressed: asyncio.Queue[None]
 
 
 async def _end(follower: JobFollower, client: Client, view: RunView) -> None:
-    for kind, key in follower.objects:
-        resource = next(each for each in ENDED_KINDS if each.kind == kind)
+    for resource, key in follower.objects:
         with contextlib.suppress(NotFound):
             await client.delete(resource, key, {"propagationPolicy": "Background"})
-            view.line(f"{kind.lower()} {key.name} was deleted")
+            view.line(f"{resource.kind.lower()} {key.name} was deleted")
 
 
 @contextlib.asynccontextmanager

@@ -8,21 +8,23 @@ from typing import NamedTuple
 
 import msgspec
 
-from volcano.api.batch import STOPPED_PHASES, CronJob, Job
+from volcano.api.batch import STOPPED_PHASES, Job
+from volcano.api.core import BatchJob
 from volcano.api.decode import decode
 from volcano.api.errors import AlreadyExists, NotFound
-from volcano.api.flow import JobFlow
 from volcano.api.manifests import ManifestError
 from volcano.api.meta import JSON, Key
-from volcano.api.scheme import ResourceType, find_resource_type, resource_type
-from volcano.cli.live.job_follower import JobMaker
+from volcano.api.scheme import ResourceType, find_resource_type
+from volcano.cli.live.batch_jobs import BATCH_JOBS
+from volcano.cli.live.job_follower import BATCH_CRON_JOBS, CRON_JOBS, FLOWS, JOBS, JobMaker
 from volcano.cli.manifest_files import checked_documents
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.transport import Request
 
-JOBS = resource_type(Job)
-MAKERS = (resource_type(JobFlow), resource_type(CronJob))
+MAKERS = (FLOWS, CRON_JOBS, BATCH_CRON_JOBS)
+WITHOUT_END = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Pod")
+"""Kinds that run pods but that are not followed: most of them run until they are deleted."""
 
 
 class SubmitError(ValueError):
@@ -45,28 +47,39 @@ def read_manifests(paths: list[str]) -> list[JSON]:
 
 
 class SubmittedObjects(NamedTuple):
-    """What can be followed to an end: Jobs, and flows and cron jobs, which make Jobs."""
+    """What can be followed to an end: Jobs, and flows and cron jobs, which make Jobs; and what runs without end."""
 
     jobs: list[Key]
+    batch_jobs: list[Key]
     makers: list[JobMaker]
+    endless: list[str]
+    """Kind and name."""
+
+    @property
+    def has_end(self) -> bool:
+        return bool(self.jobs or self.batch_jobs or self.makers)
 
 
 async def submit(
     client: Client, clock: Clock, documents: list[JSON], *, replace: bool, namespace: str
 ) -> SubmittedObjects:
     """Apply every object in order."""
-    jobs: list[Key] = []
-    makers: list[JobMaker] = []
+    submitted = SubmittedObjects([], [], [], [])
     for document in documents:
         resource = await _resource(client, document)
         body = _placed(document, resource, namespace)
         key = Key(body["metadata"].get("namespace", ""), body["metadata"].get("name", ""))
         if resource is JOBS:
-            jobs.append(await _submit_job(client, clock, body, key, replace=replace))
+            submitted.jobs.append(await _submit_job(client, clock, body, key, replace=replace))
+        elif resource is BATCH_JOBS:
+            submitted.batch_jobs.append(await _submit_batch_job(client, clock, body, key, replace=replace))
         else:
             await _apply(client, resource, body, key)
-            makers += [JobMaker(resource.kind, key)] if resource in MAKERS else []
-    return SubmittedObjects(jobs, makers)
+            if resource in MAKERS:
+                submitted.makers.append(JobMaker(resource, key))
+            elif resource.kind in WITHOUT_END:
+                submitted.endless.append(f"{resource.kind.lower()} {key.name}")
+    return submitted
 
 
 async def _resource(client: Client, document: JSON) -> ResourceType:
@@ -108,15 +121,31 @@ async def _submit_job(client: Client, clock: Clock, body: JSON, key: Key, *, rep
             raise SubmitError(f"job {key} exists and is {phase or 'new'}; delete it first") from error
         if not replace:
             raise SubmitError(f"job {key} exists and is {phase}; use --replace to run it again") from error
-        await _delete_and_wait(client, clock, key)
+        await _delete_and_wait(client, clock, JOBS, key)
         return decode(Job, await client.create(JOBS, body)).key
 
 
-async def _delete_and_wait(client: Client, clock: Clock, key: Key) -> None:
-    await client.delete(JOBS, key, {"propagationPolicy": "Foreground"})
+async def _submit_batch_job(client: Client, clock: Clock, body: JSON, key: Key, *, replace: bool) -> Key:
+    """Kubernetes' own; its pod template cannot be changed, so it is made again or refused like Volcano's."""
+    try:
+        return decode(BatchJob, await client.create(BATCH_JOBS, body)).key
+    except AlreadyExists as error:
+        end = (await client.get(BatchJob, key)).end_condition
+        if end is None:
+            raise SubmitError(f"job {key} (batch/v1) exists and has not ended; delete it first") from error
+        if not replace:
+            raise SubmitError(
+                f"job {key} (batch/v1) exists and is {end['type']}; use --replace to run it again"
+            ) from error
+        await _delete_and_wait(client, clock, BATCH_JOBS, key)
+        return decode(BatchJob, await client.create(BATCH_JOBS, body)).key
+
+
+async def _delete_and_wait(client: Client, clock: Clock, resource: ResourceType, key: Key) -> None:
+    await client.delete(resource, key, {"propagationPolicy": "Foreground"})
     for _ in range(600):
         try:
-            await client.get(Job, key)
+            await client.get_json(resource, key)
         except NotFound:
             return
         await clock.sleep(timedelta(milliseconds=100))
