@@ -28,6 +28,8 @@ from volcano.api.scheme import resource_type
 from volcano.app.admission_plug import VolcanoAdmission
 from volcano.app.component import log_to_stderr, run_until_signalled
 from volcano.app.controllers_command import parse_gates
+from volcano.app.dashboard_service import DEFAULT_PORT as DASHBOARD_PORT
+from volcano.app.dashboard_service import dashboard_beside, parse_dashboard
 from volcano.app.metrics_ports import metrics_ports
 from volcano.app.nodes import NodeOptions, node_options, process_count, process_settings, simulated_settings
 from volcano.app.port_holder import holder_of
@@ -260,6 +262,8 @@ def process_agent(client: Client, clock: Clock, nodes: NodeSettings, processes: 
               help="Port of the API server; unless it is given, a free one if it is taken.")  # fmt: skip
 @click.option("--bind-address", default=LOOPBACK, show_default=True,
               help="Address of the API server; 0.0.0.0 for nodes on other machines.")  # fmt: skip
+@click.option("--dashboard", default="", metavar="off|PORT|HOST:PORT",
+              help=f"Where the dashboard is served [default: 127.0.0.1:{DASHBOARD_PORT}, or a free port].")  # fmt: skip
 @click.option("--ephemeral", is_flag=True, help="Keep objects in memory only.")
 @click.option("--scheduler-conf", default="", help="A volcano-scheduler.conf; changes are taken up as they are saved.")
 @click.option("--plugins-dir", default="", help="A directory of scheduler plugins, one Python file each.")
@@ -302,6 +306,7 @@ def up_command(context: click.Context, /, **flags: Any) -> None:
         raise click.BadParameter(f"there is no file {flags['scheduler_conf']}", param_hint="--scheduler-conf")
     _check_plugins(flags["plugins_dir"])
     settings = settings_from(flags)
+    parse_dashboard(flags["dashboard"])
     _check_address_space()
     log_to_stderr(flags["verbosity"] or -1)  # changes of state are printed anyway; -v asks for more
     nodes = NodeOptions(**{name: flags[name] for name in NodeOptions.__struct_fields__})
@@ -360,19 +365,22 @@ async def _up(
 ) -> None:
     folder, clock = data_directory(flags["data_dir"]), SystemClock()
     began = clock.monotonic()
-    async with running_system(
-        folder,
-        nodes,
-        clock,
-        port=flags["port"],
-        must_have_port=bool(flags["port"]) and is_given(context, "port"),
-        bind_address=flags["bind_address"],
-        ephemeral=flags["ephemeral"],
-        settings=settings,
-        explicit_nodes=explicit,
-        keep_pods=flags["keep_pods"],
-    ) as system:
-        _print_ready(folder, clock.monotonic() - began, default=flags["data_dir"] is None)
+    async with (
+        running_system(
+            folder,
+            nodes,
+            clock,
+            port=flags["port"],
+            must_have_port=bool(flags["port"]) and is_given(context, "port"),
+            bind_address=flags["bind_address"],
+            ephemeral=flags["ephemeral"],
+            settings=settings,
+            explicit_nodes=explicit,
+            keep_pods=flags["keep_pods"],
+        ) as system,
+        _dashboard(system, folder, clock, flags["dashboard"]) as link,
+    ):
+        _print_ready(folder, clock.monotonic() - began, link, default=flags["data_dir"] is None)
         if process_count(nodes, given=explicit):
             for note in await clock.run(lambda: what_pods_lack()):
                 click.echo(f"  note: {note}", err=True)
@@ -385,6 +393,21 @@ async def _up(
             _exit_on_second_signal()
 
 
+@contextlib.asynccontextmanager
+async def _dashboard(system: System, folder: Path, clock: Clock, chosen: str) -> AsyncIterator[str]:
+    """Yields the link that signs in, or nothing where there is no dashboard."""
+    address = parse_dashboard(chosen)
+    if address is None:
+        yield ""
+        return
+
+    def announce(link: str) -> None:
+        click.echo(f"dashboard: somebody signed in; the next link is {link}")
+
+    async with dashboard_beside(system, folder, clock, address, announce) as link:
+        yield link
+
+
 def what_pods_lack() -> list[str]:
     """What this user cannot give to pods, with what the kernel would have to grant; `volcano doctor` has the rest."""
     tier = isolation_tier()
@@ -392,10 +415,12 @@ def what_pods_lack() -> list[str]:
     return [f"{each.detail} (missing: {each.capability}); `volcano doctor` says what would help" for each in lost]
 
 
-def _print_ready(folder: Path, seconds: float, *, default: bool) -> None:
+def _print_ready(folder: Path, seconds: float, link: str, *, default: bool) -> None:
     place = "" if default else f" --data-dir {folder}"
     click.echo(f"volcano is up ({seconds:.1f} s). Its kubeconfig: {folder / 'kubeconfig'}")
     click.echo(f'  eval "$(volcano env{place})"       then kubectl and vcctl speak to it')
+    if link:
+        click.echo(f"  dashboard: {link}")
     click.echo("  vcctl job list · kubectl get nodes · volcano run examples/gang.yaml")
     click.echo("  Ctrl-C stops it")
 

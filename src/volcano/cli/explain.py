@@ -47,7 +47,7 @@ def explain_job(called: Called) -> None:
 
 def _answer(called: Called, kind: str, name: str) -> None:
     connection, values = connect(called), called.values
-    question = gather(connection, kind, values["namespace"], name)
+    question = connection.do(gather(connection.client, kind, values["namespace"], name))
     address = values.get("scheduler") or ""
     found = ask_directly(address, question) if address else ask(connection, question)
     form = form_of(called)

@@ -1,4 +1,7 @@
-"""The facts that `vcctl explain` sends to the scheduler: the object itself, its events, and the last lines of logs."""
+"""The facts that a question to the scheduler needs: the object itself, its events, and the last lines of logs.
+
+`vcctl explain` gathers them with its one-shot client, the dashboard with the client of the person who asks.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,9 @@ from volcano.api.errors import ApiError
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import ResourceType, find_resource_type
 from volcano.api.why.kinds import KNOWN, explained_kind
-from volcano.cli.connection import ApiConnection
 from volcano.cli.failures import Failed
 from volcano.cli.resources import EVENTS, PODS
+from volcano.machinery.client import Client
 from volcano.machinery.transport import Request
 
 MAX_LOGS: Final = 3
@@ -20,25 +23,25 @@ MAX_LINE_CHARACTERS: Final = 200
 NAMED_KINDS: Final = ("Secret", "ConfigMap", "ServiceAccount")
 
 
-def gather(connection: ApiConnection, word: str, namespace: str, name: str) -> JSON:
+async def gather(client: Client, word: str, namespace: str, name: str) -> JSON:
     """The question to the scheduler about one object."""
     row, asked = resource_of(word)
     place = namespace if row.namespaced else ""
     question: JSON = {"kind": asked, "name": name, "namespace": namespace}
     try:
-        body = connection.attempt(connection.client.get_json(row, Key(place, name)))
+        body = await client.get_json(row, Key(place, name))
         question["object"] = body
     except ApiError as error:
         if error.code == 404 and asked != "Job" and row.kind in ("Node", "Queue"):
             return question  # the scheduler says which name was meant
-        raise Failed(error.message) from error
+        raise
     if not row.namespaced:
         return question
-    pods = _pods(connection, asked, namespace, name)
-    question["objects"] = _objects(connection, asked, namespace, name)
-    question["events"] = _events(connection, namespace, name, pods, question["objects"])
-    question["logs"] = _last_lines(connection, namespace, pods)
-    question["known"] = _known(connection, namespace, question, pods)
+    pods = await _pods(client, asked, namespace, name)
+    question["objects"] = await _objects(client, asked, namespace, name)
+    question["events"] = await _events(client, namespace, name, pods, question["objects"])
+    question["logs"] = await _last_lines(client, namespace, pods)
+    question["known"] = await _known(client, namespace, question, pods)
     return question
 
 
@@ -51,16 +54,21 @@ def resource_of(word: str) -> tuple[ResourceType, str]:
     return row, kind.asked
 
 
-def _pods(connection: ApiConnection, kind: str, namespace: str, name: str) -> list[JSON]:
+async def _list(client: Client, row: ResourceType, namespace: str, **parameters: str) -> list[JSON]:
+    found = await client.list_json(row, namespace, **parameters)
+    return list(found.get("items") or ())
+
+
+async def _pods(client: Client, kind: str, namespace: str, name: str) -> list[JSON]:
     if kind == "Job":
-        return connection.list(PODS, namespace, labelSelector=f"{JOB_NAME_KEY}={name}")
-    pods = connection.list(PODS, namespace)
+        return await _list(client, PODS, namespace, labelSelector=f"{JOB_NAME_KEY}={name}")
+    pods = await _list(client, PODS, namespace)
     if kind == "Pod":
         return [pod for pod in pods if pod["metadata"]["name"] == name]
     return [pod for pod in pods if pod["metadata"]["name"].startswith(f"{name}-")]
 
 
-def _objects(connection: ApiConnection, kind: str, namespace: str, name: str) -> list[JSON]:
+async def _objects(client: Client, kind: str, namespace: str, name: str) -> list[JSON]:
     """What belongs to it and is needed to follow it: ReplicaSets, the jobs of a flow, templates."""
     wanted = {
         "Deployment": (("apps", "ReplicaSet"),),
@@ -71,16 +79,16 @@ def _objects(connection: ApiConnection, kind: str, namespace: str, name: str) ->
     for group, each in wanted:
         row = find_resource_type(group, each)
         assert row is not None
-        for body in connection.list(row, namespace):
+        for body in await _list(client, row, namespace):
             owners = body["metadata"].get("ownerReferences") or ()
             if each == "JobTemplate" or any(owner.get("name") == name for owner in owners):
                 found.append({"kind": each, **body})
     return found
 
 
-def _events(connection: ApiConnection, namespace: str, name: str, pods: list[JSON], objects: list[JSON]) -> list[JSON]:
+async def _events(client: Client, namespace: str, name: str, pods: list[JSON], objects: list[JSON]) -> list[JSON]:
     names = {name, *(each["metadata"]["name"] for each in (*pods, *objects))}
-    events = connection.list(EVENTS, namespace)
+    events = await _list(client, EVENTS, namespace)
     mine = [
         event
         for event in events
@@ -89,7 +97,7 @@ def _events(connection: ApiConnection, namespace: str, name: str, pods: list[JSO
     return mine[-MAX_EVENTS:]
 
 
-def _last_lines(connection: ApiConnection, namespace: str, pods: list[JSON]) -> dict[str, str]:
+async def _last_lines(client: Client, namespace: str, pods: list[JSON]) -> dict[str, str]:
     """Of pods that failed or were restarted."""
     lines: dict[str, str] = {}
     for pod in pods:
@@ -102,7 +110,7 @@ def _last_lines(connection: ApiConnection, namespace: str, pods: list[JSON]) -> 
         query = [("tailLines", "1"), *((("previous", "true"),) if restarted and not failed else ())]
         try:
             request = Request("GET", PODS.path(namespace, name, "log"), tuple(query))
-            text = connection.attempt(connection.client.raw(request)).body.decode(errors="replace")
+            text = (await client.raw(request)).body.decode(errors="replace")
         except ApiError:
             continue
         last = [line for line in text.splitlines() if line.strip()]
@@ -111,7 +119,7 @@ def _last_lines(connection: ApiConnection, namespace: str, pods: list[JSON]) -> 
     return lines
 
 
-def _known(connection: ApiConnection, namespace: str, question: JSON, pods: list[JSON]) -> dict[str, list[str]]:
+async def _known(client: Client, namespace: str, question: JSON, pods: list[JSON]) -> dict[str, list[str]]:
     """Names of objects that a pod may have meant; asked for only when something was not found."""
     texts = [str(event.get("message") or "") for event in question.get("events") or ()]
     for pod in pods:
@@ -123,7 +131,7 @@ def _known(connection: ApiConnection, namespace: str, question: JSON, pods: list
             row = find_resource_type("", kind)
             assert row is not None
             try:
-                listed = connection.attempt(connection.client.list_json(row, namespace))
+                listed = await client.list_json(row, namespace)
             except ApiError:
                 continue
             found[kind] = [item["metadata"]["name"] for item in listed.get("items") or ()]

@@ -1,0 +1,1 @@
+"""The cluster as web pages, live, with the rights of each reader."""

@@ -1,0 +1,313 @@
+"""The dashboard: requests to pages, sign-in and sign-out, files, and the stream that tells open pages of changes."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from volcano.api.errors import ApiError
+from volcano.api.meta import Key
+from volcano.dashboard.callers import Caller
+from volcano.dashboard.changes import ChangeFeed
+from volcano.dashboard.job_rows import STATES
+from volcano.dashboard.logins import TokenLogin
+from volcano.dashboard.object_reads import followed_log
+from volcano.dashboard.pages import PAGES, PageRequest, WebPage
+from volcano.dashboard.rendering import PACKAGE, render
+from volcano.dashboard.sessions import FailedLogins, OneTimeToken, Sessions, SignedIn
+from volcano.dashboard.view import CallerView, Shared
+from volcano.dashboard.watched import Watched
+from volcano.dashboard.web import HTML, BadWebRequest, WebRequest, plain, redirect
+from volcano.machinery.clock import Clock
+from volcano.machinery.ids import Ids
+from volcano.machinery.transport import Response
+
+log = logging.getLogger(__name__)
+
+MENU: Final = (("overview", "/", "Overview"), ("jobs", "/jobs", "Jobs"))
+STATIC_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+COOKIE_PREFIX: Final = "volcano-dashboard"
+MAX_STREAMS: Final = 400
+MAX_STREAMS_OF_SESSION: Final = 40
+MAX_KEPT_PAGES: Final = 64
+LOG_LINES_OF_STREAM: Final = 500
+
+
+class DashboardSettings(msgspec.Struct, frozen=True):
+    """`hosts` are the names under which the server may be addressed; empty: any. `port` is part of the cookie's name.
+
+    `owner` makes the caller of the one-time link; None: there is no such link.
+    """
+
+    port: int = 0
+    hosts: frozenset[str] = frozenset()
+    about: str = ""
+    owner: Callable[[], Caller] | None = None
+
+
+class Dashboard:
+    """`answer` is the whole application as one function; `close` ends what runs in the background."""
+
+    def __init__(
+        self,
+        watched: Watched,
+        tokens: TokenLogin,
+        clock: Clock,
+        ids: Ids,
+        settings: DashboardSettings | None = None,
+        *,
+        link: OneTimeToken | None = None,
+    ) -> None:
+        self._watched, self._tokens, self._clock = watched, tokens, clock
+        self._settings = settings or DashboardSettings()
+        self._link = link
+        self._sessions, self._failures = Sessions(clock, ids), FailedLogins(clock)
+        self._known: Shared | None = None
+        self._feed = ChangeFeed(watched)
+        self._pages = [(page.pattern, page) for page in PAGES]
+        self._kept: OrderedDict[tuple[Any, ...], Response] = OrderedDict()
+        self._streams = 0
+        self._cookie = f"{COOKIE_PREFIX}-{self._settings.port}"
+
+    async def close(self) -> None:
+        await self._feed.close()
+        await self._watched.close()
+
+    # -- requests ------------------------------------------------------------------------------------------------
+    async def answer(self, request: WebRequest) -> Response:
+        self._check_host(request)
+        path = request.path
+        if path == "/healthz":
+            return plain(200, "ok")
+        if path.startswith("/static/"):
+            return static_file(path.removeprefix("/static/"), request)
+        if path == "/login":
+            return await self._login(request)
+        session = self._sessions.find(request.cookie(self._cookie))
+        if session is None or not await session.caller.is_valid():
+            if session is not None:
+                self._sessions.end(session.id)
+            return self._to_login(request)
+        await self._watched.ready()
+        if self._known is None:
+            self._known = Shared(self._watched)
+        try:
+            return await self._signed_in(request, session)
+        except ApiError as error:
+            if error.status_code == 401:  # the token has expired
+                self._sessions.end(session.id)
+                return self._to_login(request)
+            return self._problem(request, session, error.status_code, error.message)
+        except (ConnectionError, TimeoutError) as error:
+            return self._problem(request, session, 502, f"the API server cannot be reached: {error}")
+
+    async def _signed_in(self, request: WebRequest, session: SignedIn) -> Response:
+        if request.method == "POST":
+            self._check_write(request, session)
+            return await self._write(request, session)
+        if request.method not in ("GET", "HEAD"):
+            raise BadWebRequest(405, "only GET and POST are known")
+        if request.path == "/live":
+            return self._stream(session, self._feed.follow(request.query.get("topics", "").split(",")))
+        is_json = request.path.startswith("/api/v1/")
+        path = request.path.removeprefix("/api/v1") if is_json else request.path
+        if path.endswith("/log/stream"):
+            return self._log_stream(request, session)
+        for pattern, page in self._pages:
+            match = pattern.fullmatch(path if path != "/overview" else "/")
+            if match is not None:
+                return await self._page(page, match.groupdict(), request, session, as_json=is_json)
+        return self._problem(request, session, 404, f"there is no page {request.path}")
+
+    async def _page(
+        self, page: WebPage, names: dict[str, str], request: WebRequest, session: SignedIn, *, as_json: bool
+    ) -> Response:
+        version = tuple(self._watched.versions[topic] for topic in page.topics)
+        second = int(self._clock.monotonic()) if page.topics else None
+        kept_as = (session.id, request.path, tuple(request.query.items()), request.wants_part, version, second)
+        if page.topics and kept_as in self._kept:
+            return _unless_known(self._kept[kept_as], request)
+        assert self._known is not None, "made before any page"
+        view = CallerView(self._known, session.caller)
+        model = await page.make(PageRequest(view, names, request))
+        if as_json:
+            return Response(200, {"content-type": "application/json"}, msgspec.json.encode(model))
+        response = self._html(
+            page.template,
+            request,
+            session,
+            model=model,
+            section=page.section,
+            title=page.title.format(**names),
+            topics=",".join(page.topics),
+        )
+        if page.topics:
+            self._kept[kept_as] = response
+            if len(self._kept) > MAX_KEPT_PAGES:
+                self._kept.popitem(last=False)
+        return _unless_known(response, request)
+
+    def _html(
+        self, template: str, request: WebRequest, session: SignedIn | None, *, status: int = 200, **values: Any
+    ) -> Response:
+        shown = {
+            "menu": MENU,
+            "states": STATES,
+            "user": session.caller.name if session is not None else "",
+            "secret": session.secret if session is not None else "",
+            "path": request.path,
+            "query": request.query,
+            "now": self._clock.now(),
+            "about": self._settings.about,
+            "layout": "part.html" if request.wants_part else "layout.html",
+            "topics": "",
+            "section": "",
+            **values,
+        }
+        body = render(template, shown).encode()
+        return Response(status, {**HTML, "etag": f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'}, body)
+
+    def _problem(self, request: WebRequest, session: SignedIn | None, status: int, message: str) -> Response:
+        if request.path.startswith("/api/"):
+            body = msgspec.json.encode({"error": message, "code": status})
+            return Response(status, {"content-type": "application/json"}, body)
+        return self._html("problem.html", request, session, status=status, title=f"{status}", message=message)
+
+    # -- sign-in -------------------------------------------------------------------------------------------------
+    async def _login(self, request: WebRequest) -> Response:
+        if self._failures.too_many(request.address):
+            return self._login_page(request, 429, "Too many failed attempts. Try again in a minute.")
+        given = request.form.get("token", "") if request.method == "POST" else request.query.get("token", "")
+        if request.method == "POST":
+            self._check_origin(request)
+        if not given:
+            if request.method == "POST":
+                return self._login_page(request, 401, "Enter a token.")
+            return self._login_page(request, 200, "")
+        caller: Caller | None = None
+        if self._link is not None and self._settings.owner is not None and self._link.take(given):
+            caller = self._settings.owner()
+        elif request.method == "POST":
+            caller = await self._tokens.caller(given)
+        if caller is None:
+            self._failures.count(request.address)
+            return self._login_page(request, 401, "This token is not accepted. A link signs in only once.")
+        session = self._sessions.begin(caller)
+        place = request.query.get("next", "/")
+        if not place.startswith("/") or place.startswith(("//", "/\\")) or "\n" in place or "\r" in place:
+            place = "/"
+        secure = "; Secure" if request.is_tls else ""
+        cookie = f"{self._cookie}={session.id}; Path=/; HttpOnly; SameSite=Strict{secure}"
+        return redirect(place, {"set-cookie": cookie})
+
+    def _login_page(self, request: WebRequest, status: int, message: str) -> Response:
+        values = {"title": "Sign in", "message": message, "has_link": self._link is not None}
+        return self._html("login.html", msgspec.structs.replace(request, headers={}), None, status=status, **values)
+
+    def _to_login(self, request: WebRequest) -> Response:
+        if request.path.startswith("/api/") or request.path == "/live" or request.wants_part:
+            return plain(401, "sign in first")
+        if request.method != "GET":
+            return redirect("/login")
+        from urllib.parse import quote, urlencode
+
+        place = request.path + (f"?{urlencode(request.query)}" if request.query else "")
+        return redirect("/login" if place == "/" else f"/login?next={quote(place, safe='')}")
+
+    def _check_host(self, request: WebRequest) -> None:
+        host = request.headers.get("host", "")
+        name = urlsplit(f"//{host}").hostname or ""
+        if self._settings.hosts and name not in self._settings.hosts:
+            raise BadWebRequest(421, f"this server is not {name}")
+
+    def _check_origin(self, request: WebRequest) -> None:
+        origin, host = request.headers.get("origin", ""), request.headers.get("host", "")
+        if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            raise BadWebRequest(403, "forms are taken from this site's own pages only")
+        if origin and origin != "null" and urlsplit(origin).netloc != host:
+            raise BadWebRequest(403, "forms are taken from this site's own pages only")
+
+    def _check_write(self, request: WebRequest, session: SignedIn) -> None:
+        self._check_origin(request)
+        if not hmac.compare_digest(request.form.get("secret", "").encode(), session.secret.encode()):
+            raise BadWebRequest(403, "the form is not of this session; load the page again")
+
+    async def _write(self, request: WebRequest, session: SignedIn) -> Response:
+        if request.path == "/logout":
+            self._sessions.end(session.id)
+            return redirect("/login", {"set-cookie": f"{self._cookie}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict"})
+        return self._problem(request, session, 404, f"there is no action {request.path}")
+
+    # -- streams -------------------------------------------------------------------------------------------------
+    def _stream(self, session: SignedIn, chunks: AsyncIterator[bytes]) -> Response:
+        if self._streams >= MAX_STREAMS or session.streams >= MAX_STREAMS_OF_SESSION:
+            raise BadWebRequest(429, "too many pages are open")
+
+        async def counted() -> AsyncIterator[bytes]:
+            self._streams += 1
+            session.streams += 1
+            try:
+                async for chunk in chunks:
+                    yield chunk
+            finally:
+                self._streams -= 1
+                session.streams -= 1
+
+        return Response(200, {"content-type": "text/event-stream", "x-accel-buffering": "no"}, stream=counted())
+
+    def _log_stream(self, request: WebRequest, session: SignedIn) -> Response:
+        parts = request.path.split("/")
+        namespace = parts[2] if len(parts) > 2 else ""
+        key = Key(namespace, request.query.get("pod", ""))
+        client, container = session.caller.client, request.query.get("container", "")
+
+        async def lines() -> AsyncIterator[bytes]:
+            try:
+                async for line in followed_log(client, key, container, LOG_LINES_OF_STREAM):
+                    yield f"data: {msgspec.json.encode(line).decode()}\n\n".encode()
+                yield b"event: end\ndata: the container ended\n\n"
+            except (ApiError, ConnectionError) as error:
+                text = error.message if isinstance(error, ApiError) else str(error)
+                yield f"event: problem\ndata: {msgspec.json.encode(text).decode()}\n\n".encode()
+
+        return self._stream(session, lines())
+
+
+def _unless_known(response: Response, request: WebRequest) -> Response:
+    """304 where the browser shows the same already."""
+    tag = response.headers.get("etag", "")
+    if tag and request.headers.get("if-none-match") == tag:
+        return Response(304, {"etag": tag})
+    return response
+
+
+@cache
+def _file(name: str) -> tuple[bytes, str]:
+    folder = resources.files(PACKAGE).joinpath("static")
+    body = folder.joinpath(name).read_bytes()
+    return body, f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
+
+
+@cache
+def _file_names() -> Sequence[str]:
+    return sorted(each.name for each in resources.files(PACKAGE).joinpath("static").iterdir())
+
+
+def static_file(name: str, request: WebRequest) -> Response:
+    if name not in _file_names():
+        return plain(404, "there is no such file")
+    body, tag = _file(name)
+    headers = {"etag": tag, "cache-control": "no-cache"}
+    if request.headers.get("if-none-match") == tag:
+        return Response(304, headers)
+    kind = STATIC_TYPES.get(name[name.rfind(".") :], "application/octet-stream")
+    return Response(200, {**headers, "content-type": f"{kind}; charset=utf-8"}, body)

@@ -1,0 +1,174 @@
+"""The pages by address: which function makes what a page shows, which template draws it, which changes redraw it.
+
+The same values are answered as JSON below /api/v1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+
+from volcano.api.batch import Job
+from volcano.api.core import FINISHED_POD_PHASES
+from volcano.api.meta import Key
+from volcano.api.scheme import resource_type
+from volcano.dashboard.job_page import job_page
+from volcano.dashboard.jobs_page import jobs_page
+from volcano.dashboard.object_reads import MAX_LOG_LINES, events_about, log_lines, why, yaml_of
+from volcano.dashboard.overview_page import overview
+from volcano.dashboard.view import CallerView
+from volcano.dashboard.web import WebRequest
+
+DEFAULT_LOG_LINES: Final = 500
+NAME: Final = r"[a-z0-9A-Z][-a-zA-Z0-9.:_]{0,252}"
+
+
+class PageRequest(msgspec.Struct, frozen=True):
+    """Who asks for what: the view of the caller, the names in the path, and the query."""
+
+    view: CallerView
+    names: dict[str, str]
+    web: WebRequest
+
+    @property
+    def query(self) -> dict[str, str]:
+        return self.web.query
+
+    @property
+    def key(self) -> Key:
+        return Key(self.names.get("namespace", ""), self.names["name"])
+
+
+Maker = Callable[[PageRequest], Awaitable[Any]]
+
+
+class WebPage(msgspec.Struct, frozen=True):
+    """`section` is the entry of the menu; `topics` are the changes that redraw an open page."""
+
+    path: str
+    template: str
+    section: str
+    title: str
+    make: Maker
+    topics: tuple[str, ...] = ()
+    has_json: bool = True
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        return re.compile(re.sub(r"\{(\w+)\}", rf"(?P<\1>{NAME})", self.path) + "/?")
+
+
+class Text(msgspec.Struct, frozen=True):
+    """An object as text."""
+
+    name: str
+    namespace: str
+    text: str
+
+
+class WhyPart(msgspec.Struct, frozen=True):
+    answer: Any
+    problem: str
+    name: str
+    namespace: str
+
+
+class EventsPart(msgspec.Struct, frozen=True):
+    events: list[Any]
+    name: str
+    namespace: str
+
+
+class LogPage(msgspec.Struct, frozen=True, rename="camel"):
+    namespace: str
+    name: str
+    pod: str
+    container: str
+    containers: list[str]
+    pods: list[str]
+    lines: list[str]
+    search: str
+    previous: bool
+    is_over: bool
+
+
+async def _overview(asked: PageRequest) -> Any:
+    return await overview(asked.view)
+
+
+async def _jobs(asked: PageRequest) -> Any:
+    return await jobs_page(asked.view, asked.query)
+
+
+async def _job(asked: PageRequest) -> Any:
+    return await job_page(asked.view, asked.key)
+
+
+async def _job_yaml(asked: PageRequest) -> Any:
+    text = await yaml_of(asked.view.caller.client, resource_type(Job), asked.key)
+    return Text(asked.key.name, asked.key.namespace, text)
+
+
+async def _job_why(asked: PageRequest) -> Any:
+    await asked.view.get(Job, asked.key)
+    answer, problem = await why(asked.view.caller.client, "vcjob", asked.key)
+    return WhyPart(answer, problem, asked.key.name, asked.key.namespace)
+
+
+async def _job_events(asked: PageRequest) -> Any:
+    job = await asked.view.get(Job, asked.key)
+    pods = await asked.view.pods_of_job(asked.key)
+    group = await asked.view.group_of(job)
+    names = {job.name, *(pod.name for pod in pods), *([group.name] if group is not None else [])}
+    events = await events_about(asked.view.caller.client, asked.key.namespace, names, f"{job.name}-")
+    return EventsPart(events, asked.key.name, asked.key.namespace)
+
+
+async def _job_log(asked: PageRequest) -> Any:
+    key, query, view = asked.key, asked.query, asked.view
+    pods = await view.pods_of_job(key)
+    names = [pod.name for pod in pods]
+    pod = next((each for each in pods if each.name == query.get("pod")), pods[0] if pods else None)
+    containers = [each.name for each in (*pod.spec.init_containers, *pod.spec.containers)] if pod is not None else []
+    container = query.get("container") if query.get("container") in containers else (containers or [""])[-1]
+    previous, lines = query.get("previous") == "true", list[str]()
+    if pod is not None and pod.spec.node_name:
+        wanted = int(query["lines"]) if query.get("lines", "").isdecimal() else DEFAULT_LOG_LINES
+        lines = await log_lines(
+            view.caller.client,
+            pod.key,
+            container or "",
+            previous=previous,
+            lines=min(wanted, MAX_LOG_LINES),
+        )
+    search = query.get("q", "")[:200]
+    if search:
+        lines = [line for line in lines if search.lower() in line.lower()]
+    is_over = pod is None or pod.status.phase in FINISHED_POD_PHASES
+    return LogPage(
+        key.namespace,
+        key.name,
+        pod.name if pod is not None else "",
+        container or "",
+        containers,
+        names,
+        lines,
+        search,
+        previous,
+        is_over,
+    )
+
+
+JOB: Final = "/jobs/{namespace}/{name}"
+PAGES: Final[tuple[WebPage, ...]] = (
+    WebPage("/", "overview.html", "overview", "Overview", _overview, ("jobs", "pods", "nodes")),
+    WebPage("/jobs", "jobs.html", "jobs", "Jobs", _jobs, ("jobs",)),
+    WebPage(JOB, "job.html", "jobs", "{name}", _job, ("jobs", "pods")),
+    WebPage(f"{JOB}/why", "why.html", "jobs", "Why {name} waits", _job_why, ("jobs",)),
+    WebPage(f"{JOB}/events", "events.html", "jobs", "Events of {name}", _job_events),
+    WebPage(f"{JOB}/yaml", "yaml.html", "jobs", "{name} as YAML", _job_yaml),
+    WebPage(f"{JOB}/log", "log.html", "jobs", "Log of {name}", _job_log),
+)
