@@ -235,8 +235,8 @@ class Applier:
             await self._client.delete(step.target.resource, step.target.key, options)
         except NotFound:
             return
-        except Conflict:
-            if step.target.resource_version:
+        except Conflict as error:
+            if step.target.resource_version or not await self._was_replaced(step.target, error):
                 raise
 
     async def _bind(self, step: Bind) -> None:

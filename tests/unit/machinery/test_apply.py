@@ -274,8 +274,16 @@ def test_deleting_what_is_gone_is_fine_and_what_has_changed_is_not(
     bench: Bench, target: Ref, answer: Exception, ok: bool
 ):
     bench.transport.answers("DELETE", ONE, answer)
+    bench.transport.answers("GET", ALL, {"items": []})
 
     assert bench.apply(Delete(target)).ok is ok
+
+
+def test_a_deletion_that_the_server_refuses_has_failed_while_the_object_is_there(bench: Bench):
+    bench.transport.answers("DELETE", ONE, Conflict.of("configmaps", "a", "try again"))
+    bench.transport.answers("GET", ALL, {"items": [a_map("a")]})
+
+    assert not bench.apply(Delete(TARGET)).ok
 
 
 def test_a_bind_names_the_pod_by_uid_and_brings_annotations(bench: Bench):

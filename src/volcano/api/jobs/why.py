@@ -2,6 +2,9 @@
 
 The scheduler writes it as JSON into the PodGroup annotation `scheduling.volcano.sh/why`, and what shows a job renders
 it. The JSON never exceeds 4 KiB: the least frequent counts and then the message give way.
+
+A cycle records what refused the job first (`stage` to `numbers`). What is really in the way is found by an explanation
+after it (api.why); once it is known, `reason`, `tier` and `text` have it, and it is what people are shown.
 """
 
 from __future__ import annotations
@@ -24,7 +27,10 @@ STAGES: Final = (QUEUE, ENQUEUE, QUOTA, GANG, FIT, RESERVED, WAIT, BIND)
 
 
 class Why(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`counts`: nodes per cause, largest first; `numbers`: what the sentence speaks of, by name."""
+    """`counts`: nodes per cause, largest first; `numbers`: what the sentence speaks of, by name.
+
+    `reason` is a name of docs/reference/reasons.md; it, `tier` and `text` are empty until the reason is found.
+    """
 
     stage: str
     cause: str
@@ -32,13 +38,20 @@ class Why(msgspec.Struct, frozen=True, omit_defaults=True):
     message: str = ""
     counts: dict[str, int] = {}
     numbers: dict[str, float] = {}
+    reason: str = ""
+    tier: str = ""
+    text: str = ""
 
     def is_news(self, before: Why | None) -> bool:
-        """Whether stage or cause changed; mere numbers are no news."""
-        return before is None or (self.stage, self.cause, self.plugin) != (before.stage, before.cause, before.plugin)
+        """Whether stage, cause or reason changed; mere numbers are no news."""
+        if before is None or self.reason != before.reason:
+            return True
+        return (self.stage, self.cause, self.plugin) != (before.stage, before.cause, before.plugin)
 
     def __str__(self) -> str:
         """One line for people."""
+        if self.text:
+            return self.text
         causes = ", ".join(f"{count} {'node' if count == 1 else 'nodes'}: {cause}" for cause, count in self._counted())
         return "; ".join(part for part in (self.message or self.cause, causes) if part)
 

@@ -35,4 +35,4 @@ def waiting_condition(group: PodGroup) -> PodGroupCondition | None:
 def _typed(text: str) -> tuple[str, str]:
     """The annotation as the scheduler writes it; an annotation that cannot be read gives empty texts."""
     why = decode_why(text) if text and len(text) <= MAX_ANNOTATION_CHARACTERS else None
-    return (why.cause or why.stage, str(why)) if why is not None else ("", "")
+    return (why.reason or why.cause or why.stage, str(why)) if why is not None else ("", "")

@@ -8,7 +8,7 @@ alone are rate-limited (MESSAGE_INTERVAL).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from volcano.scheduler.commit.event_limits import EventLimiter
 from volcano.scheduler.commit.groups import BATCHING_INTERVAL, MESSAGE_INTERVAL, group_body, is_being_made, pause_before
 from volcano.scheduler.commit.queues import queue_patches
 from volcano.scheduler.commit.steps import MAX_MESSAGE_CHARACTERS, condition, current, gate_steps, volume_steps
+from volcano.scheduler.commit.told_reasons import ToldReasons, with_reasons
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.framework.decisions import Decisions, GroupStatus, PodNotice
 from volcano.scheduler.framework.record import VolumeChoice
@@ -90,6 +91,7 @@ class Committer:
         self._pods: dict[str, LastWrite] = {}
         self._events = EventLimiter()
         self._queues: dict[str, datetime] = {}
+        self._sought: frozenset[str] = frozenset()  # jobs whose reason is about to be found
         self._postponed = False
         self._load = 0.0  # binds, counting half after every second
         self._counted: datetime | None = None
@@ -102,9 +104,13 @@ class Committer:
         *,
         in_flight: frozenset[str] = frozenset(),
         is_virtual: frozenset[str] = frozenset(),
+        told: ToldReasons | None = None,
     ) -> Commitment:
         """`in_flight`: jobs whose PodGroup is just being written; `is_virtual`: jobs without one."""
-        self._postponed = False
+        told = told or ToldReasons()
+        decisions = with_reasons(decisions, told, snapshot)
+        self._sought = frozenset(decisions.why.keys() - told.asked) if told.asked is not None else frozenset()
+        self._postponed = bool(self._sought)
         binds = tuple(self._binds(decisions, snapshot))
         self._count(len(binds), now)
         for binding in binds:  # its pods' statuses are about to change more
@@ -182,6 +188,8 @@ class Committer:
             if settled and agreed is not None and agreed[0] is group and agreed[1] is status:
                 continue
             before = decode_why(group.annotations[WHY_ANNOTATION]) if WHY_ANNOTATION in group.annotations else None
+            if job_id in self._sought:
+                why, status = before, replace(status, conditions=tuple(group.status.conditions))
             body = group_body(group, status, before, why, now, reservation)
             if body is None:
                 if settled:
@@ -223,6 +231,7 @@ class Committer:
             if (job := snapshot.jobs.get(job_id)) is not None and is_being_made(job, why, now)
         }
         self._postponed = self._postponed or bool(incomplete)
+        incomplete |= self._sought
         for notice in decisions.pods:
             task = snapshot.tasks.get(notice.uid)
             if task is None or task.node or task.job_id in incomplete:
@@ -264,7 +273,7 @@ class Committer:
     ) -> Iterator[Record]:
         for note in decisions.notes:
             job = snapshot.jobs.get(note.job)
-            if job is None or job.group is None or note.job in is_virtual:
+            if job is None or job.group is None or note.job in is_virtual or note.job in self._sought:
                 continue
             if note.type == "Warning" and note.job not in decisions.why:
                 continue  # it only waits for what was just decided

@@ -22,11 +22,11 @@ VOLUMES: Final = resource_type(core.PersistentVolume)
 
 
 def bind_failed(pod: core.Pod, reason: str, now: datetime) -> Plan:
-    """The event and the condition of a pod whose bind failed."""
+    """The event and the condition of a pod whose bind failed; not the condition if the pod has changed since."""
     stated = condition("PodScheduled", "False", "SchedulerError", reason[:MAX_MESSAGE_CHARACTERS], now)
     return (
         Record(ref(pod), "FailedScheduling", reason[:MAX_MESSAGE_CHARACTERS], "Warning"),
-        Patch(ref(pod), {"status": {"conditions": [stated]}}, kind="strategic", subresource="status"),
+        Patch(ref(pod, fresh=True), {"status": {"conditions": [stated]}}, kind="strategic", subresource="status"),
     )
 
 

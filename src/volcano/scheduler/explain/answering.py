@@ -30,7 +30,7 @@ PRE_PLACEMENT_EVENTS: Final = ("FailedCreate",)
 def answer_workload(around: KnownCluster, question: WhyQuestion, workload: AskedWorkload) -> WhyAnswer:
     events = events_of(question)
     ended = ending_of(question.object or {}, workload.pods, events, question.logs) if question.kind == "Job" else None
-    story = story_of(question.object or {}, workload.pods, events)
+    story = story_of(question.object or {}, workload.pods, events) if question.details else []
     about = f"{question.namespace}/{question.name}"
     if ended is not None:
         offered = owner_changes(ended, question, workload.owner) if question.changes else []
@@ -42,7 +42,7 @@ def answer_workload(around: KnownCluster, question: WhyQuestion, workload: Asked
         changes = owner_changes(found, question, workload.owner)
         changes += changes_for(case, workload.owner, found) if case is not None else []
     tasks, queue = ([], None)
-    if case is not None and workload.subject is not None and workload.subject.pods:
+    if question.details and case is not None and workload.subject is not None and workload.subject.pods:
         with standing(around.snapshot, workload.subject) as job, opened(around.snapshot, around.rules) as session:
             if job.id in session.jobs:
                 tasks, queue = task_nodes(session, job, workload.planned), queue_standing(session, job)

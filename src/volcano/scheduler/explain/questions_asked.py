@@ -39,6 +39,7 @@ class WhyQuestion(msgspec.Struct, frozen=True):
     logs: dict[str, str] = {}
     known: dict[str, list[str]] = {}  # names of existing Secrets, ConfigMaps, ServiceAccounts, by kind
     changes: bool = True
+    details: bool = True  # nodes by stage, the queue, the story
 
     @property
     def about(self) -> str:

@@ -38,6 +38,7 @@ class PodNotice:
     reason: str
     message: str
     nominated_node: str = ""
+    job: str = ""
 
 
 @dataclass(slots=True, frozen=True)
@@ -156,7 +157,7 @@ def _pod_notices(session: Session) -> tuple[PodNotice, ...]:
                 reason, message, nominated = task_reason(session, task)
                 if not message:
                     message = of_job = of_job or job_reason(session, job) or "all nodes are unavailable"
-                notices.append(PodNotice(task.key, task.uid, reason, message, nominated))
+                notices.append(PodNotice(task.key, task.uid, reason, message, nominated, job.id))
     return tuple(notices)
 
 

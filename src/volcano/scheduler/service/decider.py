@@ -16,7 +16,8 @@ from pathlib import Path
 from volcano.api.jobs.reservations import StartReservation
 from volcano.machinery.clock import Stopwatch
 from volcano.scheduler.cache import Batch, Cache, CacheSettings, Confirmed
-from volcano.scheduler.commit import Commitment, Committer, Unwritten
+from volcano.scheduler.commit import Commitment, Committer, ToldReasons, Unwritten
+from volcano.scheduler.commit.told_reasons import with_missing_pods
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.framework.config import SchedulerConfig
 from volcano.scheduler.framework.decisions import Decisions
@@ -37,6 +38,7 @@ class TurnInput:
     registry: Registry
     groups_in_flight: frozenset[str]  # jobs whose PodGroup is being written
     unwritten: tuple[Unwritten, ...]  # writes that failed since the last turn
+    told: ToldReasons = field(default_factory=ToldReasons)  # why jobs wait, as far as it was found
     record_to: tuple[Path, ...] = ()  # directories that the inputs of this cycle are written to
 
 
@@ -92,9 +94,10 @@ class Decider:
             plugins=registry.plugins,
             actions=registry.actions,
         )
+        decisions = with_missing_pods(decisions, snapshot)
         adopted = frozenset(job for job in decisions.groups if is_adopted(job))
         commitment = committer.commitment(
-            decisions, snapshot, turn.now, in_flight=turn.groups_in_flight, is_virtual=adopted
+            decisions, snapshot, turn.now, in_flight=turn.groups_in_flight, is_virtual=adopted, told=turn.told
         )
         bound = {plan.uid: plan.node for plan in commitment.binds}
         evicted = frozenset(plan.uid for plan in commitment.evictions)

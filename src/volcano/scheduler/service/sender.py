@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from volcano.api.core import PersistentVolumeClaim, Pod
+from volcano.api.errors import ApiError
 from volcano.api.scheme import resource_type
 from volcano.machinery.apply import Applier, Outcome, show_answers_in
 from volcano.machinery.client import Client
@@ -43,7 +44,7 @@ class Sender:
         on_failure: Callable[[Unwritten], None],
     ) -> None:
         """`on_failure` is called for every write that failed."""
-        self._clock, self._mirror, self._pending = clock, mirror, pending
+        self._client, self._clock, self._mirror, self._pending = client, clock, mirror, pending
         self._metrics, self._on_failure = metrics, on_failure
         self.recorder = EventRecorder(client, clock, "volcano")
         observe = show_answers_in(mirror, {resource_type(kind): (kind,) for kind in FOLLOWED})
@@ -106,8 +107,23 @@ class Sender:
             self._metrics.bound(plan.pod, self._clock.now(), self._clock.monotonic() - begun)
             return
         log.warning("%s: %s", plan.pod.key, message)
+        pod = await self._pod_now(plan.pod)
         self._drop_assumption(plan.pod, plan.uid)
-        await self._applier.apply(bind_failed(plan.pod, message, self._clock.now()))
+        if pod is not None and not pod.spec.node_name:
+            await self._applier.apply(bind_failed(pod, message, self._clock.now()))
+
+    async def _pod_now(self, pod: Pod) -> Pod | None:
+        """As the API server has it: a bind whose answer was lost may have been done, or the pod may be gone.
+
+        It is read by a list of one, since the scheduler may list pods and needs no right to get them.
+        """
+        try:
+            listed = await self._client.list(Pod, pod.namespace, fields=f"metadata.name={pod.name}")
+        except (ApiError, OSError, TimeoutError):
+            return self._mirror.get(Pod, pod.key)
+        for found in listed.items:
+            self._mirror.put(found)
+        return next((found for found in listed.items if found.uid == pod.uid), None)
 
     async def _volumes_bound(self, plan: BindPlan) -> str:
         """Wait until the volume controller has bound every claim. Returns what went wrong, empty if nothing did."""

@@ -41,6 +41,7 @@ from volcano.scheduler.service.sender import Sender
 from volcano.scheduler.service.settings import SchedulerSettings
 from volcano.scheduler.service.simulate import Known, simulate
 from volcano.scheduler.service.turn_timer import TurnTimer
+from volcano.scheduler.service.waiting_reasons import WaitingReasons
 
 log = logging.getLogger(__name__)
 PAUSE_AFTER_FAILURE: Final = timedelta(seconds=1)
@@ -83,6 +84,7 @@ class SchedulerService:
             on_failure=self._write_failed,
         )
         self.explainer = Explainer(self.mirror, clock, settings.of_cache, self.configuration, expand_job)
+        self.reasons = WaitingReasons(client, clock, self.mirror, self.explainer, self.timer.wake)
         self.turns = 0
         self.last: Decisions | None = None
         self._overview = Overview()
@@ -111,6 +113,7 @@ class SchedulerService:
             group.create_task(usage.run())
             await follow(group, self.client, self.clock, self.mirror, timeout=self.settings.sync_timeout)
             self.pending.follow(self.mirror, self.timer.change)
+            group.create_task(self.reasons.run())
             self._ready.set()
             try:
                 await self._work()
@@ -140,6 +143,7 @@ class SchedulerService:
         self.timer.waits_for_time = _waits_for_time(turn, result) or bool(self._unwritten)
         self.last, self._overview = result.decisions, result.overview
         self.metrics.report(result.decisions, self.decider.snapshot, turn.now)
+        self.reasons.report(result.decisions.why, has_changes=bool(turn.batch.objects))
         self.sender.send(result.commitment)
         self._write_shard(turn.now)
 
@@ -154,6 +158,7 @@ class SchedulerService:
             registry=self.configuration.registry,
             groups_in_flight=frozenset(self.sender.groups_in_flight),
             unwritten=unwritten,
+            told=self.reasons.told(),
             record_to=self.recordings.take(),
         )
 

@@ -201,14 +201,16 @@ def is_eligible(session: Session, task: Task) -> bool:
     if row is None:
         return False
     filtered = session.nodes.filtered(task)
+    node = session.table.nodes[row]
     if filtered.ok[row]:
-        return False
+        # The eviction for it may have failed: then nobody leaves the node, and nothing else would ever make room.
+        return not (
+            frees_enough(session, node, task, ()) or any(t.status == Status.RELEASING for t in node.tasks.values())
+        )
     if filtered.aborted[row]:
         return True
     mine = task.pod.spec.priority or 0
-    return not any(
-        (other.pod.spec.priority or 0) < mine and is_leaving(other) for other in session.table.nodes[row].tasks.values()
-    )
+    return not any((other.pod.spec.priority or 0) < mine and is_leaving(other) for other in node.tasks.values())
 
 
 def is_leaving(task: Task) -> bool:
