@@ -31,7 +31,7 @@ NOT_ENOUGH_RESOURCES: Final = "NotEnoughResources"
 class ToldReasons:
     """`found`: by job. `asked`: waiting jobs about which is written; of others the reason is about to be found.
 
-    None for `asked` means all jobs: nobody looks for reasons.
+    None for `asked` means all jobs: there is nothing that finds reasons.
     """
 
     found: Mapping[str, Finding] = field(default_factory=dict)

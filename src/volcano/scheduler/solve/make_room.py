@@ -203,7 +203,7 @@ def is_eligible(session: Session, task: Task) -> bool:
     filtered = session.nodes.filtered(task)
     node = session.table.nodes[row]
     if filtered.ok[row]:
-        # The eviction for it may have failed: then nobody leaves the node, and nothing else would ever make room.
+        # The eviction for it may have failed: then no pod leaves the node, and nothing else would ever make room.
         return not (
             frees_enough(session, node, task, ()) or any(t.status == Status.RELEASING for t in node.tasks.values())
         )
