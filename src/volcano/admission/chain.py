@@ -21,6 +21,7 @@ from volcano.admission.podgroups import mutate_podgroup, validate_podgroup
 from volcano.admission.pods import mutate_pod, validate_pod
 from volcano.admission.queues import mutate_queue, validate_queue
 from volcano.admission.review import Notice, Reader, ReviewAnswer, Settings, deny
+from volcano.admission.submitters import mutate_jobflow
 from volcano.api import batch, core, flow, scheduling, topology
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType, resource_type
@@ -82,6 +83,7 @@ WEBHOOKS: Final[tuple[Webhook, ...]] = (
     _mutating(
         "/jobtemplates/mutate", flow.JobTemplate, mutate_jobtemplate, "mutatejobtemplate.volcano.sh", in_chart=True
     ),
+    _mutating("/jobflows/mutate", flow.JobFlow, mutate_jobflow, "mutatejobflow.volcano.sh", in_chart=True),
     _validating("/jobflows/validate", flow.JobFlow, validate_jobflow, "validatejob.volcano.sh"),
     _validating(
         "/hypernodes/validate", topology.HyperNode, validate_hypernode, "validatehypernodes.volcano.sh", in_chart=True

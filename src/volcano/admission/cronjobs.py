@@ -6,10 +6,11 @@ import re
 from typing import Final
 
 from volcano.admission.review import Reader, ReviewAnswer, Settings, read, refuse_all
+from volcano.admission.submitters import submitter_problem
 from volcano.api import names
 from volcano.api.batch import CronJob
 from volcano.api.cron.schedule import CronError, load_zone, parse_schedule
-from volcano.machinery.admission import Attributes
+from volcano.machinery.admission import UPDATE, Attributes
 
 MAX_NAME_LENGTH: Final = names.LABEL_LENGTH - 11
 """Each job's name is the CronJob's, a hyphen and the minute it was due."""
@@ -23,6 +24,7 @@ def validate_cronjob(attributes: Attributes, _reader: Reader, _settings: Setting
     problems = _schedule_problems(cronjob.spec.schedule)
     if cronjob.spec.time_zone is not None:
         problems += _zone_problems(cronjob.spec.time_zone)
+    problems += [problem for problem in (submitter_problem(attributes),) if problem and attributes.operation == UPDATE]
     return refuse_all(problems + _name_problems(cronjob.name or attributes.name))
 
 

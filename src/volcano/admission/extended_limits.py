@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from volcano.admission.review import ALLOWED, Reader, ReviewAnswer, Settings, change, read, section
+from volcano.admission.submitters import submitter_changes
 from volcano.api.batch import CronJob
 from volcano.api.flow import JobTemplate
 from volcano.api.meta import JSON
@@ -18,10 +19,13 @@ CONTAINER_LISTS: Final = ("containers", "initContainers")
 MAX_WARNINGS: Final = 16
 
 
-def mutate_cronjob(attributes: Attributes, _reader: Reader, _settings: Settings) -> ReviewAnswer:
-    """/cronjobs/mutate: the limits of the Job that it describes."""
+def mutate_cronjob(attributes: Attributes, _reader: Reader, settings: Settings) -> ReviewAnswer:
+    """/cronjobs/mutate: the limits of the Job that it describes, and who submitted it."""
     cronjob = read(CronJob, attributes.object)
-    return cronjob if isinstance(cronjob, ReviewAnswer) else _limited(attributes.object, "spec", "jobTemplate", "spec")
+    if isinstance(cronjob, ReviewAnswer):
+        return cronjob
+    limited = _limited(attributes.object, "spec", "jobTemplate", "spec")
+    return ReviewAnswer((*limited.changes, *submitter_changes(attributes, settings)), warnings=limited.warnings)
 
 
 def mutate_jobtemplate(attributes: Attributes, _reader: Reader, _settings: Settings) -> ReviewAnswer:

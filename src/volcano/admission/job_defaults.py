@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from volcano.admission.extended_limits import with_limits
 from volcano.admission.review import ALLOWED, DEFAULT_QUEUE, Reader, ReviewAnswer, Settings, change, read, section
+from volcano.admission.submitters import submitter_changes
 from volcano.api.batch import Job
 from volcano.api.jobs.plugins import added_plugins
 from volcano.api.meta import JSON
@@ -41,6 +42,7 @@ def mutate_job(attributes: Attributes, _reader: Reader, settings: Settings) -> R
     if isinstance(plugins, dict):
         complete = plugins | {name: [] for name in added_plugins(plugins)}
         changes.append(change("spec", "plugins", value=complete, operation="replace"))
+    changes += submitter_changes(attributes, settings)
     return ReviewAnswer(changes=tuple(changes), warnings=warnings) if changes else ALLOWED
 
 

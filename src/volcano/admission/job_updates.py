@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from volcano.admission.job_partitions import partition_problems
 from volcano.admission.review import ALLOWED, ReviewAnswer, deny, section
+from volcano.admission.submitters import submitter_problem
 from volcano.admission.topologies import both_tiers_message, gives_both_tiers
 from volcano.api.batch import Job, TaskSpec
 from volcano.api.durations import DurationError, parse_nanoseconds
@@ -48,6 +49,8 @@ def validate_job_update(job: Job, attributes: Attributes) -> ReviewAnswer:
         return deny("job 'minAvailable' must be >= 0")
     if gives_both_tiers(job.spec.network_topology):
         return deny(both_tiers_message("networkTopology"))
+    if problem := submitter_problem(attributes):
+        return deny(problem)
     spec, old = section(attributes.object, "spec"), section(attributes.old, "spec")
     if len(spec.get("tasks") or ()) != len(old.get("tasks") or ()):
         return deny("job updates may not add or remove tasks")

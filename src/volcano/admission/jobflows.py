@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from volcano.admission.review import ALLOWED, Reader, ReviewAnswer, Settings, deny, read
+from volcano.admission.submitters import submitter_problem
 from volcano.api.dag import UnknownDependency, first_flaw
 from volcano.api.flow import JobFlow
-from volcano.machinery.admission import Attributes
+from volcano.machinery.admission import UPDATE, Attributes
 
 
 def validate_jobflow(attributes: Attributes, _reader: Reader, _settings: Settings) -> ReviewAnswer:
     flow = read(JobFlow, attributes.object)
     if isinstance(flow, ReviewAnswer):
         return flow
+    if attributes.operation == UPDATE and (problem := submitter_problem(attributes)):
+        return deny(problem)
     graph = {step.name: step.depends_on.targets if step.depends_on is not None else [] for step in flow.spec.flows}
     flaw = first_flaw(graph)
     if flaw is None:

@@ -6,6 +6,7 @@ from volcano.admission.queue_resources import amounts
 from volcano.admission.review import (
     ALLOWED,
     DEFAULT_QUEUE,
+    FieldChange,
     Reader,
     ReviewAnswer,
     Settings,
@@ -14,6 +15,7 @@ from volcano.admission.review import (
     refuse_all,
     section,
 )
+from volcano.admission.submitters import submitter_changes
 from volcano.admission.topologies import both_tiers_message, gives_both_tiers
 from volcano.api.core import Namespace
 from volcano.api.jobs.estimates import annotation_problem
@@ -22,18 +24,23 @@ from volcano.api.scheduling import QUEUE_NAME_ANNOTATION, PodGroup, Queue
 from volcano.machinery.admission import UPDATE, Attributes
 
 
-def mutate_podgroup(attributes: Attributes, reader: Reader, _settings: Settings) -> ReviewAnswer:
-    """A group in the default queue moves to the queue in its namespace's annotation."""
+def mutate_podgroup(attributes: Attributes, reader: Reader, settings: Settings) -> ReviewAnswer:
+    """A group in the default queue moves to the queue in its namespace's annotation; who submitted it is written."""
     group = read(PodGroup, attributes.object)
     if isinstance(group, ReviewAnswer):
         return group
+    changes = (*_queue_changes(group, attributes, reader), *submitter_changes(attributes, settings))
+    return ReviewAnswer(changes) if changes else ALLOWED
+
+
+def _queue_changes(group: PodGroup, attributes: Attributes, reader: Reader) -> tuple[FieldChange, ...]:
     namespace = reader.get(Namespace, Key("", attributes.namespace or group.namespace))
     queue = namespace.annotations.get(QUEUE_NAME_ANNOTATION, "") if namespace is not None else ""
     if group.spec.queue != DEFAULT_QUEUE or not queue:
-        return ALLOWED
+        return ()
     if not isinstance((attributes.object or {}).get("spec"), dict):
-        return ReviewAnswer(changes=(change("spec", value={"queue": queue}),))
-    return ReviewAnswer(changes=(change("spec", "queue", value=queue),))
+        return (change("spec", value={"queue": queue}),)
+    return (change("spec", "queue", value=queue),)
 
 
 def validate_podgroup(attributes: Attributes, reader: Reader, _settings: Settings) -> ReviewAnswer:

@@ -70,6 +70,7 @@ def _mutations(version: str) -> list[JSON]:
         _mutation("pod", core.Pod, mutations.POD_MUTATIONS, version),
         _mutation("podgroup", scheduling.PodGroup, mutations.PODGROUP_MUTATIONS, version),
         _mutation("cronjob", batch.CronJob, mutations.CRONJOB_MUTATIONS, version),
+        _mutation("jobflow", flow.JobFlow, mutations.JOBFLOW_MUTATIONS, version),
         _mutation("jobtemplate", flow.JobTemplate, mutations.JOBTEMPLATE_MUTATIONS, version),
     ]
 

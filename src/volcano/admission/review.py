@@ -90,6 +90,16 @@ class ReviewAnswer(msgspec.Struct, frozen=True):
 ALLOWED: Final = ReviewAnswer()
 
 
+CONTROLLER_USERS: Final = ("system:vc-controller-manager", "system:serviceaccount:volcano-system:volcano-controllers")
+"""As whom the controllers write: in the embedded system, and as they are installed on a cluster."""
+
+
+def controller_users(namespace: str) -> tuple[str, ...]:
+    """The same where the installation has a namespace of its own."""
+    own = f"system:serviceaccount:{namespace}:volcano-controllers"
+    return CONTROLLER_USERS if not namespace or own in CONTROLLER_USERS else (*CONTROLLER_USERS, own)
+
+
 class ResourceGroup(msgspec.Struct, frozen=True):
     """One entry of the pod webhook's configuration file."""
 
@@ -110,6 +120,7 @@ class Settings(msgspec.Struct, frozen=True):
     protects_root: bool = True
     checks_allocated_pods: bool = False
     gates_pods: bool = False  # feature gate SchedulingGatesQueueAdmission
+    controller_users: tuple[str, ...] = CONTROLLER_USERS
     resource_groups: tuple[ResourceGroup, ...] | None = None  # None: no configuration file was loaded
 
 

@@ -30,6 +30,7 @@ from volcano.embedded.apiserver.server import ApiServer
 from volcano.embedded.apiserver.store.contract import ObjectKey
 from volcano.embedded.cluster.autoscaling.service import AutoscalingService
 from volcano.embedded.cluster.controllers import make_cluster_controllers
+from volcano.history.history import History
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.http_endpoints import Routes, dispatch
@@ -108,6 +109,7 @@ class System:
         self.scheduler = make_scheduler(self.client("vc-scheduler"), clock, self._settings)
         self.agents = [make(self.client(f"volcano-agent-{number}")) for number, make in enumerate(agents)]
         self.metrics = ControllerMetrics()
+        self.history: History | None = None  # once app.local_history has opened it
         self._ready = asyncio.Event()
         self._deciding: list[asyncio.Task[None]] = []
 

@@ -30,6 +30,7 @@ from volcano.app.component import log_to_stderr, run_until_signalled
 from volcano.app.controllers_command import parse_gates
 from volcano.app.dashboard_service import DEFAULT_PORT as DASHBOARD_PORT
 from volcano.app.dashboard_service import dashboard_beside, parse_dashboard
+from volcano.app.local_history import HISTORY_FILE, local_history
 from volcano.app.metrics_ports import metrics_ports
 from volcano.app.nodes import NodeOptions, node_options, process_count, process_settings, simulated_settings
 from volcano.app.port_holder import holder_of
@@ -55,6 +56,8 @@ from volcano.embedded.apiserver.serving.serve import Serving, serve
 from volcano.embedded.apiserver.store.log_file import UnusableFile
 from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.embedded.apiserver.store.sqlite_store import SqliteStore
+from volcano.history.history import History
+from volcano.history.retention import RetentionSettings, retention_from
 from volcano.machinery.certificates import Authority, service_account_key, write_private
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock, SystemClock
@@ -130,6 +133,7 @@ async def running_system(
     explicit_nodes: bool = True,
     keep_pods: bool = False,
     has_metrics_ports: bool = True,
+    history: RetentionSettings | None = None,
 ) -> AsyncIterator[System]:
     """The system, ready, for as long as the block runs; then everything is stopped in order."""
     with locked(folder):
@@ -153,10 +157,20 @@ async def running_system(
                 serve_here(server, folder, clock, port=port, must_have_port=must_have_port, host=bind_address),
                 _running(system, keep_pods=keep_pods),
                 metrics_ports(system) if has_metrics_ports else contextlib.nullcontext(),
+                kept_history(system, clock, None if ephemeral else folder / HISTORY_FILE, history),
             ):
                 yield system
         finally:
             await server.close()
+
+
+def kept_history(
+    system: System, clock: Clock, path: Path | None, retention: RetentionSettings | None
+) -> contextlib.AbstractAsyncContextManager[History | None]:
+    """The history as the flags ask for it; `retention` None: none is kept."""
+    if retention is None:
+        return contextlib.nullcontext()
+    return local_history(system, clock, path=path, retention=retention)
 
 
 @contextlib.asynccontextmanager
@@ -289,6 +303,10 @@ def process_agent(client: Client, clock: Clock, nodes: NodeSettings, processes: 
     show_default=True,
     help="Also place pods of the default scheduler; they are never evicted for others, unless they name a queue.",
 )
+@click.option("--history", type=click.Choice(["on", "off"]), default="on", show_default=True,
+              help="Whether what happened to jobs is kept after they are gone.")  # fmt: skip
+@click.option("--history-retention", default="2160h", show_default=True, help="How long ended jobs are kept.")
+@click.option("--history-size", default="1Gi", show_default=True, help="How much room the history may take.")
 @click.option("--keep-pods", is_flag=True, help="Leave pods running at the end; the next `up` finds them again.")
 @click.option("-v", "--v", "verbosity", type=int, default=0, help="Log verbosity.")
 @node_options
@@ -307,11 +325,12 @@ def up_command(context: click.Context, /, **flags: Any) -> None:
     _check_plugins(flags["plugins_dir"])
     settings = settings_from(flags)
     parse_dashboard(flags["dashboard"])
+    history = history_from(flags)
     _check_address_space()
     log_to_stderr(flags["verbosity"] or -1)  # changes of state are printed anyway; -v asks for more
     nodes = NodeOptions(**{name: flags[name] for name in NodeOptions.__struct_fields__})
     explicit = is_given(context, "nodes")
-    run_until_signalled(lambda: _up(context, nodes, flags, settings, explicit=explicit))
+    run_until_signalled(lambda: _up(context, nodes, flags, settings, history, explicit=explicit))
 
 
 def _check_address_space() -> None:
@@ -355,13 +374,29 @@ def settings_from(flags: dict[str, Any]) -> SystemSettings:
     )
 
 
+def history_from(flags: dict[str, Any]) -> RetentionSettings | None:
+    """None: no history is kept."""
+    if flags["history"] == "off":
+        return None
+    try:
+        return retention_from(flags["history_retention"], flags["history_size"])
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--history-retention, --history-size") from error
+
+
 def is_given(context: click.Context, name: str) -> bool:
     """Whether a flag is on the command line; its default leaves more freedom."""
     return context.get_parameter_source(name) == ParameterSource.COMMANDLINE
 
 
 async def _up(
-    context: click.Context, nodes: NodeOptions, flags: dict[str, Any], settings: SystemSettings, *, explicit: bool
+    context: click.Context,
+    nodes: NodeOptions,
+    flags: dict[str, Any],
+    settings: SystemSettings,
+    history: RetentionSettings | None,
+    *,
+    explicit: bool,
 ) -> None:
     folder, clock = data_directory(flags["data_dir"]), SystemClock()
     began = clock.monotonic()
@@ -377,6 +412,7 @@ async def _up(
             settings=settings,
             explicit_nodes=explicit,
             keep_pods=flags["keep_pods"],
+            history=history,
         ) as system,
         _dashboard(system, folder, clock, flags["dashboard"]) as link,
     ):

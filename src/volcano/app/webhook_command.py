@@ -11,7 +11,7 @@ import click
 from volcano import __version__
 from volcano.admission.chain import BY_PATH, DEFAULT_PATHS
 from volcano.admission.pods import ConfigurationError
-from volcano.admission.review import Settings
+from volcano.admission.review import Settings, controller_users
 from volcano.admission.webhook.manager import WebhookOptions, WebhookService
 from volcano.admission.webhook.registration import Location, RegistrationError
 from volcano.admission.webhook.serving_certificates import CertificateError, CertificateFiles
@@ -96,6 +96,7 @@ def options_from(flags: dict[str, Any]) -> WebhookOptions:
             protects_root=flags["enable_root_queue_protection"],
             checks_allocated_pods=flags["enable_queue_allocated_pods_check"],
             gates_pods=gates.get(POD_GATES_FEATURE, False),
+            controller_users=controller_users(location.namespace),
         ),
         paths=parse_paths(flags["enabled_admission"]),
         host=flags["listen_address"] or "0.0.0.0",

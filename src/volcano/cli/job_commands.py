@@ -17,6 +17,7 @@ from volcano.cli.common_flags import (
     SEVERAL,
     START,
 )
+from volcano.cli.history_commands import JOB_HISTORY
 
 RESOURCES: Final = "cpu=1000m,memory=100Mi"
 RUN_FLAGS: Final = (
@@ -182,6 +183,7 @@ JOB: Final = CommandSpec(
             section=CLOSER,
             examples=("vcctl job attach gang",),
         ),
+        JOB_HISTORY,
         CommandSpec(
             "eta",
             "Say when a waiting job is expected to start, and after which others",

@@ -9,13 +9,16 @@ from typing import Any
 import msgspec
 
 from volcano.api.ages import age
-from volcano.api.errors import ApiError
-from volcano.api.meta import JSON
+from volcano.api.errors import ApiError, NotFound
+from volcano.api.meta import JSON, Key
 from volcano.api.quantity import format_quantity
+from volcano.cli.accounting import story_text
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import ApiConnection, connect
+from volcano.cli.failures import Failed
 from volcano.cli.formats import local_timestamp, parse_time, utc_now
 from volcano.cli.named_jobs import for_each_job
+from volcano.cli.past import PastConnection
 from volcano.cli.reserved_starts import described, reservation_of
 from volcano.cli.resources import EVENTS, JOBS
 
@@ -55,7 +58,9 @@ def view_job(called: Called, *, conditions: bool) -> None:
     connection = connect(called)
 
     def show(namespace: str, name: str) -> None:
-        job = connection.get(JOBS, namespace, name)
+        job = _present(called, connection, namespace, name)
+        if job is None:
+            return
         lines = Lines()
         _metadata(lines, job)
         _spec(lines, job.get("spec") or {})
@@ -68,6 +73,23 @@ def view_job(called: Called, *, conditions: bool) -> None:
 
     mandatory = "job name (specified by --name or -N) is mandatory to view a particular job"
     for_each_job(called, connection, "view", show, mandatory=mandatory)
+
+
+def _present(called: Called, connection: ApiConnection, namespace: str, name: str) -> JSON | None:
+    """The job; of one that is gone, its history is shown."""
+    try:
+        return connection.attempt(connection.client.get_json(JOBS, Key(namespace, name)))
+    except NotFound as error:
+        try:
+            story = PastConnection(called).newest(namespace, name)
+        except Failed:
+            story = None
+        if story is None:
+            raise Failed(error.message) from error
+        say(story_text(story, utc_now()))
+        return None
+    except ApiError as error:
+        raise Failed(error.message) from error
 
 
 def _waits(job: JSON) -> bool:

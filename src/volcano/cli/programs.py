@@ -1,4 +1,4 @@
-"""The programs as values: vcctl (also `kubectl vc`), vsub, vrun, vjobs, vinfo, vqueues, vcancel, vsuspend, vresume."""
+"""The programs as values: vcctl (also `kubectl vc`) and the v* family, which Slurm's users know by other names."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final, NoReturn
 from volcano.cli.command_line import ADMINISTRATION, BOOL, CLOSER, DURATION, CommandSpec, Flag, main
 from volcano.cli.common_flags import CONNECTION, EVERYWHERE, LABELS, ONE, QUEUE_NAME, SEVERAL, START
 from volcano.cli.flow_commands import flow_group
+from volcano.cli.history_commands import USAGE, VACCT
 from volcano.cli.job_commands import EXPLAIN, JOB, NODE, POD, RUN_FLAGS
 from volcano.cli.queue_commands import QUEUE
 
@@ -59,6 +60,7 @@ VCCTL: Final = CommandSpec(
             section=CLOSER,
             examples=("vcctl top", "vcctl top nodes --once", "vcctl top jobs --sort age --once"),
         ),
+        USAGE,
         CommandSpec(
             "completion",
             "Print the completion script for bash, zsh or fish",
@@ -202,6 +204,7 @@ ALIASES: Final = {
         arguments=SEVERAL,
         examples=("vsuspend gang",),
     ),
+    "vacct": VACCT,
     "vresume": CommandSpec(
         "vresume",
         "resume an aborted job",
@@ -269,6 +272,10 @@ def vcancel() -> NoReturn:
 
 def vsuspend() -> NoReturn:
     _end("vsuspend")
+
+
+def vacct() -> NoReturn:
+    _end("vacct")
 
 
 def vresume() -> NoReturn:

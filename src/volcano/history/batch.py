@@ -79,7 +79,7 @@ class RowBatch:
 def commit(database: Database, batch: RowBatch) -> None:
     """Durable when it returns."""
     with database.transaction():
-        _upsert(database, "jobs", JobRecord, list(batch.jobs.values()))
+        _upsert(database, "jobs", JobRecord, list(batch.jobs.values()), kept_when_empty=("user",))
         _upsert(database, "pods", PastPod, list(batch.pods.values()), kept_when_empty=("job_uid",))
         _insert(database, "states", StateRecord, batch.states)
         _insert(database, "evictions", EvictionRecord, list(batch.evictions.values()))

@@ -37,7 +37,10 @@ from volcano.history.fold import (
 _BETWEEN_STATES: Final = timedelta(milliseconds=1)
 
 
-def fold_job(job: Job, known: ObservedJob | None, now: datetime, *, gone: bool = False) -> tuple[Folded, ObservedJob]:
+def fold_job(
+    job: Job, known: ObservedJob | None, now: datetime, *, gone: bool = False, after_gap: bool = False
+) -> tuple[Folded, ObservedJob]:
+    """`after_gap`: changes may have been missed, so phases that only the Job's conditions tell of are recorded too."""
     state, conditions = job.status.state, job.status.conditions
     entered = {each.status: each.last_transition_time for each in conditions if each.last_transition_time is not None}
     roles = [_role(task.name, task.replicas, task.template) for task in job.spec.tasks]
@@ -64,6 +67,8 @@ def fold_job(job: Job, known: ObservedJob | None, now: datetime, *, gone: bool =
         else None,
     )
     missed = [(each.last_transition_time, each.status) for each in conditions if each.status != state.phase]
+    if known is not None and not after_gap:
+        missed = []
     return _folded(record, known, now, gone=gone, entered=state.last_transition_time, missed=missed)
 
 
@@ -145,10 +150,10 @@ def _folded(
         if last is None or at > last:
             states.append(StateRecord(job_uid=record.uid, at=at, phase=phase))
             last = at
-    if known is None or (record.phase, record.reason) != (before.phase, before.reason):
+    if record.phase and (known is None or (record.phase, record.reason) != (before.phase, before.reason)):
         is_new_phase = known is None or record.phase != before.phase
         began = record.ended if record.phase == DELETED else entered
-        at = (began or (record.created if known is None and not record.phase else now)) if is_new_phase else now
+        at = (began or now) if is_new_phase else now
         at = max(at, last + _BETWEEN_STATES) if last is not None else at
         states.append(
             StateRecord(job_uid=record.uid, at=at, phase=record.phase, reason=record.reason, message=record.message)

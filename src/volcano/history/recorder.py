@@ -153,21 +153,24 @@ class HistoryRecorder:
             self._reached(kind, what.revision, now)
             return
         for item in what.items:
-            self._object(reader, item, now)
+            self._object(reader, item, now, listed=True)
         if what.present is not None:
             self._mark_gap(kind, now)
             self._end_vanished(reader, what.present, now)
             self._reached(kind, what.revision, now)
             self._has_listed(kind)
 
-    def _object(self, reader: type[Resource], item: Any, now: datetime, *, gone: bool = False) -> None:
+    def _object(
+        self, reader: type[Resource], item: Any, now: datetime, *, gone: bool = False, listed: bool = False
+    ) -> None:
         moment = now
         if gone and item.metadata.deletion_timestamp is not None:
             moment = min(now, item.metadata.deletion_timestamp)
         if reader is Pod:
             self._pod(item, moment, gone=gone)
             return
-        folded = _JOB_FOLDS[reader](item, self._known.jobs.get(item.uid), moment, gone=gone)
+        more = {"after_gap": True} if listed and reader is Job else {}
+        folded = _JOB_FOLDS[reader](item, self._known.jobs.get(item.uid), moment, gone=gone, **more)
         if folded is None:
             return
         self._batch.add(folded[0])

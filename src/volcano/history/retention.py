@@ -11,6 +11,8 @@ from typing import Final
 
 import msgspec
 
+from volcano.api.durations import DurationError, parse_duration
+from volcano.api.quantity import QuantityError, parse_quantity
 from volcano.history.columns import milliseconds, moment_of
 from volcano.history.database import Database
 
@@ -21,6 +23,8 @@ MAX_ROUNDS: Final = 200
 """The rest is removed at the next upkeep, so that writing does not wait for long."""
 SAMPLES_DROPPED: Final = 10
 """One in so many of the samples is dropped in each round past the size limit, the oldest first."""
+MIN_KEEP: Final = timedelta(minutes=1)
+MIN_BYTES: Final = 2**20
 _OF_JOBS: Final = (
     ('DELETE FROM measured WHERE "pod_uid" IN (SELECT "uid" FROM pods WHERE "job_uid" IN ({uids}))'),
     ('DELETE FROM evictions WHERE "job_uid" IN ({uids})'),
@@ -35,6 +39,23 @@ class RetentionSettings(msgspec.Struct, frozen=True):
 
     keep: timedelta = timedelta(days=90)
     max_bytes: int = 2**30
+
+
+def retention_from(keep: str, size: str) -> RetentionSettings:
+    """From the texts of flags; ValueError says which is wrong and why."""
+    try:
+        duration = parse_duration(keep)
+    except DurationError as error:
+        raise ValueError(f"{keep!r} is not a duration such as 2160h: {error}") from error
+    try:
+        room = parse_quantity(size).value
+    except QuantityError as error:
+        raise ValueError(f"{size!r} is not an amount of bytes such as 1Gi: {error}") from error
+    if duration < MIN_KEEP:
+        raise ValueError(f"at least {MIN_KEEP // timedelta(minutes=1)} minutes must be kept")
+    if room < MIN_BYTES:
+        raise ValueError(f"the history needs at least {MIN_BYTES // 2**20}Mi")
+    return RetentionSettings(duration, room)
 
 
 def remove_expired(database: Database, now: datetime, settings: RetentionSettings) -> int:

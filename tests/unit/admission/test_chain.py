@@ -22,6 +22,7 @@ TABLE = {
     "/pods/mutate": ("mutating", "pods", (CREATE,), "mutatepod.volcano.sh", False, True),
     "/pods/validate": ("validating", "pods", (CREATE,), "validatepod.volcano.sh", False, True),
     "/jobtemplates/mutate": ("mutating", "jobtemplates", (CREATE,), "mutatejobtemplate.volcano.sh", True, False),
+    "/jobflows/mutate": ("mutating", "jobflows", (CREATE,), "mutatejobflow.volcano.sh", True, False),
     "/jobflows/validate": ("validating", "jobflows", (CREATE, UPDATE), "validatejob.volcano.sh", False, False),
     "/hypernodes/validate": (
         "validating",

@@ -9,6 +9,7 @@ import pytest
 from admission_builders import a_job, a_queue, a_task, a_template
 
 from volcano.admission.policies import policy_manifests
+from volcano.admission.review import CONTROLLER_USERS
 from volcano.api.quantity import parse_quantity
 from volcano.machinery.patch import json_patch
 
@@ -52,7 +53,7 @@ def evaluate(expression, **names):
         "oldObject": None,
         "namespaceObject": None,
         "variables": {},
-        "request": {"operation": "CREATE"},
+        "request": {"operation": "CREATE", "userInfo": {"username": CONTROLLER_USERS[0]}},
     } | names
     expression = PATCH.sub(r"{'op': \1, 'path': \2, 'value': ", expression)
     return ENVIRONMENT.compile(expression).eval(data=given).plain_value()
@@ -85,7 +86,7 @@ def test_each_policy_has_its_binding_and_its_name():
         names[manifest["kind"]].append(manifest["metadata"]["name"])
 
     kinds = ("job", "queue", "pod", "podgroup", "hypernode", "jobflow", "cronjob")
-    mutated_kinds = (*kinds[:4], "cronjob", "jobtemplate")
+    mutated_kinds = (*kinds[:4], "cronjob", "jobflow", "jobtemplate")
     assert names == {
         "ValidatingAdmissionPolicy": [f"{kind}-validation-policy" for kind in kinds],
         "ValidatingAdmissionPolicyBinding": [f"{kind}-validation-policy-binding" for kind in kinds],
@@ -432,3 +433,22 @@ def test_flows_need_targets_that_exist_and_are_not_themselves():
     assert refused("jobflow-validation-policy", {"metadata": {}, "spec": {}}) == []
     assert "vertex is not defined" in refused("jobflow-validation-policy", a_flow(a=["ghost"]))[0]
     assert "jobflow Flow is not DAG" in refused("jobflow-validation-policy", a_flow(a=["a"]))[0]
+
+
+def test_a_job_gets_the_user_who_creates_it():
+    request = {"operation": "CREATE", "userInfo": {"username": "ada"}}
+    forged = {"metadata": {"name": "j", "annotations": {"volcano.sh/submitted-by": "eve", "a": "b"}}, "spec": {}}
+
+    bare = mutated("volcano-jobflow-mutation-policy", {"metadata": {"name": "j"}, "spec": {}}, request=request)
+    replaced = mutated("volcano-jobflow-mutation-policy", forged, request=request)
+
+    assert bare["metadata"]["annotations"] == {"volcano.sh/submitted-by": "ada"}
+    assert replaced["metadata"]["annotations"] == {"volcano.sh/submitted-by": "ada", "a": "b"}
+
+
+def test_an_update_of_a_flow_keeps_its_submitter():
+    def flow(user):
+        return {"metadata": {"name": "j", "annotations": {"volcano.sh/submitted-by": user}}, "spec": {"flows": []}}
+
+    assert refused("jobflow-validation-policy", flow("ada"), flow("ada")) == []
+    assert any("submitted-by" in message for message in refused("jobflow-validation-policy", flow("eve"), flow("ada")))

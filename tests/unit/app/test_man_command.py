@@ -16,7 +16,7 @@ def test_every_program_has_its_page_with_all_commands_and_flags(tmp_path: Path) 
     done = CliRunner().invoke(man_command, [str(tmp_path / "man1")])
 
     assert done.exit_code == 0, done.output
-    names = ("vcctl", "vsub", "vrun", "vjobs", "vinfo", "vqueues", "vcancel", "vsuspend", "vresume", "volcano")
+    names = ("vcctl", "vsub", "vrun", "vjobs", "vinfo", "vqueues", "vacct", "vcancel", "vsuspend", "vresume", "volcano")
     pages = {path.stem: path.read_text() for path in (tmp_path / "man1").glob("*.1")}
     assert {*pages} == {*names}
     assert "vcctl job explain" in pages["vcctl"] and "\\-\\-dry\\-run" in pages["vcctl"]

@@ -15,6 +15,7 @@ import msgspec
 
 from volcano.api.batch import Job
 from volcano.api.durations import DurationError, format_duration, parse_duration
+from volcano.api.meta import Resource
 
 ESTIMATE_KEY: Final = "volcano.sh/running-estimate"
 LEARNED_KEY: Final = "volcano.sh/learned-estimate"
@@ -117,6 +118,18 @@ def name_without_number(job: Job) -> str:
     """What the runs of one recurring job have in common: `train` of train-17, or the prefix that names are made of."""
     made_of: str = job.metadata.generate_name
     return (made_of.rstrip("-_.") if made_of else _NUMBER_AT_END.sub("", job.name)) or job.name
+
+
+def submitter(owner: Resource) -> dict[str, str]:
+    """The annotation that the Jobs of an owner take over, where it is recorded."""
+    known = owner.annotations.get(SUBMITTER_KEY, "")
+    return {SUBMITTER_KEY: known} if known else {}
+
+
+def without_submitter(annotations: object) -> dict[str, str]:
+    """Annotations of a template, in which anyone may write any name."""
+    given = annotations if isinstance(annotations, dict) else {}
+    return {key: text for key, text in given.items() if key != SUBMITTER_KEY}
 
 
 def submitter_of(job: Job) -> str:

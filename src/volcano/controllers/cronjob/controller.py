@@ -15,6 +15,7 @@ import msgspec
 
 from volcano.api.batch import Job
 from volcano.api.cron.due import BadSchedule, Due, Timetable, most_recent, timetable
+from volcano.api.jobs.estimates import submitter, without_submitter
 from volcano.api.jobs.sources import CronJobSource
 from volcano.api.meta import JSON, Key, Resource
 from volcano.api.scheme import resource_type
@@ -160,7 +161,7 @@ def job_at(cron: CronJobSource, time: datetime, zone: tzinfo) -> JSON:
             "name": job_name(cron, time),
             "namespace": cron.namespace,
             "labels": dict(metadata.get("labels") or {}),
-            "annotations": {**(metadata.get("annotations") or {}), SCHEDULED_AT: stamp},
+            "annotations": {**without_submitter(metadata.get("annotations")), SCHEDULED_AT: stamp, **submitter(cron)},
             "ownerReferences": [owner_reference(cron)],
         },
         "spec": template.get("spec") or {},

@@ -21,6 +21,7 @@ from volcano.api.batch import (
 )
 from volcano.api.copies import copied
 from volcano.api.core import Pod
+from volcano.api.jobs.estimates import SUBMITTER_KEY
 from volcano.api.meta import JSON
 from volcano.api.scheduling import GROUP_NAME_ANNOTATION
 from volcano.api.scheme import resource_type
@@ -36,6 +37,8 @@ FORWARDING_KEY: Final = "volcano.sh/job-forwarding"
 PREEMPTABLE_KEY: Final = "volcano.sh/preemptable"
 COOLDOWN_KEY: Final = "volcano.sh/cooldown-time"
 REVOCABLE_KEY: Final = "volcano.sh/revocable-zone"
+TAKEN_OVER: Final = (PREEMPTABLE_KEY, COOLDOWN_KEY, REVOCABLE_KEY, SUBMITTER_KEY)
+"""Annotations of a Job that its pods have too."""
 MAX_PODS_PER_PLAN: Final = 1_000
 """Pods created by one plan, so that a very large job reports progress and can be ended while it is created."""
 BUDGET_KEYS: Final = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
@@ -141,7 +144,7 @@ def _annotations(view: JobView, task: TaskSpec, index: int) -> dict[str, str]:
     }
     if task.topology_policy:
         annotations[NUMA_KEY] = task.topology_policy
-    taken_over: list[str] = [key for key in (PREEMPTABLE_KEY, COOLDOWN_KEY, REVOCABLE_KEY) if key in job.annotations]
+    taken_over: list[str] = [key for key in TAKEN_OVER if key in job.annotations]
     taken_over += [key for key in BUDGET_KEYS if key in job.annotations][:1]
     return annotations | {key: job.annotations[key] for key in taken_over} | dict(_forwarding(view))
 

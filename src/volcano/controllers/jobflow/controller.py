@@ -14,6 +14,7 @@ from typing import ClassVar, Final
 from volcano.api.batch import Job
 from volcano.api.core import Pod
 from volcano.api.indexes import PODS_BY_JOB, Indexes
+from volcano.api.jobs.estimates import submitter
 from volcano.api.jobs.sources import JobFlowSource, JobTemplateSource
 from volcano.api.meta import JSON, Key, Resource
 from volcano.api.scheme import resource_type
@@ -160,7 +161,7 @@ def job_for(flow: JobFlowSource, step: FlowStep, template: JobTemplateSource) ->
             "name": step.job_name,
             "namespace": flow.namespace,
             "labels": {key: value for key, value in made_by.items() if len(value) <= MAX_LABEL_CHARACTERS},
-            "annotations": made_by,
+            "annotations": {**made_by, **submitter(flow)},
             "ownerReferences": [owner_reference(flow)],
         },
         "spec": merged_spec(template.spec, patch),

@@ -39,6 +39,8 @@ class Backend:
     addresses: ServiceAddresses
     local_handlers: dict[ObjectKey, Handler] = field(default_factory=dict)
     """Services whose `proxy` is answered by a function of this process; its paths begin at the service."""
+    local_paths: dict[str, Handler] = field(default_factory=dict)
+    """First parts of non-resource paths that a function of this process answers; the request has its user."""
 
     def timestamp(self) -> str:
         return timestamp(self.clock.now())

@@ -83,6 +83,7 @@ class RequestChain:
             impersonate,
             Authorization(authorizer),
             read_body,
+            LocalPaths(backend),  # pages of other components in this process
             pages.answer,  # health, version, metrics, discovery, OpenAPI
             InFlightLimit(telemetry),
             YamlBodies(backend.clock),
@@ -213,6 +214,22 @@ def read_body(exchange: Exchange) -> Awaitable[None] | None:
 async def _read_body(exchange: Exchange, read: Callable[[], Awaitable[bytes]]) -> None:
     request, body = exchange.request, await read()
     exchange.request = Request(request.method, request.path, request.query, request.headers, body)
+
+
+class LocalPaths:
+    """Hands a path that names no resource to the component that answers it, with the user who asks."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    def __call__(self, exchange: Exchange) -> Awaitable[Response] | None:
+        if exchange.target is not None or not self._backend.local_paths:
+            return None
+        handler = self._backend.local_paths.get(exchange.request.path.strip("/").split("/")[0])
+        if handler is None:
+            return None
+        given = exchange.request
+        return handler(Request(given.method, given.path, given.query, given.headers, given.body, exchange.user))
 
 
 class InFlightLimit:

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from volcano.api.errors import NotFound
 from volcano.api.schemas.crds import crd_manifests
 from volcano.embedded.apiserver.access.authentication import Authenticator, Subject
-from volcano.embedded.apiserver.access.authorization import Authorizer, RoleBasedAccess
+from volcano.embedded.apiserver.access.authorization import AccessRequest, Authorizer, RoleBasedAccess
 from volcano.embedded.apiserver.admitting.hook import AdmissionHook
 from volcano.embedded.apiserver.admitting.server_admission import ServerAdmission
 from volcano.embedded.apiserver.admitting.webhooks import Webhooks
@@ -61,7 +61,7 @@ class ApiServer:
         DefinitionFollower(store, registry)
         hub, outbound, ids = WatchHub(store), Outbound(), ids or RandomIds()
         webhook_client = WebhookClient(store, outbound)
-        authorizer = authorizer or RoleBasedAccess(store)
+        authorizer = self._authorizer = authorizer or RoleBasedAccess(store)
         authenticator = Authenticator(store, clock, tokens=tokens, signing_key=signing_key)
         self.backend = Backend(
             store=store,
@@ -111,6 +111,10 @@ class ApiServer:
     ) -> Response:
         """Answer a request that came over HTTP and names no user; its body is read when the caller may ask."""
         return await self._chain.handle(Exchange(request, certificate, read_body, proved))
+
+    def may_list(self, user: User, group: str, resource: str, namespace: str = "") -> bool:
+        """Whether the user may list a resource, in one namespace or in all."""
+        return self._authorizer.allows(user, AccessRequest("list", group, resource, namespace=namespace))
 
     def authorize_connection(self, request: Request, certificate: Subject | None) -> RequestTarget:
         """What a client may connect to (exec, attach, portforward); raises an ApiError when it may not."""

@@ -150,6 +150,7 @@ CLUSTER_ROLES: Final[Sequence[JSON]] = (
         rule(("create",), ("authorization.k8s.io",), ("selfsubjectaccessreviews", "selfsubjectrulesreviews")),
         rule(("create",), ("authentication.k8s.io",), ("selfsubjectreviews",)),
         rule(READ, ("scheduling.volcano.sh",), ("queues",)),
+        urls(("get",), "/volcano/history/*"),  # which answers within the caller's rights on jobs
     ]),
     _role("system:discovery", [urls(("get",), "/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi",
                                     "/openapi/*", "/readyz", "/version", "/version/")]),

@@ -85,7 +85,8 @@ class ResourceMetrics:
 
     async def _nodes(self, target: RequestTarget) -> list[JSON]:
         nodes = [node for node in self._objects("nodes") if target.name in ("", node["metadata"]["name"])]
-        used = await asyncio.gather(*(self._used_on(node) for node in nodes))
+        running = _by_node(self._objects("pods")) if any(map(_is_simulated, nodes)) else {}
+        used = await asyncio.gather(*(self._used_on(node, running) for node in nodes))
         return [
             {**self._head(node), "usage": sum((u for pod in each.values() for u in pod.values()), Used()).quantities()}
             for node, each in zip(nodes, used, strict=True)
@@ -101,7 +102,8 @@ class ResourceMetrics:
         names = {(pod.get("spec") or {}).get("nodeName") for pod in pods}
         nodes = [node for node in self._objects("nodes") if node["metadata"]["name"] in names]
         used: dict[tuple[str, str], Mapping[str, Used]] = {}
-        for each in await asyncio.gather(*(self._used_on(node) for node in nodes)):
+        running = _by_node(pods)
+        for each in await asyncio.gather(*(self._used_on(node, running) for node in nodes)):
             used |= each or {}
         found = []
         for pod in pods:
@@ -119,11 +121,11 @@ class ResourceMetrics:
     def _objects(self, resource: str, namespace: str = "") -> list[JSON]:
         return [msgspec.json.decode(stored.raw) for stored in self._store.scan(resource, namespace)]
 
-    async def _used_on(self, node: JSON) -> UsedByPods | None:
-        """What the pods of a node use; None when the node does not answer."""
-        name, info = node["metadata"]["name"], (node.get("status") or {}).get("nodeInfo") or {}
-        if str(info.get("containerRuntimeVersion", "")).startswith(f"{SIMULATED_RUNTIME}:"):
-            return self._simulated(name)
+    async def _used_on(self, node: JSON, running: Mapping[str, Sequence[JSON]]) -> UsedByPods | None:
+        """What the pods of a node use; None when the node does not answer. `running` are the pods of each node."""
+        name = node["metadata"]["name"]
+        if _is_simulated(node):
+            return _simulated(running.get(name, ()))
         try:
             async with self._turns:
                 host, port, scheme = kubelet_address(self._store, name)
@@ -138,16 +140,28 @@ class ResourceMetrics:
         except (ApiError, msgspec.DecodeError, KeyError, TypeError, ValueError):
             return None
 
-    def _simulated(self, node: str) -> UsedByPods:
-        pods = (pod for pod in self._objects("pods") if (pod.get("spec") or {}).get("nodeName") == node)
-        running = (pod for pod in pods if (pod.get("status") or {}).get("phase") == "Running")
-        return {
-            (pod["metadata"]["namespace"], pod["metadata"]["name"]): {
-                str(c.get("name")): _share((c.get("resources") or {}).get("requests") or {})
-                for c in pod["spec"].get("containers") or []
-            }
-            for pod in running
+
+def _is_simulated(node: JSON) -> bool:
+    runtime = ((node.get("status") or {}).get("nodeInfo") or {}).get("containerRuntimeVersion", "")
+    return str(runtime).startswith(f"{SIMULATED_RUNTIME}:")
+
+
+def _by_node(pods: Iterable[JSON]) -> dict[str, list[JSON]]:
+    found: dict[str, list[JSON]] = {}
+    for pod in pods:
+        if (pod.get("status") or {}).get("phase") == "Running":
+            found.setdefault(str((pod.get("spec") or {}).get("nodeName")), []).append(pod)
+    return found
+
+
+def _simulated(pods: Iterable[JSON]) -> UsedByPods:
+    return {
+        (pod["metadata"]["namespace"], pod["metadata"]["name"]): {
+            str(c.get("name")): _share((c.get("resources") or {}).get("requests") or {})
+            for c in pod["spec"].get("containers") or []
         }
+        for pod in pods
+    }
 
 
 def _from_summary(document: Any) -> UsedByPods:

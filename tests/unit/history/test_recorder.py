@@ -1,0 +1,171 @@
+"""The recorder on a whole system under virtual time: what it writes, and that a restart neither loses nor doubles."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+from volcano.api.batch import Job
+from volcano.api.history_records import JobRecord
+from volcano.api.meta import JSON, Key
+from volcano.api.scheme import resource_type
+from volcano.history import queries
+from volcano.history.database import Database
+from volcano.history.questions import JobQuestion, SampleQuestion, UsageQuestion
+from volcano.history.recorder import FLUSH_INTERVAL, HistoryRecorder
+from volcano.history.usage import usage
+from volcano.testing.system import VirtualSystem, on_virtual_time
+
+JOBS = resource_type(Job)
+LONG_ENOUGH = FLUSH_INTERVAL * 10
+
+
+def a_job(name: str, *, pods: int = 2, run_for: str = "10s", cpu: str = "1") -> JSON:
+    container = {"name": "c", "image": "busybox", "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}}}
+    template = {
+        "metadata": {"annotations": {"simulation.volcano.sh/duration": run_for}},
+        "spec": {"restartPolicy": "Never", "containers": [container]},
+    }
+    task = {"name": "worker", "replicas": pods, "template": template}
+    metadata = {"name": name, "namespace": "default", "labels": {"team": "a"}}
+    return {"metadata": metadata, "spec": {"schedulerName": "volcano", "tasks": [task]}}
+
+
+@contextlib.asynccontextmanager
+async def recording(system: VirtualSystem, database: Database) -> AsyncIterator[HistoryRecorder]:
+    recorder = HistoryRecorder(system.client, system.clock, database)
+    running = asyncio.ensure_future(recorder.run())
+    try:
+        await recorder.caught_up()
+        yield recorder
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def finished(system: VirtualSystem, name: str) -> None:
+    await system.until(lambda: system.phase(name) == "Completed", within=timedelta(hours=2))
+    await system.clock.sleep(LONG_ENOUGH)
+
+
+def of_name(database: Database, name: str) -> list[JobRecord]:
+    return queries.jobs(database, JobQuestion(name=name)).jobs
+
+
+def test_a_job_is_told_from_submission_to_deletion(database: Database):
+    @on_virtual_time
+    async def story(system: VirtualSystem) -> None:
+        async with recording(system, database):
+            await system.client.create(JOBS, a_job("train"))
+            await finished(system, "train")
+            await system.client.delete(JOBS, Key("default", "train"))
+            await system.clock.sleep(LONG_ENOUGH)
+
+        [job] = of_name(database, "train")
+        found = queries.story(database, job.uid)
+        assert found is not None
+        assert (job.phase, job.pods, job.cpu_milli, job.labels) == ("Completed", 2, 2000, {"team": "a"})
+        assert job.gone is not None
+        assert [state.phase for state in found.states] == ["Pending", "Running", "Completed"]
+        assert [(pod.name, pod.phase, pod.index) for pod in found.pods] == [
+            ("train-worker-0", "Succeeded", 0),
+            ("train-worker-1", "Succeeded", 1),
+        ]
+        assert all(pod.node and pod.bound and pod.ended and pod.gone for pod in found.pods)
+        assert found.gaps == []
+
+
+def test_a_recorder_that_was_away_resumes_without_a_gap(database: Database):
+    @on_virtual_time
+    async def story(system: VirtualSystem) -> None:
+        async with recording(system, database):
+            await system.client.create(JOBS, a_job("first"))
+            await finished(system, "first")
+        await system.client.create(JOBS, a_job("meanwhile"))
+        await system.until(lambda: system.phase("meanwhile") == "Completed")
+        await system.client.delete(JOBS, Key("default", "meanwhile"))
+        await system.clock.sleep(timedelta(hours=1))
+        async with recording(system, database):
+            await system.clock.sleep(LONG_ENOUGH)
+
+        [job] = of_name(database, "meanwhile")
+        assert job.phase == "Completed"
+        assert job.end_is_known
+        assert [gap.kind for gap in queries.gaps(database, since=job.created)] == ["samples"]
+        assert queries.jobs(database, JobQuestion()).total == 2
+
+
+def test_a_job_that_vanished_while_its_changes_were_lost_has_an_unknown_end(database: Database):
+    @on_virtual_time
+    async def story(system: VirtualSystem) -> None:
+        async with recording(system, database):
+            await system.client.create(JOBS, a_job("lost", run_for="1h"))
+            await system.until(lambda: system.phase("lost") == "Running")
+            await system.clock.sleep(LONG_ENOUGH)
+        await system.client.delete(JOBS, Key("default", "lost"))
+        await system.clock.sleep(timedelta(hours=1))
+        with database.transaction():  # as if the server had forgotten the revisions since
+            database.execute("UPDATE positions SET cluster = 'another'")
+        async with recording(system, database):
+            await system.clock.sleep(LONG_ENOUGH)
+
+        [job] = of_name(database, "lost")
+        gaps = queries.gaps(database, since=job.created)
+        assert (job.phase, job.end_is_known) == ("Deleted", False)
+        assert {gap.kind for gap in gaps} >= {"jobs.batch.volcano.sh", "pods"}
+        assert all(pod.ended is not None for pod in queries.pods(database, job_uid=job.uid))
+
+
+def test_usage_is_requests_times_the_time_on_nodes(database: Database):
+    @on_virtual_time
+    async def story(system: VirtualSystem) -> None:
+        begin = system.clock.now()
+        async with recording(system, database):
+            await system.client.create(JOBS, a_job("train", pods=3, run_for="1h", cpu="500m"))
+            await finished(system, "train")
+        rows = usage(database, UsageQuestion(since=begin, until=system.clock.now(), by=("queue",)), system.clock.now())
+
+        ledger = sum(
+            (pod.ended - pod.bound).total_seconds() * 0.5 / 3600
+            for pod in queries.pods(database)
+            if pod.ended is not None and pod.bound is not None
+        )
+        assert [(row.queue, row.jobs, row.pods) for row in rows] == [("default", 1, 3)]
+        assert abs(rows[0].cpu_hours - ledger) < 1e-9
+        assert abs(rows[0].cpu_hours - 1.5) < 0.01
+        assert rows[0].cpu_efficiency == 0.5  # simulated pods use half of what they request
+
+
+def test_samples_are_taken_of_queues_and_nodes(database: Database):
+    @on_virtual_time
+    async def story(system: VirtualSystem) -> None:
+        begin = system.clock.now()
+        async with recording(system, database):
+            await system.client.create(JOBS, a_job("train", pods=3, run_for="5m"))
+            await finished(system, "train")
+            await system.clock.sleep(timedelta(minutes=2))
+        asked = SampleQuestion(since=begin, until=system.clock.now())
+
+        held = [sample.requested.get("cpu", "0") for sample in queries.node_samples(database, asked)]
+        assert "0" in held
+        assert any(amount != "0" for amount in held)
+        queues = queries.queue_samples(database, SampleQuestion(**{**_fields(asked), "name": "default"}))
+        assert {sample.allocated.get("cpu", "0") for sample in queues} >= {"3", "0"}
+
+
+def _fields(question: SampleQuestion) -> dict[str, object]:
+    return {name: getattr(question, name) for name in question.__struct_fields__}
+
+
+def test_files_of_the_database_are_their_owners(tmp_path: Path):
+    path = tmp_path / "history.db"
+    database = Database(f"sqlite:///{path}")
+
+    database.prepare()
+
+    modes = {each.name: each.stat().st_mode & 0o777 for each in tmp_path.iterdir()}
+    database.close()
+    assert set(modes.values()) == {0o600}
