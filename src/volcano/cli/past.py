@@ -11,13 +11,14 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from volcano.api.durations import DurationError, parse_duration
-from volcano.api.errors import ApiError
-from volcano.api.history_records import HISTORY_PATH, JobPage, JobRecord, JobStory, UsageRow
-from volcano.api.times import micro_timestamp, parse_timestamp
+from volcano.api.errors import ApiError, NotFound
+from volcano.api.history_records import HISTORY_PATH, HISTORY_SERVICE, JobPage, JobRecord, JobStory, UsageRow
+from volcano.api.times import micro_timestamp, parse_timestamp, zoned_timestamp
 from volcano.cli.command_line import Called, Flag
 from volcano.cli.connection import ApiConnection, connect
 from volcano.cli.failures import Failed
 from volcano.cli.formats import utc_now
+from volcano.machinery.local_zone import local_zone
 from volcano.machinery.transport import Request
 
 T = TypeVar("T")
@@ -28,12 +29,13 @@ HISTORY_SERVER: Final = Flag(
 SINCE: Final = Flag("since", "S", help="from this time on: 2026-01-31, 2026-01-31T12:00, 8h, 2d or today")
 UNTIL: Final = Flag("until", "E", help="before this time, written as --since")
 PAGE_JOBS: Final = 1000
+WHOLE_SECONDS: Final = len("2026-01-31T12:00:00")
 NO_HISTORY: Final = """\
 there is no history at {server}
 The embedded system has one unless it was started with --history=off.
 On a cluster name the address of `volcano history`: --history-server URL, or export VOLCANO_HISTORY=URL"""
 _DAYS_AGO: Final = re.compile(r"(\d{1,5})d")
-_DATE: Final = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d))?)?")
+_DATE: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d))?)?")
 
 
 class PastConnection:
@@ -53,7 +55,7 @@ class PastConnection:
             response = self._connection.attempt(self._connection.client.raw(request))
             return msgspec.json.decode(response.body, type=kind)
         except ApiError as error:
-            if error.status_code == 404 and "history has no" not in error.message:
+            if isinstance(error, NotFound) and error.details.get("group") != HISTORY_SERVICE:
                 raise Failed(NO_HISTORY.format(server=self._connection.endpoint.server)) from error
             raise Failed(error.message) from error
         except msgspec.MsgspecError as error:
@@ -103,14 +105,15 @@ def _moment(text: str, now: datetime) -> datetime:
     if days := _DAYS_AGO.fullmatch(text):
         return now - timedelta(days=int(days[1]))
     if date := _DATE.fullmatch(text):
-        return datetime.fromisoformat(f"{date[1]}T{date[2] or '00:00'}:{date[3] or '00'}").astimezone()
+        return datetime(*(int(part) for part in date.groups(default="0"))).astimezone()  # type: ignore[arg-type]
     if text[:1].isdigit() and text[-1:] in "smh":
         return now - parse_duration(text)
     return parse_timestamp(text)
 
 
 def clock_time(moment_: datetime | None) -> str:
-    return moment_.astimezone().strftime("%Y-%m-%dT%H:%M:%S") if moment_ is not None else "-"
+    """On the clock of this machine, without its zone."""
+    return zoned_timestamp(moment_, local_zone())[:WHOLE_SECONDS] if moment_ is not None else "-"
 
 
 def elapsed(duration: timedelta) -> str:

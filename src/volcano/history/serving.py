@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeVar
 import msgspec
 
 from volcano.api.errors import ApiError, BadRequest, Forbidden, MethodNotAllowed, NotFound, ServiceUnavailable
-from volcano.api.history_records import HISTORY_PATH
+from volcano.api.history_records import HISTORY_PATH, HISTORY_SERVICE
 from volcano.api.times import parse_timestamp
 from volcano.history.history import History
 from volcano.history.problems import DatabaseProblem
@@ -33,6 +33,8 @@ Q = TypeVar("Q", bound=msgspec.Struct)
 DEFAULT_PERIOD: Final = timedelta(days=1)
 MAX_NAMESPACES_ASKED: Final = 1000
 """Whose visibility is asked one by one for a caller who may not list the jobs of all."""
+OWN: Final = {"group": HISTORY_SERVICE}
+"""Tells an answer of the history from that of a server without one."""
 JOBS: Final = ("batch.volcano.sh", "jobs")
 QUEUES: Final = ("scheduling.volcano.sh", "queues")
 NODES: Final = ("", "nodes")
@@ -84,7 +86,7 @@ class HistoryPages:
             return await self._story(rest, request.user)
         answer = self._pages.get(page)
         if answer is None or rest:
-            raise NotFound(f"the history has no page {page[:64]!r}; it has {', '.join(self._pages)}")
+            raise NotFound(f"the history has no page {page[:64]!r}; it has {', '.join(self._pages)}", details=OWN)
         return await answer(request, request.user)
 
     # -- pages ----------------------------------------------------------------------------------------------------
@@ -98,7 +100,7 @@ class HistoryPages:
     async def _story(self, uid: str, user: User) -> object:
         story = await self._history.story(uid, await self.visible(user))
         if story is None:
-            raise NotFound(f"the history has no job with the UID {uid[:64]!r}")
+            raise NotFound(f"the history has no job with the UID {uid[:64]!r}", details=OWN)
         return story
 
     async def _pods(self, request: Request, user: User) -> object:
