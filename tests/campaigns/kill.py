@@ -26,6 +26,7 @@ from tests.system.real_system import JOBS, Up, processes_naming, wait_until
 WRITERS = 2
 DISK_MEGABYTES = 96
 LONG_STOP_SECONDS = 50.0  # longer than a node may be silent
+ANSWER_SECONDS = 300.0  # on a machine that is busy with other work
 ATTACKS = {"kill": 20, "kill-soon": 6, "stop": 4, "stop-all": 2, "full-disk": 3, "damage": 3, "read-only": 2}
 
 
@@ -62,11 +63,25 @@ class Campaign:
         began = time.monotonic()
         getattr(self, f"_{kind.replace('-', '_')}")()
         self.attacks[kind] += 1
-        wait_until(lambda: answers(self.up), f"the server answers after {kind}")
+        try:
+            wait_until(lambda: answers(self.up), f"the server answers after {kind}", ANSWER_SECONDS)
+        except AssertionError as error:
+            self.problems.append(f"{error}: {self._state()}")
+            click.echo(f"PROBLEM {self.problems[-1]}")
+            return
         self.problems += [f"after {kind}: {each}" for each in self.ledger.problems(self.up.api)]
         self.problems += self._doubled()
         click.echo(f"{sum(self.attacks.values()):4} {kind:9} {time.monotonic() - began:5.1f} s, "
                    f"{self.ledger.written} writes, {len(self.ledger.jobs)} jobs, {len(self.problems)} problems")  # fmt: skip
+
+    def _state(self) -> str:
+        """Why the server does not answer, as far as it says."""
+        try:
+            said = self.up.api.get("/readyz", verbose="true").raw.decode(errors="replace")
+        except (OSError, ValueError) as error:
+            said = repr(error)
+        is_running = self.up.process is not None and self.up.process.poll() is None
+        return f"{'running' if is_running else 'ended'}; {said}; {''.join(self.up.output[-30:])}"
 
     def _doubled(self) -> list[str]:
         began = Counter(lines(self.marks / "began"))
@@ -74,6 +89,8 @@ class Campaign:
 
     def finish(self) -> None:
         """Every job completes, and each began and ended once."""
+        if not answers(self.up):
+            return  # a problem that is noted already
         with contextlib.suppress(AssertionError):
             wait_until(lambda: not self._unfinished(), "every job completes", 240)
         self.problems += [f"{name} is {phase}" for name, phase in self._unfinished()]

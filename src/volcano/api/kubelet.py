@@ -76,9 +76,22 @@ class Lifecycle(Model, frozen=True):
     pre_stop: Handler | None = None
 
 
+class SeccompProfile(Model, frozen=True):
+    type: str = ""
+
+
+class ContainerCapabilities(Model, frozen=True):
+    add: list[str] = []
+    drop: list[str] = []
+
+
 class SecurityContext(Model, frozen=True):
     run_as_user: int | None = None
     run_as_group: int | None = None
+    run_as_non_root: bool | None = None
+    allow_privilege_escalation: bool | None = None
+    seccomp_profile: SeccompProfile | None = None
+    capabilities: ContainerCapabilities = ContainerCapabilities()
     privileged: bool = False
     read_only_root_filesystem: bool = False
     supplemental_groups: list[int] = []

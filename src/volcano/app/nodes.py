@@ -38,6 +38,7 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     nodes_file: str = ""
     pod_network: str = "auto"
     images: str = ""
+    writable: tuple[str, ...] = ()
 
 
 def node_options(command: F) -> F:
@@ -56,6 +57,8 @@ def node_options(command: F) -> F:
                      show_default=True, help="Whether each pod has a network of its own."),
         click.option("--images", default="",
                      help="A file of what image names mean here; changes are taken up as they are saved."),
+        click.option("--writable", multiple=True, type=click.Path(exists=True, file_okay=False, resolve_path=True),
+                     help="A folder of this machine in which all pods may write; may be given several times."),
     ]  # fmt: skip
     for option in reversed(options):
         command = option(command)
@@ -114,9 +117,17 @@ def process_settings(options: NodeOptions, folder: Path, *, given: bool) -> tupl
         pod_network=network,
         images_file=images,
         hidden=(folder,),
+        writable=writable_folders(options),
         api_server=lambda: api_server_of(folder / "kubeconfig"),
     )
     return NodeSettings(shapes), processes
+
+
+def writable_folders(options: NodeOptions) -> tuple[Path, ...]:
+    """Checked: the whole machine is not a folder to give to pods."""
+    if "/" in options.writable:
+        raise click.BadParameter("the machine's root cannot be writable", param_hint="--writable")
+    return tuple(Path(each) for each in options.writable)
 
 
 def node_name(hostname: str) -> str:

@@ -18,6 +18,7 @@ from volcano.api.core import Event
 from volcano.api.scheme import resource_type
 
 ROOT = Path(__file__).parents[3]
+ORDINARY_USER = ["setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups", "env", "HOME=/tmp"]
 
 
 @needs.NAMESPACES
@@ -88,15 +89,19 @@ async def test_a_pod_cannot_change_the_kernels_settings(machine):
 @needs.ROOT
 @needs.SETPRIV
 def test_an_ordinary_user_gets_the_same_from_user_namespaces(tmp_path):
-    as_user = ["setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups", "env", "HOME=/tmp"]
-    python = next((path for path in (sys.executable, "/usr/bin/python3") if _works(as_user, path)), None)
+    python = next((path for path in (sys.executable, "/usr/bin/python3") if _works(ORDINARY_USER, path)), None)
     if python is None:
         pytest.skip(
             needs.reason("no Python that an ordinary user may run sees this package", "install into /opt or /usr")
         )
 
     told = subprocess.run(
-        [*as_user, python, "-c", STORY], capture_output=True, text=True, timeout=100, env=_environment(), check=False
+        [*ORDINARY_USER, python, "-c", STORY],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=_environment(),
+        check=False,
     )
 
     assert told.stdout.split() == ["user", "0", "hello", "4"], told.stderr[-2000:]

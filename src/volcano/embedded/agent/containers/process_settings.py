@@ -33,6 +33,7 @@ class ProcessSettings:
     images_file: ImagesFile | None = None  # its rows come before `images`
     apptainer: str = ""  # the program that runs images of Apptainer; empty: apptainer or singularity of the machine
     hidden: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()  # folders of this machine in which every pod may write
     api_server: Callable[[], tuple[str, int] | None] = lambda: (
         None
     )  # as this machine reaches it; called when the runtime opens

@@ -10,7 +10,7 @@ import os
 import resource
 import stat
 
-from volcano.embedded.agent.kernel import linux
+from volcano.embedded.agent.kernel import linux, seccomp
 from volcano.embedded.agent.processes.supervisor_protocol import Mount, Order
 
 MAP_USERS = b"\0"
@@ -28,6 +28,10 @@ LINKS = {
     "ptmx": "pts/ptmx",
     "core": "/proc/kcore",
 }
+LAYERS_SIZE = "1g"
+"""What a container can write into its home and its working folder, in memory; more belongs into a volume."""
+MASKED_FILES = ("kcore", "keys", "timer_list", "sched_debug")
+"""Of /proc: they show what the kernel has of the whole machine."""
 EXTRA_DEVICES = ("fuse", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset", "dri", "kfd", "infiniband")
 
 
@@ -47,6 +51,8 @@ def make_view(order: Order) -> None:
     view = _View(order)
     _mount_system(view.prefix, hides_processes=order["own_processes"])
     view.mount_all()
+    if order["read_only"] and order["root"] != "/":
+        linux.make_top_read_only(view.prefix)
     if view.prefix:
         linux.pivot_root(view.prefix)
 
@@ -56,34 +62,93 @@ class _View:
 
     def __init__(self, order: Order) -> None:
         self._mounts = order["mounts"]
-        # Sources are opened before anything is mounted over them.
-        self._sources = [_opened(each) for each in self._mounts]
-        self._scratch = os.open(order["scratch"], os.O_PATH | os.O_CLOEXEC)
+        self._can_detach = linux.can_detach()
+        # Sources are opened before anything is mounted over them, and before the machine's files become read-only.
+        self._sources = [self._opened(each) for each in self._mounts]
+        self._scratch = self._make_machine_read_only(order["scratch"])
+        self._scratch_path, self._memory = order["scratch"], -1
         self._layers = 0
         self._own: list[str] = []  # paths that belong to the container: folders may be created there
         self.prefix = self._new_root(order)
 
+    def _opened(self, each: Mount) -> int:
+        if each["kind"] != "bind":
+            return -1
+        place = os.open(each["source"], os.O_PATH | os.O_CLOEXEC)
+        for name in filter(None, each["part"].split("/")):
+            inner = os.open(name, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=place)
+            os.close(place)
+            place = inner
+        if stat.S_ISLNK(os.fstat(place).st_mode):
+            raise OSError(errno.ELOOP, f"{each['source']}/{each['part']} is a symbolic link")
+        if not self._can_detach:
+            return place
+        tree = linux.detached(place)
+        os.close(place)
+        return tree
+
+    def _make_machine_read_only(self, scratch: str) -> int:
+        """The scratch folder, open: it alone stays writable. A kernel before 5.12 leaves everything as it is."""
+        place = os.open(scratch, os.O_PATH | os.O_CLOEXEC)
+        if not self._can_detach:
+            return place
+        tree = linux.detached(place)
+        os.close(place)
+        linux.make_read_only("/")
+        linux.attach(tree, scratch)
+        os.close(tree)
+        return os.open(scratch, os.O_PATH | os.O_CLOEXEC)
+
     def mount_all(self) -> None:
+        self._make_layers()
         self._make_mount_points()
         for each, source in zip(self._mounts, self._sources, strict=True):
-            if each["kind"] == "hide" and not os.path.isdir(self.prefix + each["target"]):
+            if each["kind"] == "layer":
+                continue
+            if each["kind"] == "hide" and not os.path.exists(self.prefix + each["target"]):
                 continue  # not visible in the container anyway
             target = self._mount_point(each["target"], is_file=source >= 0 and not _is_directory(source))
-            _mount(target, each, source)
+            self._mount(target, each, source)
             if each["kind"] in ("bind", "tmpfs") and not each["read_only"]:
                 self._own.append(target.rstrip("/") + "/")
             if source >= 0:
                 os.close(source)
         os.close(self._scratch)
+        if self._memory >= 0:
+            os.close(self._memory)
+
+    def _make_layers(self) -> None:
+        """Make the layers that the order asks for, where nothing is mounted below: an overlay would hide that."""
+        wanted = [each["target"] for each in self._mounts if each["kind"] == "layer"]
+        if not wanted or not self._can_detach:
+            return
+        with open("/proc/self/mountinfo") as mounts:
+            mounted = [line.split()[4] for line in mounts]
+        for target in wanted:
+            path = _resolved(self.prefix, target)
+            inside = path.rstrip("/") + "/"
+            if path == "/" or not os.path.isdir(path) or any(inside.startswith(own) for own in self._own):
+                continue
+            if not any(each.startswith(inside) for each in mounted):
+                self._overlay(path, path, self._in_memory())
+                self._own.append(inside)
+
+    def _in_memory(self) -> int:
+        """A folder in memory for layers: on disk the folders of a layer would cost more than the rest of a start."""
+        if self._memory < 0:
+            place = f"{self._scratch_path}/tmp"  # open already, as the container's /tmp
+            linux.mount("tmpfs", place, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, f"mode=0700,size={LAYERS_SIZE}")
+            self._memory = os.open(place, os.O_PATH | os.O_CLOEXEC)
+        return self._memory
 
     def _make_mount_points(self) -> None:
         """Make overlay layers before mounts: an overlay would hide what is mounted below it."""
         earlier: list[str] = []
         for each, source in zip(self._mounts, self._sources, strict=True):
             target = each["target"].rstrip("/") + "/"
-            if each["kind"] != "hide" and not any(target.startswith(other) for other in earlier):
+            if each["kind"] not in ("hide", "layer") and not any(target.startswith(other) for other in earlier):
                 self._mount_point(each["target"], is_file=source >= 0 and not _is_directory(source))
-            if source < 0 or _is_directory(source):
+            if each["kind"] != "layer" and (source < 0 or _is_directory(source)):
                 earlier.append(target)
 
     def _new_root(self, order: Order) -> str:
@@ -132,16 +197,38 @@ class _View:
             os.makedirs(path, exist_ok=True)
         return path
 
-    def _overlay(self, lower: str, target: str) -> None:
+    def _mount(self, target: str, each: Mount, source: int) -> None:
+        match each["kind"]:
+            case "bind":
+                if self._can_detach:
+                    linux.attach(source, target)
+                else:
+                    linux.mount(f"/proc/self/fd/{source}", target, "", linux.MS_BIND | linux.MS_REC)
+                if each["read_only"]:
+                    linux.make_read_only(target)
+            case "tmpfs":
+                linux.mount("tmpfs", target, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, each["options"])
+            case "devpts":
+                options = "newinstance,ptmxmode=0666,mode=0620"
+                linux.mount("devpts", target, "devpts", linux.MS_NOSUID | linux.MS_NOEXEC, options)
+            case "hide" if not os.path.isdir(target):
+                linux.mount(f"{self.prefix}/dev/null", target, "", linux.MS_BIND)
+            case "hide":
+                linux.mount("tmpfs", target, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=0755,size=4k")
+                linux.make_read_only(target)
+
+    def _overlay(self, lower: str, target: str, folder: int = -1) -> None:
         """Mount a writable layer over a folder; changes in it are visible to the container only."""
+        folder = folder if folder >= 0 else self._scratch
         name = f"layer-{self._layers}"
         self._layers += 1
         for part in (f"{name}", f"{name}/upper", f"{name}/work"):
             try:
-                os.mkdir(part, 0o755, dir_fd=self._scratch)
+                os.mkdir(part, 0o755, dir_fd=folder)
             except FileExistsError:
                 pass
-        layer = f"/proc/self/fd/{self._scratch}/{name}"
+        _copy_rights(lower, f"{name}/upper", folder)
+        layer = f"/proc/self/fd/{folder}/{name}"
         options = f"lowerdir={_escaped(lower)},upperdir={layer}/upper,workdir={layer}/work"
         try:
             linux.mount("overlay", target, "overlay", 0, options + ",userxattr")
@@ -180,8 +267,14 @@ def _escaped(path: str) -> str:
     return path.replace("\\", "\\\\").replace(":", "\\:").replace(",", "\\,")
 
 
-def _opened(each: Mount) -> int:
-    return os.open(each["source"], os.O_PATH | os.O_CLOEXEC) if each["kind"] == "bind" else -1
+def _copy_rights(source: str, target: str, folder: int) -> None:
+    """A layer's upper folder decides who may write at its top: the same users as in the folder below it."""
+    known = os.stat(source)
+    try:
+        os.chown(target, known.st_uid, known.st_gid, dir_fd=folder)
+    except OSError:
+        pass  # a user that this namespace does not have
+    os.chmod(target, stat.S_IMODE(known.st_mode) | stat.S_IRWXU, dir_fd=folder)
 
 
 def _mount_system(prefix: str, *, hides_processes: bool) -> None:
@@ -189,6 +282,9 @@ def _mount_system(prefix: str, *, hides_processes: bool) -> None:
         linux.mount("proc", f"{prefix}/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
         for path in ("sys", "sysrq-trigger", "irq", "bus"):
             _remount_read_only(f"{prefix}/proc/{path}")
+        for path in MASKED_FILES:
+            if os.path.exists(f"{prefix}/proc/{path}"):
+                linux.mount("/dev/null", f"{prefix}/proc/{path}", "", linux.MS_BIND)
     if os.path.isdir(f"{prefix}/sys"):
         linux.mount("/sys", f"{prefix}/sys", "", linux.MS_BIND | linux.MS_REC)
         linux.make_read_only(f"{prefix}/sys")
@@ -200,22 +296,6 @@ def _remount_read_only(path: str) -> None:
         linux.make_read_only(path)
     except OSError:
         pass  # not every kernel has this path
-
-
-def _mount(target: str, each: Mount, source: int) -> None:
-    match each["kind"]:
-        case "bind":
-            linux.mount(f"/proc/self/fd/{source}", target, "", linux.MS_BIND | linux.MS_REC)
-            if each["read_only"]:
-                linux.make_read_only(target)
-        case "tmpfs":
-            linux.mount("tmpfs", target, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, each["options"])
-        case "devpts":
-            options = "newinstance,ptmxmode=0666,mode=0620"
-            linux.mount("devpts", target, "devpts", linux.MS_NOSUID | linux.MS_NOEXEC, options)
-        case "hide":
-            linux.mount("tmpfs", target, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=0000,size=4k")
-            linux.make_read_only(target)
 
 
 def make_devices(directory: str) -> None:
@@ -254,7 +334,11 @@ def become(order: Order) -> None:
         _limit(getattr(resource, f"RLIMIT_{name.upper()}"), soft, hard)
     os.umask(0o022)
     if os.geteuid() == 0 and not order["privileged"]:
-        linux.drop_capabilities()
+        linux.drop_capabilities(order["capabilities"])
+    if order["no_new_privileges"]:
+        linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+    if order["refuses_calls"]:
+        seccomp.refuse_calls()
     if order["groups"] is not None:
         os.setgroups(order["groups"])
     if order["gid"] is not None:

@@ -12,13 +12,14 @@ import errno
 import fcntl
 import gc
 import os
+import platform
 import selectors
 import signal
 import sys
 import time
 from typing import Any
 
-from volcano.embedded.agent.kernel import linux
+from volcano.embedded.agent.kernel import linux, seccomp
 from volcano.embedded.agent.processes import container_exec, container_shim, sandbox
 from volcano.embedded.agent.processes.agent_connections import AgentConnections, Connection
 from volcano.embedded.agent.processes.container_starts import ContainerStarts
@@ -290,6 +291,7 @@ def main(directory: str) -> int:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return 0  # another supervisor has this directory
+    seccomp.filter_program(platform.machine())  # once, for all that is forked
     gc.disable()
     gc.freeze()
     Supervisor(directory).run()

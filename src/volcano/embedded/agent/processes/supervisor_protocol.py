@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, TypedDict
 
-VERSION = 2
+VERSION = 3
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 MAX_DESCRIPTORS_PER_MESSAGE = 8
 SOCKET = "supervisor.sock"
@@ -20,8 +20,9 @@ JOURNAL = "containers.journal"
 class Mount(TypedDict):
     """One mount of a container. Sources are paths on the machine, targets paths in the container."""
 
-    kind: str  # bind, tmpfs, devpts, hide
+    kind: str  # bind, tmpfs, devpts, hide, layer (what is written at the target is the container's own)
     source: str
+    part: str  # of the source: a relative path, on which no symbolic link is followed
     target: str
     options: str
     read_only: bool
@@ -51,6 +52,7 @@ class Order(TypedDict):
     scratch: str  # a folder for layers over folders that lack a mount point
     mounts: list[Mount]
     isolated: bool  # mounts and hostname of its own
+    read_only: bool  # the image's root too, not only the machine's files
     own_processes: bool  # a PID namespace of its own
     own_user: bool  # a user namespace of its own, with the same user numbers
     limits: dict[str, list[int]]  # rlimits: name → soft, hard
@@ -59,6 +61,9 @@ class Order(TypedDict):
     gid: int | None
     groups: list[int] | None
     privileged: bool
+    capabilities: list[int]  # what its root may have; not used when privileged
+    no_new_privileges: bool  # programs that are set-uid, or have capabilities, do not give them
+    refuses_calls: bool  # the seccomp filter is set
     log_directory: str
     log_name: str
     terminal: bool

@@ -6,7 +6,7 @@ Folders, volumes and namespaces exist already; pod_folders and pod_sandboxes mad
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -18,6 +18,7 @@ from volcano.embedded.agent.containers.environment import Missing, References, e
 from volcano.embedded.agent.containers.image_programs import MOUNTED_AT
 from volcano.embedded.agent.containers.images import CommandLine
 from volcano.embedded.agent.processes.supervisor_protocol import Mount, Order
+from volcano.embedded.agent.runtime.container_rights import ContainerRights, rights_of
 from volcano.embedded.agent.runtime.open_files import MAX_OPEN_FILES
 from volcano.embedded.agent.runtime.ssh_access import (
     CLIENT_CONFIG,
@@ -47,6 +48,9 @@ class ContainerFolders(msgspec.Struct, frozen=True):
     hidden: tuple[Path, ...]
     programs: tuple[Path, ...]  # the interpreter and this package, where a folder of the container would cover them
     volumes: Mapping[str, str]
+    made_of_files: Set[str] = frozenset()  # names of the volumes whose files the agent writes
+    writable: tuple[Path, ...] = ()  # folders of the machine in which every pod may write
+    replaced: Mapping[Path, Path] = msgspec.field(default_factory=dict)  # files of the machine and what pods see there
     image_programs: Path | None = None  # what a busybox-like image brings
     ssh: SshAccess | None = None  # where the user is not root, and the container has keys
     home: Path | None = None  # what the container sees as root's home, where the machine's cannot be entered
@@ -78,10 +82,11 @@ def order_for(
     pod = run.pod
     known = {**variables, **environment_of(pod, container, references)}
     paths = {} if isolation.mounts else _machine_paths(container, known, folders)
-    security, shared = container.security_context, pod.spec.security_context
-    user = security.run_as_user if security.run_as_user is not None else shared.run_as_user
-    group = security.run_as_group if security.run_as_group is not None else shared.run_as_group
-    groups = [*shared.supplemental_groups, *([shared.fs_group] if shared.fs_group is not None else [])]
+    rights = rights_of(pod, container)
+    # Apptainer, and sshd in a user namespace, make namespaces and mounts themselves.
+    needs_namespaces = bool(line.apptainer) or (folders.ssh is not None and isolation.mounts)
+    filters = rights.refuses_calls and not needs_namespaces
+    cwd = "/" if line.apptainer else with_paths(container.working_dir or line.working_dir or "/", paths)
     return {
         "container": run.id,
         "pod": pod.uid,
@@ -94,20 +99,27 @@ def order_for(
             **({"TERM": "xterm"} if container.tty else {}),
             **{name: with_paths(value, paths) for name, value in known.items()},
         },
-        "cwd": "/" if line.apptainer else with_paths(container.working_dir or line.working_dir or "/", paths),
+        "cwd": cwd,
         "hostname": pod.hostname if not pod.spec.host_network else "",
         "root": line.root,
         "scratch": str(folders.container),
-        "mounts": mounts_of(pod, container, known, folders) if isolation.mounts else [],
+        "mounts": [*_layers(rights, line, isolation, cwd), *mounts_of(pod, container, known, folders)]
+        if isolation.mounts
+        else [],
         "isolated": isolation.mounts,
+        "read_only": rights.read_only_root,
         "own_processes": isolation.processes and not pod.spec.host_pid,
-        "own_user": isolation.users and not pod.spec.host_network and not security.privileged,
+        "own_user": isolation.users and not pod.spec.host_network and not rights.privileged,
         "limits": {"nofile": [MAX_OPEN_FILES, MAX_OPEN_FILES], "core": [0, UNLIMITED]},
         "cgroups": list(cgroups),
-        "uid": user,
-        "gid": group if group is not None else (0 if user is not None else None),
-        "groups": groups if user is not None or groups else None,
-        "privileged": security.privileged,
+        "uid": rights.uid,
+        "gid": rights.gid,
+        "groups": rights.groups,
+        "privileged": rights.privileged,
+        "capabilities": rights.capabilities,
+        # Without namespaces a filter can be set only by giving up the rights of set-uid programs.
+        "no_new_privileges": rights.no_new_privileges or (filters and not isolation.mounts),
+        "refuses_calls": filters,
         "log_directory": str(folders.logs),
         "log_name": f"{run.number}.log",
         "terminal": container.tty,
@@ -122,13 +134,15 @@ def mounts_of(
     """System folders, then the pod's host files, then its volumes, parents before what is inside them."""
     mounts = [
         bind(folders.devices, "/dev", read_only=True),
-        Mount(kind="devpts", source="", target="/dev/pts", options="", read_only=False),
+        _made("devpts", "/dev/pts"),
         bind(folders.shared_memory, "/dev/shm"),
         *(bind(folders.container / "tmp", target) for target in TEMPORARY_FOLDERS),
-        Mount(kind="tmpfs", source="", target="/run", options="mode=0755,size=64m", read_only=False),
+        _made("tmpfs", "/run", "mode=0755,size=64m"),
+        *(bind(path, str(path)) for path in folders.writable),
         *(bind(path, str(path), read_only=True) for path in folders.programs),
         *([bind(folders.image_programs, MOUNTED_AT, read_only=True)] if folders.image_programs is not None else ()),
-        *(Mount(kind="hide", source="", target=str(path), options="", read_only=True) for path in folders.hidden),
+        *(bind(source, str(target), read_only=True) for target, source in folders.replaced.items()),
+        *(_made("hide", str(path)) for path in folders.hidden),
         bind(folders.pod / "hosts", "/etc/hosts"),
         bind(folders.pod / "hostname", "/etc/hostname"),
         bind(folders.pod / RESOLVER, "/etc/resolv.conf", read_only=True),
@@ -153,8 +167,19 @@ def _ssh_mounts(access: SshAccess) -> list[Mount]:
     return mounts
 
 
-def bind(source: Path, target: str, *, read_only: bool = False) -> Mount:
-    return Mount(kind="bind", source=str(source), target=target, options="", read_only=read_only)
+def bind(source: Path, target: str, *, part: str = "", read_only: bool = False) -> Mount:
+    return Mount(kind="bind", source=str(source), part=part, target=target, options="", read_only=read_only)
+
+
+def _made(kind: str, target: str, options: str = "") -> Mount:
+    return Mount(kind=kind, source="", part="", target=target, options=options, read_only=False)
+
+
+def _layers(rights: ContainerRights, line: CommandLine, isolation: Isolation, cwd: str) -> list[Mount]:
+    """The machine's files are read-only, but home and working folder are the container's own, as in an image."""
+    if line.root != "/" or line.apptainer or rights.read_only_root:
+        return []
+    return [_made("layer", folder) for folder in dict.fromkeys((isolation.home, cwd)) if folder != "/"]
 
 
 def sub_path_of(mount: VolumeMount, variables: Mapping[str, str]) -> str:
@@ -169,9 +194,10 @@ def _volume_mount(mount: VolumeMount, variables: Mapping[str, str], folders: Con
         raise Missing(f"volumeMount {mount.name!r} names a volume the pod does not have")
     if not mount.mount_path.startswith("/") or ":" in mount.mount_path:
         raise Missing(f"mountPath {mount.mount_path!r} must be absolute and without a colon")
+    # Files that the agent refreshes are read-only, as a kubelet mounts them: it would follow links put in their place.
+    read_only = mount.read_only or mount.name in folders.made_of_files
     part = sub_path_of(mount, variables)
-    source = Path(folder) / part if part else Path(folder)
-    return bind(source, str(PurePosixPath(mount.mount_path)), read_only=mount.read_only)
+    return bind(Path(folder), str(PurePosixPath(mount.mount_path)), part=part, read_only=read_only)
 
 
 def _machine_paths(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -19,6 +20,7 @@ from volcano.embedded.agent.containers.images import CommandLine
 from volcano.embedded.agent.containers.process_settings import ProcessSettings
 from volcano.embedded.agent.network.pod_connections import first_open_port
 from volcano.embedded.agent.runtime.covered_programs import covered_environments, covered_programs
+from volcano.embedded.agent.runtime.machine_credentials import MachineCredentials
 from volcano.embedded.agent.runtime.orders import (
     ROOT_HOME,
     TERMINATION_LOG,
@@ -27,6 +29,7 @@ from volcano.embedded.agent.runtime.orders import (
     sub_path_of,
 )
 from volcano.embedded.agent.runtime.ssh_access import SshAccess, keys_mount, write_access
+from volcano.embedded.agent.storage.volume_files import is_made_of_files
 
 MAX_TERMINATION_MESSAGE_BYTES: Final = 4096
 """Of a longer file the end is taken."""
@@ -37,6 +40,7 @@ class PodFolders:
 
     def __init__(self, settings: ProcessSettings) -> None:
         self._settings = settings
+        self._credentials = MachineCredentials(settings.directory / "ssh_host_key")
         self.programs = ""  # which programs busybox-like images have, in words
 
     def open(self) -> None:
@@ -44,6 +48,7 @@ class PodFolders:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._settings.memory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.programs = make_programs(self._settings.programs)
+        self._credentials.open()
 
     def make(
         self,
@@ -79,9 +84,12 @@ class PodFolders:
             logs=logs,
             devices=self._settings.supervisor / "dev",
             shared_memory=memory / "shm",
-            hidden=(self._settings.directory, *self._settings.hidden),
+            hidden=(self._settings.directory, *self._settings.hidden, *self._credentials.hidden()),
             programs=(*covered_programs(), *covered_environments(line, (each.value for each in container.env))),
             volumes=volumes,
+            made_of_files={volume.name for volume in run.pod.spec.volumes if is_made_of_files(volume)},
+            writable=self._settings.writable,
+            replaced=self._credentials.replaced(),
             image_programs=self._settings.programs if line.has_busybox else None,
             ssh=_ssh_access(folder, own, container, line, volumes, variables, isolation, address),
             home=own_home,
@@ -190,12 +198,26 @@ def resolver_file() -> bytes:
 
 
 def _make_inside(folder: Path, part: str) -> None:
-    """Make a subPath that does not exist as a folder; a symbolic link on the way is refused."""
-    path = folder
-    for name in part.split("/"):
-        path = path / name
-        if path.is_symlink():
-            raise Missing(f"subPath {part!r} contains a symbolic link")
-        if not path.exists():
-            path.mkdir()
-            path.chmod(0o777)
+    """Make a subPath that does not exist as a folder; a symbolic link on the way is refused.
+
+    Each step starts from the open folder before it: a pod that replaces one by a link meanwhile gains nothing.
+    """
+    place = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for name in part.split("/"):
+            try:
+                os.mkdir(name, dir_fd=place)
+                is_new = True
+            except FileExistsError:
+                is_new = False
+            inner = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place)
+            os.close(place)
+            place = inner
+            if stat.S_ISLNK(os.fstat(place).st_mode):
+                raise Missing(f"subPath {part!r} contains a symbolic link")
+            if is_new:
+                os.chmod(f"/proc/self/fd/{place}", 0o777)
+    except NotADirectoryError:
+        raise Missing(f"subPath {part!r} contains a file that is not a folder") from None
+    finally:
+        os.close(place)

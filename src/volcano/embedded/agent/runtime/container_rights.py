@@ -1,0 +1,78 @@
+"""As which user a container runs and what it may do: its securityContext together with its pod's. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from volcano.api.kubelet import AgentContainer, AgentPod
+from volcano.embedded.agent.containers.environment import Missing
+from volcano.embedded.agent.kernel.linux import CAPABILITIES, CONTAINER_CAPABILITIES
+
+SECCOMP_PROFILES: Final = ("", "RuntimeDefault", "Unconfined")
+ALL: Final = "ALL"
+
+
+class ContainerRights(msgspec.Struct, frozen=True):
+    """The user (None: the one that starts pods), its groups, and the rights of its processes."""
+
+    uid: int | None
+    gid: int | None
+    groups: list[int] | None
+    privileged: bool
+    capabilities: list[int]
+    no_new_privileges: bool
+    refuses_calls: bool
+    read_only_root: bool
+
+
+def rights_of(pod: AgentPod, container: AgentContainer) -> ContainerRights:
+    """Missing when the container must not run as root and would, or wants a profile that this node does not have."""
+    own, shared = container.security_context, pod.spec.security_context
+    uid = own.run_as_user if own.run_as_user is not None else shared.run_as_user
+    gid = own.run_as_group if own.run_as_group is not None else shared.run_as_group
+    groups = [*shared.supplemental_groups, *([shared.fs_group] if shared.fs_group is not None else [])]
+    _check_user(pod, container, uid)
+    profile = own.seccomp_profile or shared.seccomp_profile
+    kind = profile.type if profile is not None else ""
+    if kind not in SECCOMP_PROFILES:
+        raise Missing(f"seccompProfile {kind!r}: this node has {', '.join(filter(None, SECCOMP_PROFILES))} only")
+    return ContainerRights(
+        uid=uid,
+        gid=gid if gid is not None else (0 if uid is not None else None),
+        groups=groups if uid is not None or groups else None,
+        privileged=own.privileged,
+        capabilities=sorted(_capabilities(container)),
+        no_new_privileges=own.allow_privilege_escalation is False and not own.privileged,
+        refuses_calls=kind != "Unconfined" and not own.privileged and "SYS_ADMIN" not in _names(own.capabilities.add),
+        read_only_root=own.read_only_root_filesystem,
+    )
+
+
+def _check_user(pod: AgentPod, container: AgentContainer, uid: int | None) -> None:
+    """As a kubelet says it."""
+    own, shared = container.security_context, pod.spec.security_context
+    must_not_be_root = own.run_as_non_root if own.run_as_non_root is not None else shared.run_as_non_root
+    if not must_not_be_root:
+        return
+    where = f'(pod: "{pod.name}_{pod.namespace}({pod.uid})", container: {container.name})'
+    if uid is None:
+        raise Missing(f"container has runAsNonRoot and image will run as root {where}: set runAsUser")
+    if uid == 0:
+        raise Missing(f"container's runAsUser breaks non-root policy {where}")
+
+
+def _capabilities(container: AgentContainer) -> set[int]:
+    wanted = container.security_context.capabilities
+    added, dropped = _names(wanted.add), _names(wanted.drop)
+    unknown = sorted((added | dropped) - {*CAPABILITIES, ALL})
+    if unknown:
+        raise Missing(f"unknown capability {unknown[0]!r}")
+    every = range(len(CAPABILITIES))
+    kept = set() if ALL in dropped else {each for each in CONTAINER_CAPABILITIES if CAPABILITIES[each] not in dropped}
+    return kept | {each for each in every if ALL in added or CAPABILITIES[each] in added}
+
+
+def _names(given: list[str]) -> set[str]:
+    return {name.upper().removeprefix("CAP_") for name in given}
