@@ -29,6 +29,10 @@ of a terminal. The tier says who or what has to act:
 """
 MEANT: Final = "; did you mean {}?"
 FACTS: Final[dict[str, str | int]] = {
+    "reservation": "course",
+    "start": "2026-11-20T14:00:00Z",
+    "end": "2026-11-20T16:00:00Z",
+    "estimate": "4h0m0s",
     "scheduler": "volcanoo", "message": "images need a digest", "quota": "rq", "used": "2", "hard": "2",
     "resource": "cpu", "needed": "12", "name": "creds", "namespace": "default", "gate": "example.com/quota-check",
     "pods": "gang-worker-0", "task": "worker", "after": "master", "before": 2, "exist": 2, "queue": "research",
@@ -57,6 +61,7 @@ CASES: Final[dict[str, dict[str, str | int]]] = {
     "PodsBeingCreated": {"needed": 3},
     "QueueNotFound": {"queue": "reserach", "meant": MEANT.format("research")},
     "QueueBroken": {"message": "its parent nowhere does not exist"},
+    "KeptByReservation": {"holder": "queue teaching"},
     "RoomReserved": {"message": "train-1 starts at 12:30"},
     "NotLetIn": {"message": "resource quota insufficient"},
     "PodGroupRefused": {"message": "podgroups is forbidden"},

@@ -20,9 +20,10 @@ from volcano.admission.jobs import validate_job
 from volcano.admission.podgroups import mutate_podgroup, validate_podgroup
 from volcano.admission.pods import mutate_pod, validate_pod
 from volcano.admission.queues import mutate_queue, validate_queue
+from volcano.admission.reservations import validate_reservation
 from volcano.admission.review import Notice, Reader, ReviewAnswer, Settings, deny
 from volcano.admission.submitters import mutate_jobflow
-from volcano.api import batch, core, flow, scheduling, topology
+from volcano.api import batch, core, flow, reservation, scheduling, topology
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType, resource_type
 from volcano.machinery.admission import CREATE, DELETE, UPDATE, Attributes
@@ -61,6 +62,7 @@ def _validating(path: str, reader: type, rule: Rule, name: str, *operations: str
 
 
 PODGROUPS_VALIDATE: Final = "/podgroups/validate"
+RESERVATIONS_VALIDATE: Final = "/reservations/validate"
 WEBHOOKS: Final[tuple[Webhook, ...]] = (
     _mutating("/jobs/mutate", batch.Job, mutate_job, "mutatejob.volcano.sh", in_chart=True, by_default=True),
     _validating("/jobs/validate", batch.Job, validate_job, "validatejob.volcano.sh", in_chart=True, by_default=True),
@@ -87,6 +89,10 @@ WEBHOOKS: Final[tuple[Webhook, ...]] = (
     _validating("/jobflows/validate", flow.JobFlow, validate_jobflow, "validatejob.volcano.sh"),
     _validating(
         "/hypernodes/validate", topology.HyperNode, validate_hypernode, "validatehypernodes.volcano.sh", in_chart=True
+    ),
+    _validating(
+        RESERVATIONS_VALIDATE, reservation.Reservation, validate_reservation, "validatereservation.volcano.sh",
+        in_chart=True,
     ),
 )  # fmt: skip
 BY_PATH: Final = {webhook.path: webhook for webhook in WEBHOOKS}

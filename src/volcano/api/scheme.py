@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from volcano.api import batch, bus, core, flow, scheduling, topology
+from volcano.api import batch, bus, core, flow, reservation, scheduling, topology
 from volcano.api.jobs import sources
 from volcano.api.kubelet import AgentPod
 from volcano.api.meta import Resource
@@ -155,6 +155,7 @@ VOLCANO: Final[tuple[ResourceType, ...]] = (
     _row("nodeinfo.volcano.sh/v1alpha1", "Numatopology", "numatopologies", "numatopo", cluster=True),
     _row("shard.volcano.sh/v1alpha1", "NodeShard", "nodeshards", "nsh", cluster=True, sub=STATUS),
     _row("config.volcano.sh/v1alpha1", "ColocationConfiguration", "colocationconfigurations", sub=STATUS),
+    _row("reservation.volcano.sh/v1alpha1", "Reservation", "reservations", "rsv", cluster=True, sub=STATUS),
 )
 
 _ALL: Final = {(row.group, row.kind): row for row in (*BUILT_IN, *VOLCANO)}
@@ -207,6 +208,7 @@ READERS: Final[dict[type[Resource], ResourceType]] = {
     topology.Numatopology: _ALL["nodeinfo.volcano.sh", "Numatopology"],
     topology.NodeShard: _ALL["shard.volcano.sh", "NodeShard"],
     topology.ColocationConfiguration: _ALL["config.volcano.sh", "ColocationConfiguration"],
+    reservation.Reservation: _ALL["reservation.volcano.sh", "Reservation"],
 }
 """Which struct reads which resource. Several structs may read one resource, each its own part of it."""
 

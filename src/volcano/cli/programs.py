@@ -12,6 +12,7 @@ from volcano.cli.flow_commands import flow_group
 from volcano.cli.history_commands import USAGE, VACCT
 from volcano.cli.job_commands import EXPLAIN, JOB, NODE, POD, RUN_FLAGS
 from volcano.cli.queue_commands import QUEUE
+from volcano.cli.reservation_commands import RESERVATION
 
 VCCTL: Final = CommandSpec(
     "vcctl",
@@ -61,6 +62,7 @@ VCCTL: Final = CommandSpec(
             examples=("vcctl top", "vcctl top nodes --once", "vcctl top jobs --sort age --once"),
         ),
         USAGE,
+        RESERVATION,
         CommandSpec(
             "completion",
             "Print the completion script for bash, zsh or fish",

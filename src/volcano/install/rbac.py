@@ -39,6 +39,8 @@ SCHEDULER: Final[Rules] = (
     ("topology.volcano.sh", "hypernodes", FOLLOW),
     ("shard.volcano.sh", "nodeshards", FOLLOW),
     ("shard.volcano.sh", "nodeshards/status", "patch"),
+    ("reservation.volcano.sh", "reservations", FOLLOW),
+    ("reservation.volcano.sh", "reservations/status", "patch"),
 )
 CONTROLLERS: Final[Rules] = (
     ("batch.volcano.sh", "jobs", f"get {FOLLOW} create patch delete"),
@@ -73,12 +75,19 @@ SHARDING: Final[Rules] = (("shard.volcano.sh", "nodeshards", f"{FOLLOW} create p
 ADMISSION: Final[Rules] = (
     ("scheduling.volcano.sh", "queues", FOLLOW),
     ("", "namespaces", FOLLOW),
+    ("", "nodes", "list"),
+    ("reservation.volcano.sh", "reservations", "list"),
 )
 EDITOR: Final[Rules] = (
     ("batch.volcano.sh", "jobs", "create get list update delete"),
     ("bus.volcano.sh", "commands", "create get list"),
 )
 VIEWER: Final[Rules] = (("batch.volcano.sh", "jobs", "get list"),)
+RESERVATION_ADMINISTRATOR: Final[Rules] = (
+    ("reservation.volcano.sh", "reservations", "create get list watch update patch delete"),
+    ("", "nodes", "get list"),
+    ("scheduling.volcano.sh", "queues", "get list"),
+)
 SERVED: Final = tuple(webhook for webhook in WEBHOOKS if webhook.in_chart)
 """Webhooks of an installation: those for Volcano's own kinds, so that pods start whether or not we answer."""
 WITH_WEBHOOK: Final = "admission.mode=webhook"
@@ -93,7 +102,12 @@ def rbac_parts(values: Values) -> Iterator[Part]:
         yield Part("controllers-rbac", body, "controllers.sharding")
     yield from _component("admission", ADMISSION, values, [*_rules(ADMISSION), *_registration()], WITH_WEBHOOK)
     yield from _certificates(values)
-    for name, rules in (("vcjob-editor-role", EDITOR), ("vcjob-viewer-role", VIEWER)):
+    users = (
+        ("vcjob-editor-role", EDITOR),
+        ("vcjob-viewer-role", VIEWER),
+        ("reservation-administrator-role", RESERVATION_ADMINISTRATOR),
+    )
+    for name, rules in users:
         yield Part("user-roles", _of_cluster(name, [*_rules(rules)]), "roles.enabled")
 
 

@@ -5,6 +5,7 @@ The embedded API server's own checks, Volcano's rules behind its hook, and the w
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -30,3 +31,4 @@ class Attributes(msgspec.Struct, frozen=True):
     user: User = User("")
     subresource: str = ""
     dry_run: bool = False
+    at: datetime | None = None  # when the write arrived; None: it is not known

@@ -73,7 +73,7 @@ class Embedded:
         for group, kind in (
             ("batch.volcano.sh", "Job"), ("bus.volcano.sh", "Command"), ("scheduling.volcano.sh", "PodGroup"),
             ("scheduling.volcano.sh", "Queue"), ("flow.volcano.sh", "JobFlow"), ("flow.volcano.sh", "JobTemplate"),
-            ("", "Pod"), ("", "Node"), ("", "Event"),
+            ("", "Pod"), ("", "Node"), ("", "Event"), ("reservation.volcano.sh", "Reservation"),
         ):  # fmt: skip
             resource = find_resource_type(group, kind)
             for item in self.items(group, kind):

@@ -33,6 +33,7 @@ Looking closer:
   top           Show jobs, queues and nodes, live in the terminal with keys, once elsewhere
 
 Administration:
+  reservation   Keep nodes or amounts free for a holder in a window of time: create, list, view, delete
   completion    Print the completion script for bash, zsh or fish
   version       Print the version
 
@@ -135,7 +136,7 @@ def test_every_command_and_flag_is_shown_with_a_description(path):
 def test_its_examples_run(call, server, path, monkeypatch, tmp_path):
     root = Path(__file__).parents[3]
     monkeypatch.chdir(root)
-    given = {"job list", "job run", "vsub", "queue create", "version", "completion", "top"}
+    given = {"job list", "job run", "vsub", "queue create", "reservation create", "version", "completion", "top"}
     words = title(path)
     for example in path[-1].examples:
         if (
@@ -161,6 +162,9 @@ def prepare(server):
     for name in ("gang", "other", "gang-2"):
         metadata = {"name": name, "namespace": "default", "labels": {"team": "a"}}
         server.create("batch.volcano.sh", "Job", {"metadata": metadata, "spec": spec})
+    window = {"start": "2099-01-01T00:00:00Z", "duration": "2h"}
+    spec = {"user": "alice", "resources": {"cpu": "1"}, **window}
+    server.create("reservation.volcano.sh", "Reservation", {"metadata": {"name": "course"}, "spec": spec})
     for name in ("research", "default"):
         server.create("scheduling.volcano.sh", "Queue", {"metadata": {"name": name}, "spec": {"weight": 1}})
 

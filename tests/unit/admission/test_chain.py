@@ -32,6 +32,14 @@ TABLE = {
         True,
         False,
     ),
+    "/reservations/validate": (
+        "validating",
+        "reservations",
+        (CREATE, UPDATE),
+        "validatereservation.volcano.sh",
+        True,
+        False,
+    ),
 }
 
 

@@ -1,7 +1,8 @@
 """AdmissionReview in, AdmissionReview out: what the webhook's HTTPS server answers to one request.
 
 Decisions are taken from a mirror of queues and namespaces. A refusal, and anything about a queue itself, is decided
-again from a live read first: right after a change the mirror may not have it yet.
+again from a live read first: right after a change the mirror may not have it yet. A Reservation, which is written
+rarely, is decided from a live read alone.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from typing import Any, Final
 
 import msgspec
 
-from volcano.admission.chain import BY_PATH, AdmissionChain, Webhook
+from volcano.admission.chain import BY_PATH, RESERVATIONS_VALIDATE, AdmissionChain, Webhook
 from volcano.admission.refusal_events import event_about
 from volcano.admission.review import INDEXES, Reader, ReviewAnswer, deny
-from volcano.api.core import Namespace
+from volcano.api.core import Namespace, Node
 from volcano.api.errors import ApiError
-from volcano.api.meta import JSON
+from volcano.api.meta import JSON, Resource
+from volcano.api.reservation import Reservation
 from volcano.api.scheduling import Queue
 from volcano.api.scheme import ResourceType
 from volcano.machinery.admission import Attributes
@@ -57,6 +59,7 @@ class Reviewer:
             uid, attributes = read_review(body)
         except NotAReview as error:
             return encode_answer("", deny(str(error)))
+        attributes = msgspec.structs.replace(attributes, at=self._mirror.now)
         answer = await self._decide(BY_PATH[path], attributes)
         if not attributes.dry_run:
             for notice in answer.notices:
@@ -64,24 +67,28 @@ class Reviewer:
         return encode_answer(uid, answer)
 
     async def _decide(self, webhook: Webhook, attributes: Attributes) -> ReviewAnswer:
+        if webhook.path == RESERVATIONS_VALIDATE:
+            now = await self._live(Queue, Node, Reservation)
+            unread = deny("queues, nodes and reservations could not be read, so it cannot be checked; try again")
+            return unread if now is None else self._chain().answer(webhook, attributes, now)
         answer = self._chain().answer(webhook, attributes, self._mirror)
         needs_fresh = webhook.path == "/queues/validate" or bool(answer.denial)
         if webhook.path not in READS_QUEUES or not needs_fresh:
             return answer
-        fresh = await self._live()
+        fresh = await self._live(Queue)
         return answer if fresh is None else self._chain().answer(webhook, attributes, fresh)
 
-    async def _live(self) -> Reader | None:
-        """Queues as they are now; None when they cannot be read in time."""
+    async def _live(self, *kinds: type[Resource]) -> Reader | None:
+        """Objects of these kinds as they are now; None when they cannot be read in time."""
+        fresh = Mirror(lambda: self._mirror.now, INDEXES)
         try:
             async with asyncio.timeout(LIVE_READ_TIMEOUT_SECONDS):
-                page = await self._client.list(Queue)
+                for kind in kinds:
+                    for resource in (await self._client.list(kind)).items:
+                        fresh.put(resource)
         except (ApiError, ConnectionError, OSError, TimeoutError, msgspec.DecodeError) as error:
-            log.warning("queues could not be read live, deciding from the mirror: %s", error)
+            log.warning("%s could not be read live: %s", ", ".join(kind.__name__ for kind in kinds), error)
             return None
-        fresh = Mirror(lambda: self._mirror.now, INDEXES)
-        for queue in page.items:
-            fresh.put(queue)
         for namespace in self._mirror.all(Namespace):
             fresh.put(namespace)
         return fresh

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from volcano.api import batch, bus, flow, scheduling, topology
+from volcano.api import batch, bus, flow, reservation, scheduling, topology
 from volcano.api.meta import JSON, Resource
 from volcano.api.schemas.descriptions import COMMON, KIND_DESCRIPTIONS
 from volcano.api.schemas.structs import struct_schema
@@ -28,6 +28,7 @@ KINDS: Final[tuple[type[Resource], ...]] = (
     topology.Numatopology,
     topology.NodeShard,
     topology.ColocationConfiguration,
+    reservation.Reservation,
 )
 
 
@@ -62,11 +63,23 @@ COLUMNS: Final[Mapping[type[Resource], list[JSON]]] = {
         _column("Age", "date", CREATED),
     ],
     topology.NodeShard: [_column("AGE", "date", CREATED)],
+    reservation.Reservation: [
+        _column("PHASE", "string", ".status.phase"),
+        _column("START", "date", ".status.start"),
+        _column("FOR", "string", ".spec.duration"),
+        _column("QUEUE", "string", ".spec.queue"),
+        _column("NODES", "integer", ".status.nodeCount"),
+        _column("NAMESPACE", "string", ".spec.namespace", 1),
+        _column("USER", "string", ".spec.user", 1),
+        _column("SCHEDULE", "string", ".spec.schedule", 1),
+        _column("AGE", "date", CREATED),
+    ],
 }
 
 REQUIRED: Final[Mapping[type[Resource], list[str]]] = {
     topology.NodeShard: ["spec"],
     topology.ColocationConfiguration: ["spec"],
+    reservation.Reservation: ["spec"],
 }
 
 EMPTY_SUBRESOURCES: Final = (scheduling.PodGroup,)

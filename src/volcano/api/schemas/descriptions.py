@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from volcano.api import batch, bus, flow, scheduling, topology
+from volcano.api import batch, bus, flow, reservation, scheduling, topology
 
 NETWORK_TOPOLOGY: Final = "How close to each other in the network the pods must be placed, in tiers of HyperNodes."
 
@@ -36,6 +36,7 @@ KIND_DESCRIPTIONS: Final[Mapping[type[msgspec.Struct], str]] = {
     topology.Numatopology: "The NUMA nodes and CPUs of one cluster node, as its agent measured them.",
     topology.NodeShard: "The nodes that one of several schedulers may place pods on.",
     topology.ColocationConfiguration: "Memory protection for online pods that share nodes with batch pods.",
+    reservation.Reservation: "Nodes or amounts that are kept for a holder in a window of time, once or recurring.",
 }
 
 FIELDS: Final[Mapping[type[msgspec.Struct], Mapping[str, str]]] = {
@@ -340,6 +341,28 @@ FIELDS: Final[Mapping[type[msgspec.Struct], Mapping[str, str]]] = {
         "minRatio": "The part of the request that is never reclaimed (memory.min).",
     },
     topology.ColocationConfigurationStatus: {"conditions": "Whether the configuration is applied."},
+    reservation.ReservationSpec: {
+        "queue": "The queue whose jobs, and those of queues below it, may use what is kept.",
+        "namespace": "The namespace whose jobs may use what is kept. With several holders stated, all must hold.",
+        "user": "The user whose jobs may use what is kept, by the annotation volcano.sh/submitted-by.",
+        "maintenance": "No job may use what is kept; instead of a holder.",
+        "start": "When the window begins. With a schedule: windows that would begin earlier are left out.",
+        "duration": "How long a window is, for example `2h`.",
+        "schedule": "A cron schedule at whose times windows begin, for example `0 14 * * 1-5`. Unset: one window.",
+        "timeZone": "The time zone of the schedule, such as `Europe/Berlin`. Unset: UTC.",
+        "until": "No window of the schedule begins at this time or later. Unset: there is no end.",
+        "nodes": "The nodes that are kept, whole or, with resources, as much of them together. Unset: any nodes.",
+        "resources": "The amounts that are kept, over all nodes or those stated. Unset: the nodes are kept whole.",
+    },
+    reservation.ReservationStatus: {
+        "phase": "Waiting: the next window has not begun. Active: it is now. Ended: there is no window left.",
+        "start": "When the present or the next window begins.",
+        "end": "When it ends.",
+        "kept": "What will be free for the holder at that time, or used by it, by the estimated ends of what runs.",
+        "missing": "What others are expected to use then, so that it cannot be kept.",
+        "nodes": "The first of the nodes that keep it.",
+        "nodeCount": "How many nodes keep it.",
+    },
 }
 
 

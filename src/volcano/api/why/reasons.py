@@ -105,6 +105,11 @@ GROUPS: Final = (
                 "queue {queue} holds {held} {resource} of its share of {share}; the job needs {needed}{holders}",
             ),
             Reason("BehindOthers", TURN, "{ahead} jobs come first in queue {queue}: {names}"),
+            Reason(
+                "KeptByReservation",
+                EVENT,
+                "reservation {reservation} keeps the room for {holder} from {start} to {end}; the job runs {estimate}",
+            ),
             Reason("RoomReserved", TURN, "it would delay a job that comes first: {message}"),
             Reason(
                 "TooMuchLetIn",

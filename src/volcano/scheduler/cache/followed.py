@@ -12,6 +12,7 @@ from typing import Any, Final
 from volcano.api import core, scheduling, topology
 from volcano.api.jobs.reservations import RESERVATION_ANNOTATION
 from volcano.api.meta import Resource
+from volcano.api.reservation import Reservation
 from volcano.api.scheduling import WHY_ANNOTATION
 from volcano.machinery.world import Change
 
@@ -34,6 +35,7 @@ SURROUNDING: Final[Mapping[type[Resource], str]] = {
     core.StatefulSet: "stateful_sets",
     core.ReplicationController: "replication_controllers",
     core.ResourceClaim: "resource_claims",
+    Reservation: "reservations",
 }
 """Kinds a snapshot keeps as they are, and the field of ClusterObjects that holds them."""
 
@@ -46,6 +48,7 @@ CLUSTER_WIDE: Final = frozenset(
         core.CSINode,
         core.ResourceSlice,
         core.DeviceClass,
+        Reservation,
     }
 )
 FOLLOWED: Final[tuple[type[Resource], ...]] = (
@@ -124,7 +127,7 @@ def wakes(change: Change[Any]) -> bool:
         return bool(_asked_of_queue(change.old) != _asked_of_queue(change.new))
     if kind is scheduling.PodGroup:
         return bool(asked_of_group(change.old) != asked_of_group(change.new))
-    if kind is topology.NodeShard:
+    if kind in (topology.NodeShard, Reservation):
         return bool(change.old.spec != change.new.spec)
     return True
 

@@ -22,6 +22,7 @@ from volcano.machinery.plan import Bind, Patch, Plan, Record, Step, ref
 from volcano.scheduler.commit.event_limits import EventLimiter
 from volcano.scheduler.commit.groups import BATCHING_INTERVAL, MESSAGE_INTERVAL, group_body, is_being_made, pause_before
 from volcano.scheduler.commit.queues import queue_patches
+from volcano.scheduler.commit.reservation_status import reservation_patches
 from volcano.scheduler.commit.steps import MAX_MESSAGE_CHARACTERS, condition, current, gate_steps, volume_steps
 from volcano.scheduler.commit.told_reasons import ToldReasons, with_reasons
 from volcano.scheduler.core.snapshot import Snapshot
@@ -92,6 +93,7 @@ class Committer:
         self._events = EventLimiter()
         self._queues: dict[str, datetime] = {}
         self._sought: frozenset[str] = frozenset()  # jobs whose reason is about to be found
+        self._reservations: dict[str, datetime] = {}
         self._postponed = False
         self._load = 0.0  # binds, counting half after every second
         self._counted: datetime | None = None
@@ -127,6 +129,7 @@ class Committer:
             (
                 *(patch for patch, _ in pods),
                 *self._queue_patches(decisions, snapshot, now),
+                *self._reservation_patches(decisions, snapshot, now),
                 *gate_steps(decisions, snapshot),
             ),
             tuple(records),
@@ -221,6 +224,15 @@ class Committer:
             self._queues[name] = now
             yield patch
 
+    # -- reservations --------------------------------------------------------------------------------------------
+    def _reservation_patches(self, decisions: Decisions, snapshot: Snapshot, now: datetime) -> Iterator[Patch]:
+        for reservation, patch, is_new in reservation_patches(decisions, snapshot):
+            last = self._reservations.get(reservation.uid)
+            pause = BATCHING_INTERVAL if is_new else MESSAGE_INTERVAL
+            if last is None or not is_recent(last, now, pause):
+                self._reservations[reservation.uid] = now
+                yield patch
+
     # -- pods ----------------------------------------------------------------------------------------------------
     def _notices(
         self, decisions: Decisions, snapshot: Snapshot, now: datetime
@@ -289,6 +301,9 @@ class Committer:
             self._groups = {job: at for job, at in self._groups.items() if job in snapshot.jobs}
             self._agreed = {job: pair for job, pair in self._agreed.items() if job in snapshot.jobs}
             self._events.keep(snapshot.jobs)
+        if len(self._reservations) > 2 * len(snapshot.cluster.reservations) + 64:
+            known = {reservation.uid for reservation in snapshot.cluster.reservations.values()}
+            self._reservations = {uid: at for uid, at in self._reservations.items() if uid in known}
         if len(self._queues) > 2 * len(snapshot.queues) + 64:
             self._queues = {name: at for name, at in self._queues.items() if name in snapshot.queues}
 

@@ -10,6 +10,7 @@ from volcano.api import core as api
 from volcano.api import scheduling, topology
 from volcano.api.decode import Unreadable, decode_object
 from volcano.api.meta import JSON, Resource
+from volcano.api.reservation import Reservation
 from volcano.api.times import timestamp_or_none
 from volcano.scheduler.core.snapshot import Snapshot, put_group, put_nodes, put_pod, put_queue
 from volcano.scheduler.model import NodeUsage, Shard
@@ -36,6 +37,7 @@ BY_NAME: Final[Mapping[str, tuple[str, type[Resource]]]] = {
     "csinodes": ("csi_nodes", api.CSINode),
     "resourceslices": ("resource_slices", api.ResourceSlice),
     "deviceclasses": ("device_classes", api.DeviceClass),
+    "reservations": ("reservations", Reservation),
 }
 
 

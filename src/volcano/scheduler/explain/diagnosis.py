@@ -32,6 +32,7 @@ from volcano.scheduler.explain.causes_queues import (
     queue_state_cause,
 )
 from volcano.scheduler.explain.causes_quotas import quota_cause
+from volcano.scheduler.explain.causes_reservations import reservation_cause
 from volcano.scheduler.explain.causes_room import no_room_cause
 from volcano.scheduler.explain.causes_tiers import tier_full_cause, tier_too_small_cause
 from volcano.scheduler.explain.empty_cluster import empty_cluster, unplaced
@@ -268,6 +269,9 @@ def _of_gang(case: WaitingCase) -> Finding:
     now = attempt(case.snapshot, case.rules, case.subject, inspect=look)
     if now.runs:
         return _starting(case, now)
+    kept = reservation_cause(case.snapshot, case.rules, case.subject)
+    if kept is not None:
+        return kept
     alone = _one_pod(case.subject) if case.is_rest else unplaced(case.subject, case.placed)
     if not attempt(case.empty, case.rules, alone, let_in=True).runs:
         return _never(case, alone)

@@ -21,14 +21,14 @@ STAYING_OWNERS = ("DaemonSet", "Node")
 
 
 def empty_cluster(snapshot: Snapshot) -> Snapshot:
-    """Nodes, queues and cluster objects are the same; there are no jobs."""
+    """Nodes, queues and cluster objects are the same; there are no jobs, and windows of Reservations have ended."""
     empty = Snapshot(
         now=snapshot.now,
         uid=snapshot.uid,
         table=NodeTable([_emptied(node) for node in snapshot.table.nodes]),
         queues=dict(snapshot.queues),
         domains=snapshot.domains,
-        cluster=snapshot.cluster,
+        cluster=replace(snapshot.cluster, reservations={}),
         shapes=snapshot.shapes,
         default_queue=snapshot.default_queue,
         admits_by_gate=snapshot.admits_by_gate,

@@ -11,7 +11,7 @@ from volcano.api.jobs.why import GANG, WAIT, Why
 from volcano.api.scheduling import PodGroupCondition
 from volcano.scheduler.framework.queue_usage import held_by_queues
 from volcano.scheduler.framework.reasons import job_reason, task_reason
-from volcano.scheduler.framework.record import BindDecision, EvictionDecision, Note, VolumeChoice
+from volcano.scheduler.framework.record import BindDecision, EvictionDecision, KeptStatus, Note, VolumeChoice
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.settled_jobs import settle
 from volcano.scheduler.model import Job, Resources, Status
@@ -60,6 +60,7 @@ class Decisions:
     set_aside: Mapping[str, str] = field(default_factory=dict)
     dropped: Mapping[str, str] = field(default_factory=dict)  # task → why the plan check refuses its decision
     reservations: Mapping[str, StartReservation] = field(default_factory=dict)  # by job
+    kept: Mapping[str, KeptStatus] = field(default_factory=dict)  # by Reservation with a window to come
     estimate_extensions: Mapping[str, int] = field(default_factory=dict)  # job → how often its estimate was doubled
     needs_another_cycle: bool = False  # even if no object changes
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -94,6 +95,7 @@ def decisions_from(session: Session, dropped: Mapping[str, str], *, messages: bo
         set_aside=dict(session.snapshot.set_aside),
         dropped=dropped,
         reservations=dict(record.reservations),
+        kept=dict(record.kept),
         estimate_extensions=dict(record.estimate_extensions),
         needs_another_cycle=record.needs_another_cycle,
         seconds=record.seconds,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from volcano.api.jobs.reservations import StartReservation
 from volcano.api.jobs.why import Why
@@ -72,6 +73,18 @@ class FitErrors:
         return f"{text}: {', '.join(sorted(f'{count} {reason}' for reason, count in self.reasons.items()))}."
 
 
+@dataclass(slots=True, frozen=True)
+class KeptStatus:
+    """What a Reservation's present or next window keeps; the nodes are all of them."""
+
+    start: datetime
+    end: datetime
+    is_active: bool
+    kept: Resources
+    missing: Resources
+    nodes: tuple[str, ...]
+
+
 @dataclass(slots=True)
 class CycleRecord:
     binds: dict[str, BindDecision] = field(default_factory=dict)  # by uid, in order of decision
@@ -89,6 +102,7 @@ class CycleRecord:
     queue_allocated: dict[str, Resources] = field(default_factory=dict)  # what queues hold beyond their pods' requests
     allocated_domains: dict[str, str] = field(default_factory=dict)  # job or sub-job → hypernode
     reservations: dict[str, StartReservation] = field(default_factory=dict)  # by job
+    kept: dict[str, KeptStatus] = field(default_factory=dict)  # by Reservation with a window to come
     estimate_extensions: dict[str, int] = field(default_factory=dict)  # job → how often its estimate was doubled
     needs_another_cycle: bool = False  # because time alone may change what is decided
     seconds: dict[str, float] = field(default_factory=dict)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,6 +29,9 @@ from volcano.scheduler.model import (
     Timer,
 )
 
+if TYPE_CHECKING:
+    from volcano.scheduler.framework.kept_room import KeptRoom
+
 
 @dataclass(slots=True, eq=False)
 class Session:
@@ -49,6 +53,7 @@ class Session:
     moves: Moves = field(init=False)
     open_versions: dict[str, int] = field(init=False)  # of the jobs that are not settled, as the session opened
     waiting: list[Job] = field(init=False)  # jobs with something to place, or to let in
+    kept_room: KeptRoom | None = field(init=False, default=None)  # what Reservations keep; None: nothing
     in_shard: Mask | None = field(init=False, default=None)  # with soft sharding: the nodes that are preferred
 
     def __post_init__(self) -> None:

@@ -22,6 +22,7 @@ from volcano.api.core import (
     StorageClass,
 )
 from volcano.api.meta import Key
+from volcano.api.reservation import Reservation
 
 
 @dataclass(slots=True, frozen=True)
@@ -52,6 +53,7 @@ class ClusterObjects:
     resource_claims: dict[Key, ResourceClaim] = field(default_factory=dict)
     resource_slices: dict[str, ResourceSlice] = field(default_factory=dict)
     device_classes: dict[str, DeviceClass] = field(default_factory=dict)
+    reservations: dict[str, Reservation] = field(default_factory=dict)
     shard: Shard = Shard()
     ignored_provisioners: frozenset[str] = frozenset({"rancher.io/local-path", "hostpath.csi.k8s.io"})
 

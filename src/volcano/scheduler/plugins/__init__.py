@@ -25,6 +25,7 @@ from volcano.scheduler.plugins.predicates import Predicates
 from volcano.scheduler.plugins.priority import Priority
 from volcano.scheduler.plugins.proportion import Proportion
 from volcano.scheduler.plugins.rescheduling import Rescheduling
+from volcano.scheduler.plugins.reservations import Reservations
 from volcano.scheduler.plugins.resource_strategy_fit import ResourceStrategyFit
 from volcano.scheduler.plugins.resourcequota import ResourceQuotas
 from volcano.scheduler.plugins.sla import Sla
@@ -52,6 +53,7 @@ BUILT_IN: Final[tuple[type[Plugin], ...]] = (
     Priority,
     Proportion,
     Rescheduling,
+    Reservations,
     ResourceQuotas,
     ResourceStrategyFit,
     Sla,

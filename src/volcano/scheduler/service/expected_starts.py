@@ -13,9 +13,8 @@ from typing import Final
 
 from volcano.api.jobs.expected_starts import DEFAULT, LEARNED, STATED, ExpectedStart, ExpectedStarts
 from volcano.machinery.clock import Stopwatch
-from volcano.scheduler.framework.config import SchedulerConfig
+from volcano.scheduler.framework.run_time_estimates import default_estimate
 from volcano.scheduler.model import Job
-from volcano.scheduler.plugins.easy import DEFAULT_ESTIMATE
 from volcano.scheduler.service.playback import Playback, Played, ends_with
 from volcano.scheduler.service.simulate import Known
 
@@ -54,12 +53,6 @@ def expected_starts(known: Known, may_go_on: Callable[[str], bool]) -> ExpectedS
         played[kind] = playback.run()
     names = {id: job_name(job) for id, job in every.items()}
     return ExpectedStarts(known.now, {names[id]: _answer(id, job, played, names) for id, job in sorted(jobs.items())})
-
-
-def default_estimate(config: SchedulerConfig) -> timedelta:
-    options = [option for tier in config.tiers for option in tier if option.name == "easy"]
-    stated = options[0].arguments.duration("easy.default-estimate") if options else None
-    return stated or DEFAULT_ESTIMATE
 
 
 def _run_times(kind: str, default: timedelta) -> Callable[[Job], timedelta]:

@@ -15,13 +15,14 @@ from volcano.api import core
 from volcano.api.meta import ObjectMeta, Quantities
 from volcano.api.pods.amounts import amounts_of
 from volcano.api.quantity import Quantity
+from volcano.api.reservation import windows
 from volcano.api.scheduling import GROUP_NAME_ANNOTATION, PodGroup
+from volcano.scheduler.core.releases import expected_end
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.framework.config import SchedulerConfig
 from volcano.scheduler.framework.decisions import Decisions
 from volcano.scheduler.model import Job, SeededChance
 from volcano.scheduler.played_cluster import PlayedCluster, started_pod, updated_group
-from volcano.scheduler.plugins.easy.forecast import expected_end
 from volcano.scheduler.service.coarse_plan import coarse_starts
 from volcano.scheduler.service.simulate import Known
 
@@ -29,6 +30,8 @@ PLAYED_ACTIONS: Final = ("enqueue", "allocate", "backfill")
 MAX_CYCLES_AT_ONE_INSTANT: Final = 64
 MAX_EVENTS: Final = 20_000
 MAX_CAUSES: Final = 4
+MAX_IDLE_BOUNDARIES: Final = 64
+"""Beginnings and ends of windows that are passed while no job runs."""
 MAX_SIZE_PLAYED_THRICE: Final = 100_000
 """Nodes times waiting jobs up to which also short and long run times are played with the real cycle."""
 _QUOTA_PREFIXES: Final = ("count/", "requests.", "limits.")
@@ -61,6 +64,7 @@ class Playback:
         self._begun: dict[str, datetime] = {}  # when jobs that run at first have started
         self.is_large = False  # playing it three times would take too long
         self._waiting: set[str] = set()
+        self._idle_boundaries = 0
         self._just_ended: dict[str, frozenset[str]] = {}  # job → its nodes
         self.played = Played()
         self.waiting: dict[str, Job] = {}  # the jobs that wait at first, as they are then
@@ -83,9 +87,8 @@ class Playback:
         for _ in range(MAX_EVENTS):
             if not self._settle() or not self._waiting:
                 break
-            if not self._ends:
+            if not self._advance():
                 return self.played
-            self._advance()
         if self._waiting:
             self._estimate_rest()
         return self.played
@@ -130,8 +133,12 @@ class Playback:
                 self.played.after[id] = tuple(sorted(ended)[:MAX_CAUSES])
                 self._ends[id] = self._end_of(job, self._now, self._now)
 
-    def _advance(self) -> None:
-        self._now = max(min(self._ends.values()), self._now)
+    def _advance(self) -> bool:
+        """To the next end of a job, or to the next beginning or end of a Reservation's window; False: there is none."""
+        moments = [*self._ends.values(), *self._next_boundary()]
+        if not moments:
+            return False
+        self._now = max(min(moments), self._now)
         ended = [id for id, end in self._ends.items() if end <= self._now]
         self._just_ended = {}
         for id in ended:
@@ -143,6 +150,17 @@ class Playback:
             self._cluster.drop(job.group)
             for task in job.tasks.values():
                 self._cluster.drop(task.pod)
+        return True
+
+    def _next_boundary(self) -> list[datetime]:
+        """While nothing runs, recurring windows would be passed without end, so only some of them are."""
+        self._idle_boundaries = 0 if self._ends else self._idle_boundaries + 1
+        if self._idle_boundaries > MAX_IDLE_BOUNDARIES:
+            return []
+        reservations = self._cluster.snapshot.cluster.reservations.values()
+        ahead = [window for each in reservations for window in windows(each.spec, self._now)]
+        moments = [moment for window in ahead for moment in (window.start, window.end) if moment > self._now]
+        return [min(moments)] if moments else []
 
     # -- what was decided ---------------------------------------------------------------------------------------------
     def _carry_out(self, decisions: Decisions) -> None:

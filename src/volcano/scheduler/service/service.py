@@ -239,4 +239,4 @@ def _waits_for_time(turn: TurnInput, result: TurnResult) -> bool:
     """Whether another turn should follow after a period even if no object changes."""
     decisions = result.decisions
     waiting = decisions.why or decisions.pods or decisions.pipelined or decisions.dropped or turn.groups_in_flight
-    return bool(waiting) or decisions.needs_another_cycle or result.commitment.postponed
+    return bool(waiting or decisions.kept) or decisions.needs_another_cycle or result.commitment.postponed

@@ -126,6 +126,7 @@ def test_names_scopes_and_subresources_are_those_of_the_specification():
         "colocationconfigurations.config.volcano.sh": (
             "ColocationConfiguration", "colocationconfiguration", (), "Namespaced", "v1alpha1", status,
         ),
+        "reservations.reservation.volcano.sh": ("Reservation", "reservation", ("rsv",), "Cluster", "v1alpha1", status),
     }  # fmt: skip
 
 

@@ -225,4 +225,5 @@ def _attributes(
         user=call.user,
         subresource=subresource,
         dry_run=options.dry_run,
+        at=call.backend.clock.now(),
     )

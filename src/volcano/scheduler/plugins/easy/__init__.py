@@ -18,15 +18,15 @@ from volcano.api.jobs.why import ENQUEUE, Why
 from volcano.scheduler.core.aging import aging_points
 from volcano.scheduler.core.node_table import Mask
 from volcano.scheduler.core.node_view import NodeView
+from volcano.scheduler.core.releases import expected_end, started_at
 from volcano.scheduler.framework.answers import Cause, Code, Refusal, Vote
 from volcano.scheduler.framework.plugin import Plugin
+from volcano.scheduler.framework.run_time_estimates import DEFAULT_ESTIMATE, DEFAULT_ESTIMATE_ARGUMENT
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Job, Resources, Status, Task
 from volcano.scheduler.plugins.easy.earliest_fit import TOLERANCE, fits_now
-from volcano.scheduler.plugins.easy.forecast import expected_end, started_at
 from volcano.scheduler.plugins.easy.reserver import HeldReservation, Reserver
 
-DEFAULT_ESTIMATE: Final = timedelta(hours=24)
 ORDERS: Final = ("submit", "priority", "shortest")
 SCOPES: Final = ("queue", "cluster")
 CLUSTER: Final = ""
@@ -35,7 +35,7 @@ CLUSTER: Final = ""
 class Easy(Plugin):
     name = "easy"
     argument_names = frozenset(
-        {"easy.order", "easy.strict", "easy.reservations", "easy.scope", "easy.default-estimate", "easy.aging"}
+        {"easy.order", "easy.strict", "easy.reservations", "easy.scope", DEFAULT_ESTIMATE_ARGUMENT, "easy.aging"}
     )
 
     def open(self, session: Session) -> None:
@@ -46,7 +46,7 @@ class Easy(Plugin):
         self._limit = max(arguments.integer("easy.reservations", 1), 1)
         self._per_queue = arguments.text("easy.scope", "queue") != "cluster"
         self._aging = arguments.number("easy.aging", 0.0)
-        self._default = arguments.duration("easy.default-estimate") or DEFAULT_ESTIMATE
+        self._default = arguments.duration(DEFAULT_ESTIMATE_ARGUMENT) or DEFAULT_ESTIMATE
         self._held: list[tuple[str, HeldReservation]] = []  # with their scopes, in the order in which room was sought
         self._blocked: dict[str, list[Job]] = {}  # jobs of a scope that are in their queue and do not run yet
         self._undecided: dict[str, Job] = {}  # the first job of a scope that the next cycle must decide about
@@ -216,7 +216,7 @@ class Easy(Plugin):
             self._held = [pair for pair in self._held if pair[1] is not known]
             self._generation += 1
         # What does not fit now although amounts say so is tried again when something has changed.
-        self._hold(job, not_before=self._reserver.next_release())
+        self._hold(job, not_before=self._reserver.next_change())
 
     def _hold(self, job: Job, *, not_before: float) -> None:
         scope = self._scope(job)

@@ -1,8 +1,9 @@
 """The earliest time at which a gang fits, on which nodes, and what is left there for others.
 
 Running tasks only leave as time passes, so what fits at one time fits at every later one: a binary search over the
-expected ends finds the first. Nodes that are busy now are taken first, which leaves the idle ones to others. A gang
-that must stay within a HyperNode is sought in each of them.
+expected ends finds the first. Windows of Reservations divide the time into parts, and each is searched in turn. Nodes
+that are busy now are taken first, which leaves the idle ones to others. A gang that must stay within a HyperNode is
+sought in each of them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Final
 import numpy as np
 
 from volcano.scheduler.core.node_table import Column, Rows
-from volcano.scheduler.plugins.easy.forecast import Releases
+from volcano.scheduler.core.releases import Releases
+from volcano.scheduler.framework.kept_room import Closure
 
 TOLERANCE: Final = 1e-6
 
@@ -48,23 +50,26 @@ def earliest_fit(
     not_before: float = 0.0,
     domains: Sequence[Rows] | None = None,
     preferred: Rows | None = None,
+    closures: Sequence[Closure] = (),
 ) -> GangFit | None:
     """The first time, not before the given one, at which the demands fit; None when they never do.
 
     `free` (resources × nodes) is what is free now and not reserved for others. With `domains` (rows of nodes), the
-    gang must fit into one of them. Nodes are taken in this order: `preferred` ones, those busy now, idle ones.
+    gang must fit into one of them. Nodes are taken in this order: `preferred` ones, those busy now, idle ones. While
+    a closure lasts, what it keeps is not there for the gang.
     """
     order = np.full(free.shape[1], 2.0)
     order[releases.rows] = 1.0
     if preferred is not None:
         order[preferred] = 0.0
     if domains is None:
-        found = _search(free, releases, demands, order, not_before)
+        found = _search(free, releases, demands, order, not_before, closures)
         return None if found is None else _whole(free, releases, *found)
     best: tuple[float, Column] | None = None
     for rows in domains:
         inside = releases.among(rows, free.shape[1])
-        part = _search(free[:, rows], inside, [d.among(rows) for d in demands], order[rows], not_before)
+        shut = [Closure(each.begin, each.end, each.kept[:, rows]) for each in closures]
+        part = _search(free[:, rows], inside, [d.among(rows) for d in demands], order[rows], not_before, shut)
         if part is not None and (best is None or part[0] < best[0]):
             taken = np.zeros_like(free)
             taken[:, rows] = part[1]
@@ -85,13 +90,36 @@ def fits_now(free: Column, demands: Sequence[Demand]) -> bool:
 
 
 def _search(
-    free: Column, releases: Releases, demands: Sequence[Demand], order: Column, not_before: float
+    free: Column,
+    releases: Releases,
+    demands: Sequence[Demand],
+    order: Column,
+    not_before: float,
+    closures: Sequence[Closure],
 ) -> tuple[float, Column] | None:
     """The time, and what is taken on each node."""
     if not np.isfinite(not_before):
         return None
-    later = np.unique(releases.seconds[releases.seconds > not_before + TOLERANCE])
-    times = np.concatenate(([max(not_before, 0.0)], later))
+    if not closures:
+        return _search_part(free, releases, demands, order, not_before, float("inf"))
+    # A gang may start just when a closure begins: it then ends just when the window begins.
+    limits = {limit for each in closures for limit in (each.begin + 2 * TOLERANCE, each.end)}
+    begin = not_before
+    for limit in (*sorted(limit for limit in limits if limit > not_before), float("inf")):
+        shut = [each.kept for each in closures if each.begin + TOLERANCE < begin < each.end - TOLERANCE]
+        found = _search_part(free - sum(shut, np.zeros_like(free)), releases, demands, order, begin, limit)
+        if found is not None:
+            return found
+        begin = limit
+    return None
+
+
+def _search_part(
+    free: Column, releases: Releases, demands: Sequence[Demand], order: Column, begin: float, end: float
+) -> tuple[float, Column] | None:
+    """Within a part of time in which what is kept stays the same."""
+    later = np.unique(releases.seconds[(releases.seconds > begin + TOLERANCE) & (releases.seconds < end)])
+    times = np.concatenate(([max(begin, 0.0)], later))
     low, high = 0, len(times) - 1
     best: tuple[float, Column] | None = None
     while low <= high:

@@ -7,10 +7,10 @@ from typing import Final
 import numpy as np
 
 from volcano.scheduler.core.node_table import Column
+from volcano.scheduler.core.releases import Releases
 from volcano.scheduler.framework.queue_usage import held_by_queues
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Job, Queue, Resources
-from volcano.scheduler.plugins.easy.forecast import Releases
 
 MAX_QUEUE_DEPTH: Final = 64
 TOLERANCE: Final = 1e-6

@@ -13,10 +13,10 @@ import numpy as np
 
 from volcano.api.jobs.reservations import StartReservation
 from volcano.scheduler.core.node_table import Column, Rows
+from volcano.scheduler.core.releases import Releases, releases
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import ROOT, Job, Status, Task
 from volcano.scheduler.plugins.easy.earliest_fit import Demand, GangFit, earliest_fit
-from volcano.scheduler.plugins.easy.forecast import Releases, releases
 from volcano.scheduler.plugins.easy.quota import quota_opens
 
 
@@ -71,19 +71,28 @@ class Reserver:
             free = free - other.taken
         wanted = sum((demand.request * demand.count for demand in demands), np.zeros(len(table.resources)))
         opens = max(not_before, quota_opens(self._session, job, wanted, expected))
+        room = self._session.kept_room
         fit = earliest_fit(
-            free, expected, demands, not_before=opens, domains=self._domains(job), preferred=self._known(job)
+            free,
+            expected,
+            demands,
+            not_before=opens,
+            domains=self._domains(job),
+            preferred=self._known(job),
+            closures=room.closures(job) if room is not None else (),
         )
         if fit is None:
             return None
         after = expected.jobs_before(fit.seconds, np.flatnonzero(fit.taken.any(axis=0))) if fit.seconds > 0.0 else []
         return HeldReservation(job, fit, after, beside)
 
-    def next_release(self) -> float:
-        """When something is released next; infinite when nothing is."""
+    def next_change(self) -> float:
+        """When something is released next, or a Reservation's window begins or ends; infinite when never."""
         later = self.expected_releases().seconds
         later = later[later > 0.0]
-        return float(later[0]) if len(later) else float("inf")
+        room = self._session.kept_room
+        boundaries = room.boundaries() if room is not None else []
+        return min((*map(float, later[:1]), *boundaries), default=float("inf"))
 
     def written(self, held: HeldReservation, place: int) -> StartReservation:
         """The reservation as it is shown."""
@@ -105,11 +114,16 @@ class Reserver:
         for task in job.with_status(Status.PENDING)[: max(missing, 0)]:
             by_shape.setdefault(task.shape.number, []).append(task)
         self.is_asking = True
+        room = self._session.kept_room
+        if room is not None:
+            room.is_forecasting = True
         try:
             vector = self._session.table.vector
             return [Demand(len(tasks), vector(tasks[0].request), self._opens(tasks[0])) for tasks in by_shape.values()]
         finally:
             self.is_asking = False
+            if room is not None:
+                room.is_forecasting = False
 
     def _opens(self, task: Task) -> Column:
         filtered = self._session.nodes.filtered(task)
