@@ -1,6 +1,7 @@
 """The same jobs start in the same order in the simulator and in the whole system, for generated scenarios.
 
-The system runs on virtual time with simulated nodes: API server, admission, controllers, scheduler and agent.
+The system runs on virtual time with simulated nodes: API server, admission, controllers, scheduler and agent. In real
+time `python -m tests.campaigns.simulator_order` does the same with `volcano up`.
 """
 
 from __future__ import annotations
@@ -11,15 +12,13 @@ from typing import Any
 
 import pytest
 
+from tests.system.order_scenarios import CPUS, NODES, POLICIES, manifest, simulated_starts, unlike
 from volcano.app.system import SystemSettings
 from volcano.machinery.clock import run_virtually
 from volcano.simulator.draws import Draws
-from volcano.simulator.policies import SHIPPED, shipped_policy
-from volcano.simulator.scenarios.scenario import comparison_of, scenario_from
+from volcano.simulator.policies import SHIPPED
 from volcano.testing.system import VirtualSystem, virtual_system
 
-NODES, CPUS = 3, 4
-POLICIES = ("fcfs", "volcano-default", "fcfs-easy", "sjf")
 AT_ONCE = 3.0
 """Seconds within which starts count as one: the system needs some steps from a job's end to the next one's start."""
 
@@ -33,39 +32,6 @@ def scenario(seed: int) -> list[dict[str, Any]]:
         pods = 1 + int(draws.share() * 9)
         jobs.append({"name": f"job-{number}", "submit": submit, "run_time": run_time, "pods": pods})
     return jobs
-
-
-def simulated_starts(jobs: list[dict[str, Any]], policy: str) -> dict[str, float]:
-    workload = [
-        {
-            "name": job["name"],
-            "submit": job["submit"],
-            "runTime": job["run_time"],
-            "estimate": "exact",
-            "pods": job["pods"],
-        }
-        for job in jobs
-    ]
-    found = scenario_from({"cluster": {"nodes": [{"count": NODES, "cpu": CPUS}]}, "workload": workload}, Path())
-    comparison = comparison_of(found)
-    comparison.run([shipped_policy(policy)])
-    return {name: outcome.start or 0.0 for name, outcome in comparison.runs[policy].outcomes.items()}
-
-
-def manifest(job: dict[str, Any]) -> dict[str, Any]:
-    container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "1"}}}
-    metadata = {"annotations": {"simulation.volcano.sh/duration": f"{job['run_time']}s"}}
-    template = {"metadata": metadata, "spec": {"containers": [container], "restartPolicy": "Never"}}
-    return {
-        "apiVersion": "batch.volcano.sh/v1alpha1",
-        "kind": "Job",
-        "metadata": {"name": job["name"]},
-        "spec": {
-            "minAvailable": job["pods"],
-            "runningEstimate": f"{job['run_time']}s",
-            "tasks": [{"name": "task", "replicas": job["pods"], "template": template}],
-        },
-    }
 
 
 async def system_starts(jobs: list[dict[str, Any]], configuration: Path) -> dict[str, float]:
@@ -99,8 +65,4 @@ def test_jobs_start_in_the_same_order_as_in_the_system(seed: int, tmp_path: Path
     simulated = simulated_starts(jobs, policy)
     found = run_virtually(system_starts(jobs, configuration))
 
-    assert found.keys() == simulated.keys()
-    for one, start in simulated.items():
-        for other, later in simulated.items():
-            if start + AT_ONCE < later:
-                assert found[one] < found[other], (policy, simulated, found)
+    assert unlike(simulated, found, AT_ONCE) == [], policy

@@ -25,6 +25,7 @@ from volcano.simulator.workloads.swf import WorkloadTrace, read_swf
 
 BAD_INPUT: Final = 2
 SHAPES: Final = ("gang", "pods=1")
+MAX_NAMED_REPETITIONS: Final = 10
 MAX_CONFIGURATION_BYTES: Final = 1024 * 1024
 
 
@@ -216,6 +217,10 @@ def _run(comparison: PolicyComparison, policies: list[SchedulingPolicy]) -> None
         click.echo(f"{len(comparison.never_runnable)} jobs can never run on this cluster:", err=True)
         for name, why in list(comparison.never_runnable.items())[:10]:
             click.echo(f"  {name} {why}", err=True)
+
+    for policy_name, run in comparison.runs.items():
+        for name, repetition in list(run.repetitions.jobs.items())[:MAX_NAMED_REPETITIONS]:
+            click.echo(f"{policy_name}: the policy cycles: {name} {repetition.why}", err=True)
 
 
 def _moving(bar: Any) -> Progress:

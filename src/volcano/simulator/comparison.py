@@ -11,11 +11,12 @@ import msgspec
 from volcano.api import core, scheduling, topology
 from volcano.simulator.clusters import EmptyCluster, capacity, default_queues
 from volcano.simulator.engine import Engine
-from volcano.simulator.figures import figures
+from volcano.simulator.figures import MAX_NAMED_JOBS, figures
 from volcano.simulator.jobs import JobOutcome, WorkloadJob
 from volcano.simulator.network import NetworkModel
 from volcano.simulator.node_changes import NodeChange
 from volcano.simulator.policies import SchedulingPolicy
+from volcano.simulator.repetitions import Repetitions
 from volcano.simulator.timelines import Timelines
 from volcano.simulator.workloads.swf import UnreadableLines
 
@@ -29,6 +30,7 @@ class PolicyRun:
     outcomes: dict[str, JobOutcome]
     timelines: Timelines
     now: float  # when the run ended
+    repetitions: Repetitions = field(default_factory=Repetitions)
 
 
 @dataclass(slots=True)
@@ -78,12 +80,18 @@ class PolicyComparison:
             engine.begin_running(job, placed)
         engine.submit(job for job in self.jobs if job.name not in self.never_runnable)
         engine.run(self.until)
-        return PolicyRun(engine.outcomes, engine.recorder.timelines, engine.now)
+        return PolicyRun(engine.outcomes, engine.recorder.timelines, engine.now, engine.repetitions)
 
     def report(self) -> dict[str, Any]:
         return {
             "policies": {
-                name: figures(run.outcomes.values(), run.timelines, self.queues, self.never_runnable, run.now)
+                name: {
+                    **figures(run.outcomes.values(), run.timelines, self.queues, self.never_runnable, run.now),
+                    "policy_cycles": {
+                        "instants": run.repetitions.instants,
+                        "jobs": {job: of.why for job, of in list(run.repetitions.jobs.items())[:MAX_NAMED_JOBS]},
+                    },
+                }
                 for name, run in self.runs.items()
             },
             "cluster": {"nodes": len(self.nodes), "capacity": dict(sorted(capacity(self.nodes).items()))},

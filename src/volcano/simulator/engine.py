@@ -1,7 +1,8 @@
 """The engine: virtual time, an ordered queue of events, and the real cache and scheduling cycle between them.
 
 All events of one instant happen before a cycle decides; cycles then follow each other at that instant until one of
-them changes nothing. What has ended leaves the engine, so an event costs the same however many jobs are finished.
+them changes nothing, or until they are found to repeat themselves. What has ended leaves the engine, so an event costs
+the same however many jobs are finished.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ from volcano.simulator.jobs import JobAttempt, JobOutcome, WorkloadJob, amounts_
 from volcano.simulator.making import NAMESPACE, make_group, make_pods
 from volcano.simulator.network import NetworkModel
 from volcano.simulator.node_changes import NodeChange
+from volcano.simulator.repetitions import Repetitions
 from volcano.simulator.shortcuts import StrictOrder, has_strict_order, needs_no_idle_cycles
 from volcano.simulator.timelines import Recorder
 
 EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
-MAX_CYCLES_AT_ONE_INSTANT: Final = 100_000
 
 
 class EventKind(IntEnum):
@@ -74,10 +75,6 @@ class SharedProgress:
     speed: float = 0.0  # share of its workers that run
 
 
-class Stuck(Exception):
-    """Cycles at one instant never come to rest."""
-
-
 class Engine:
     """Runs one workload under one configuration."""
 
@@ -109,6 +106,7 @@ class Engine:
         self._replacements = 0
         self._on_progress = on_progress
         self._unsettled: set[str] = set()  # live jobs that are not running with all their pods
+        self.repetitions = Repetitions()
         self._noted: dict[str, str] = {}  # phases that were taken in, of jobs to which nothing has happened since
         self._may_skip = shortcuts and needs_no_idle_cycles(config)
         self._line = StrictOrder(config, plugins) if shortcuts and has_strict_order(config) else None
@@ -166,10 +164,14 @@ class Engine:
                 return
             self.recorder.pass_time(moment)
             self.now = moment
+            happened = False
             while self._events and self._events[0][0] <= moment:
                 _, kind, _, name = heapq.heappop(self._events)
-                self._happen(EventKind(kind), name)
-            self._settle()
+                happened |= self._happen(EventKind(kind), name)
+            if happened:
+                self._settle()
+            if self.repetitions.is_endless:
+                return
             self.recorder.mark(moment)
             if self._on_progress is not None:
                 self._on_progress(self.now, self._finished)
@@ -179,13 +181,15 @@ class Engine:
         heapq.heappush(self._events, (moment, kind, self._sequence, name))
 
     # -- events -------------------------------------------------------------------------------------------------------
-    def _happen(self, kind: EventKind, name: str) -> None:
+    def _happen(self, kind: EventKind, name: str) -> bool:
+        """Whether it still was to happen."""
         if kind is EventKind.SUBMIT:
             self._create_group(self._to_submit.pop(name))
         elif kind is EventKind.JOB_END:
-            self._end(name)
+            return self._end(name)
         elif kind is EventKind.NODE_CHANGE:
             self._change_node(self._node_changes[int(name)])
+        return True
 
     def _create_group(self, job: WorkloadJob) -> None:
         group = make_group(job, f"{self._sequence:012d}-{job.name}", self._moment(job.submit - job.waited), self._list)
@@ -205,12 +209,13 @@ class Engine:
             live.pods[pod.uid] = pod
             self.cluster.put(pod)
 
-    def _end(self, name: str) -> None:
+    def _end(self, name: str) -> bool:
         live = self._jobs.get(name)
         if live is None or live.ends != self.now:
-            return  # an eviction has ended that attempt already
+            return False  # an eviction has ended that attempt already
         live.outcome.end = self.now
         self._leave(live)
+        return True
 
     def _leave(self, live: LiveJob) -> None:
         """The job is over, and all that there was of it goes."""
@@ -219,6 +224,7 @@ class Engine:
         self._forget_phase(live)
         self._unsettled.discard(job.name)
         self._finished += 1
+        self.repetitions.end_job()
         for uid in list(live.running):
             self._release(live, uid)
         for role in job.roles:
@@ -255,11 +261,11 @@ class Engine:
 
     # -- cycles -------------------------------------------------------------------------------------------------------
     def _settle(self) -> None:
-        for _ in range(MAX_CYCLES_AT_ONE_INSTANT):
-            if not self.cluster.has_changes or (self._may_skip and not self._unsettled):
-                return  # what changed meanwhile is taken in by the next cycle
-            self._cycle()
-        raise Stuck(f"at {self.now} s the scheduler changes its mind without end")
+        self.repetitions.begin_instant()
+        while self.cluster.has_changes and (self._unsettled or not self._may_skip):
+            self._cycle()  # what changes without need of a cycle is taken in by the next one
+            if self.repetitions.must_rest(self.now):
+                return
 
     def _cycle(self) -> None:
         self.cluster.cycles += 1
@@ -319,6 +325,7 @@ class Engine:
         pod = live.pods[uid]
         live.running[uid] = node
         self._forget_phase(live)
+        self.repetitions.start(job)
         self.recorder.hold(live.job.queue, node, live.amounts.get(_role(pod), {}), 1.0)
         live.pods[uid] = started = started_pod(pod, node, self._moment(self.now))
         self.cluster.put(started)
@@ -361,6 +368,7 @@ class Engine:
         live = self._jobs.get(job)
         if live is not None and uid in live.running:
             live.outcome.evictions += 1
+            self.repetitions.evict(job)
             self._lose(live, uid)
 
     def _lose(self, live: LiveJob, uid: str) -> None:

@@ -18,6 +18,25 @@ what is this
 4 30 -1 10 9 -1 -1 -1 -1 -1 1 -1 -1 -1 0 -1 -1 -1
 """
 
+OPPOSED = """
+cluster: {nodes: [{count: 2, cpu: 1}]}
+priorityClasses: [{name: low, value: 1}, {name: high, value: 100}]
+workload:
+- {name: first, runTime: 100s, pods: 2, priorityClassName: low}
+- {name: urgent, submit: 40s, runTime: 10s, pods: 2, priorityClassName: high}
+policies:
+- name: opposed
+  configuration: |
+    actions: "enqueue, allocate, preempt"
+    tiers:
+    - plugins:
+      - {name: easy, arguments: {easy.order: submit}}
+      - {name: priority, enableJobOrder: false}
+      - {name: gang, enableJobOrder: false, enablePreemptable: false}
+      - {name: conformance}
+    - plugins: [{name: predicates}, {name: nodeorder}]
+"""
+
 
 @pytest.fixture
 def trace(tmp_path: Path) -> str:
@@ -62,6 +81,44 @@ def test_the_same_input_gives_the_same_bytes(trace: str, tmp_path: Path) -> None
         written.append((out / "report.json").read_bytes())
 
     assert written[0] == written[1]
+
+
+def test_a_changed_policy_changes_the_report(trace: str, tmp_path: Path) -> None:
+    conf, written = tmp_path / "mine.conf", []
+    for order in ("submit", "shortest", "submit"):
+        arguments = f"{{easy.order: {order}, easy.strict: true, easy.scope: cluster}}"
+        conf.write_text(
+            "actions: 'enqueue, allocate'\n"
+            f"tiers: [{{plugins: [{{name: easy, arguments: {arguments}}}, {{name: gang, enableJobOrder: false}}, {{name: predicates}}]}}]\n"
+        )
+        answer = simulate("--trace", trace, "--nodes", "4", "--conf", str(conf), "--json")
+        assert answer.exit_code == 0, answer.output
+        written.append(answer.stdout)
+
+    assert written[0] != written[1]
+    assert written[0] == written[2]
+
+
+def test_an_unknown_plugin_is_named_with_its_place(trace: str, tmp_path: Path) -> None:
+    conf = tmp_path / "mine.conf"
+    conf.write_text("actions: 'allocate'\ntiers: [{plugins: [{name: gangg}]}]\n")
+
+    answer = simulate("--trace", trace, "--nodes", "4", "--conf", str(conf))
+
+    assert answer.exit_code == 2
+    assert "mine: tiers[0].plugins: no plugin is called 'gangg'; did you mean 'gang'?" in answer.stderr
+
+
+def test_a_policy_that_cycles_is_named(tmp_path: Path) -> None:
+    scenario = tmp_path / "opposed.yaml"
+    scenario.write_text(OPPOSED)
+
+    answer = simulate(str(scenario), "--json")
+
+    cycles = json.loads(answer.stdout)["policies"]["opposed"]["policy_cycles"]
+    assert cycles["instants"] >= 1
+    assert list(cycles["jobs"]) == ["first"]
+    assert "opposed: the policy cycles: first evicted" in answer.stderr
 
 
 def test_a_slice_and_the_shape_of_jobs(trace: str) -> None:

@@ -107,6 +107,37 @@ def test_an_evicted_gang_starts_again_from_the_beginning() -> None:
     assert humble.lost_seconds == 80.0
 
 
+OPPOSED = """
+actions: "enqueue, allocate, preempt"
+tiers:
+- plugins:
+  - {name: easy, arguments: {easy.order: submit}}
+  - {name: priority, enableJobOrder: false}
+  - {name: gang, enableJobOrder: false, enablePreemptable: false}
+  - {name: conformance}
+- plugins: [{name: predicates}, {name: nodeorder}]
+"""
+
+
+def test_a_policy_that_evicts_what_it_starts_is_named_and_the_simulation_ends() -> None:
+    of = engine(2, shortest_first=False, backfill=False, text=OPPOSED)
+    role = Role("task", 2, {"cpu": "1"})
+
+    of.submit(
+        [
+            WorkloadJob("first", 0.0, 100.0, (role,), estimate=100.0, priority_class="low"),
+            WorkloadJob("urgent", 40.0, 10.0, (role,), estimate=10.0, priority_class="high"),
+        ]
+    )
+    of.run()
+
+    assert of.repetitions.instants >= 1
+    assert list(of.repetitions.jobs) == ["first"]
+    assert "as soon as it had started, first at 40 s" in of.repetitions.jobs["first"].why
+    assert of.cluster.cycles < 100
+    assert {name: outcome.end is not None for name, outcome in of.outcomes.items()} == {"first": True, "urgent": True}
+
+
 def test_work_that_pods_share_goes_on_as_fast_as_there_are_pods() -> None:
     of = engine(4, shortest_first=False, backfill=False, text=PREEMPTION)
     roles = (Role("driver", 1, {"cpu": "1"}), Role("executor", 3, {"cpu": "1"}))
