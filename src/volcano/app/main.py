@@ -32,6 +32,10 @@ COMMANDS: Final = {
         "Make the webhook's certificate, as a Secret.",
     ),
     "agent": ("volcano.app.agent_command:agent_command", "Run this machine as a node of an API server."),
+    "history": (
+        "volcano.app.history_command:history_command",
+        "Record what happens on a cluster, and answer about it.",
+    ),
     "apiserver": ("volcano.app.apiserver_command:apiserver_command", "Run the embedded API server alone."),
     "store": ("volcano.app.store_command:store_command", "Check, back up, restore the embedded system's database."),
     "man": ("volcano.app.man_command:man_command", "Write manual pages of all programs."),

@@ -71,3 +71,28 @@ def chart_command(folder: Path) -> None:
     from volcano.install.chart import write_chart
 
     write_chart(folder)
+
+
+@manifests_command.command("monitoring")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--data-dir", default=None, help="Of a running `volcano up`, whose API server is then read too.")
+def monitoring_command(folder: Path, data_dir: str | None) -> None:
+    """Write Prometheus rules, a Grafana dashboard and a scrape configuration into FOLDER.
+
+    \b
+    Examples:
+      volcano manifests monitoring deploy/monitoring
+      volcano manifests monitoring mine --data-dir ~/.local/share/volcano
+    """
+    from volcano.app.monitoring_files import write_for, write_shared
+    from volcano.app.settings import data_directory
+    from volcano.machinery.clock import SystemClock
+
+    if data_dir is None:
+        write_shared(folder)
+        return
+    data = data_directory(data_dir)
+    if not (data / "kubeconfig").is_file():
+        raise click.BadParameter(f"there is no system in {data}", param_hint="--data-dir")
+    path = write_for(data, folder, SystemClock())
+    click.echo(f"prometheus --config.file {path}")

@@ -94,6 +94,10 @@ class HistoryRecorder:
     async def caught_up(self) -> None:
         await self._caught_up.wait()
 
+    @property
+    def waiting_changes(self) -> int:
+        return self._changes.qsize() + self._batch.rows
+
     async def run(self) -> None:
         await self._until_available(self._database.prepare)
         self._known = await self._until_available(lambda: load_known(self._database))

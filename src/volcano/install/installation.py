@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from volcano.admission.policies import policy_manifests
 from volcano.api.meta import JSON
 from volcano.api.schemas.crds import crd_manifests
+from volcano.install.monitoring import monitoring_parts
 from volcano.install.network import network_parts
 from volcano.install.rbac import rbac_parts
 from volcano.install.values import Part, Values, chosen_parts
@@ -20,6 +21,7 @@ def installation_parts(values: Values) -> Iterator[Part]:
     yield from rbac_parts(values)
     yield from workload_parts(values)
     yield from network_parts(values)
+    yield from monitoring_parts(values)
     for body in policy_manifests():
         yield Part("policies", body, WITH_POLICIES)
 

@@ -6,11 +6,18 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from volcano.api.meta import JSON
-from volcano.install.rbac import WITH_WEBHOOK
+from volcano.install.rbac import WITH_HISTORY, WITH_WEBHOOK
 from volcano.install.values import Part, Values
-from volcano.install.workloads import CONTROLLER_METRICS_PORT, SCHEDULER_METRICS_PORT, SERVICE, WEBHOOK_PORT, labels
+from volcano.install.workloads import (
+    CONTROLLER_METRICS_PORT,
+    HISTORY_PORT,
+    SCHEDULER_METRICS_PORT,
+    SERVICE,
+    WEBHOOK_PORT,
+    labels,
+)
 
-NAMES: Final = ("scheduler", "controllers", "admission")
+NAMES: Final = ("scheduler", "controllers", "admission", "history")
 DNS: Final = {"ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]}
 API_SERVER: Final = {"ports": [{"protocol": "TCP", "port": 443}, {"protocol": "TCP", "port": 6443}]}
 
@@ -19,13 +26,16 @@ def network_parts(values: Values) -> Iterator[Part]:
     yield Part("scheduler", _service("volcano-scheduler-service", "scheduler", values, SCHEDULER_METRICS_PORT))
     yield Part("controllers", _service("volcano-controllers-service", "controllers", values, CONTROLLER_METRICS_PORT))
     yield Part("admission", _service(SERVICE, "admission", values, 443, name_of_port="webhook"), WITH_WEBHOOK)
+    yield Part("history", _service("volcano-history", "history", values, HISTORY_PORT), WITH_HISTORY)
     for name in NAMES:
-        mode = WITH_WEBHOOK if name == "admission" else ""
+        mode = {"admission": WITH_WEBHOOK, "history": WITH_HISTORY}.get(name, "")
         yield Part("network-policies", _network_policy(name, values), _both("networkPolicies.enabled", mode))
         yield Part("disruption-budgets", _budget(name, values), _both("podDisruptionBudgets.enabled", mode))
     yield Part("network-policies", _init_policy(values), _both("networkPolicies.enabled", WITH_WEBHOOK))
     for name in ("scheduler", "controllers"):
         yield Part("service-monitors", _monitor(name, values), "metrics.serviceMonitor.enabled")
+    monitored = _both("metrics.serviceMonitor.enabled", WITH_HISTORY)
+    yield Part("service-monitors", _monitor("history", values), monitored)
 
 
 def _both(one: str, other: str) -> str:
@@ -46,12 +56,17 @@ def _service(name: str, component: str, values: Values, port: int, *, name_of_po
 
 
 def _network_policy(name: str, values: Values) -> JSON:
-    incoming = {"scheduler": SCHEDULER_METRICS_PORT, "controllers": CONTROLLER_METRICS_PORT, "admission": WEBHOOK_PORT}[
-        name
-    ]
+    incoming = {
+        "scheduler": SCHEDULER_METRICS_PORT,
+        "controllers": CONTROLLER_METRICS_PORT,
+        "admission": WEBHOOK_PORT,
+        "history": HISTORY_PORT,
+    }[name]
     outgoing: list[Any] = [DNS, API_SERVER]
     if name == "controllers":
         outgoing = [{}]  # a JobFlow's probes go to pods, at whichever port they name
+    if name == "history":
+        outgoing += values.extra("history.egress")
     if name == "scheduler":
         outgoing += values.extra("networkPolicies.schedulerEgress")
     return _policy(f"volcano-{name}", name, values, incoming=[incoming], outgoing=outgoing)

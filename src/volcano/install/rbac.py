@@ -78,6 +78,16 @@ ADMISSION: Final[Rules] = (
     ("", "nodes", "list"),
     ("reservation.volcano.sh", "reservations", "list"),
 )
+HISTORY: Final[Rules] = (
+    ("", "pods nodes", FOLLOW),
+    ("", "namespaces", "get"),
+    ("batch", "jobs", FOLLOW),
+    ("batch.volcano.sh", "jobs", FOLLOW),
+    ("scheduling.volcano.sh", "podgroups queues", FOLLOW),
+    ("metrics.k8s.io", "pods", "list"),
+    ("authentication.k8s.io", "tokenreviews", "create"),
+    ("authorization.k8s.io", "subjectaccessreviews", "create"),
+)
 EDITOR: Final[Rules] = (
     ("batch.volcano.sh", "jobs", "create get list update delete"),
     ("bus.volcano.sh", "commands", "create get list"),
@@ -91,6 +101,7 @@ RESERVATION_ADMINISTRATOR: Final[Rules] = (
 SERVED: Final = tuple(webhook for webhook in WEBHOOKS if webhook.in_chart)
 """Webhooks of an installation: those for Volcano's own kinds, so that pods start whether or not we answer."""
 WITH_WEBHOOK: Final = "admission.mode=webhook"
+WITH_HISTORY: Final = "history.enabled"
 
 
 def rbac_parts(values: Values) -> Iterator[Part]:
@@ -101,6 +112,8 @@ def rbac_parts(values: Values) -> Iterator[Part]:
     for body in _cluster_role("volcano-controllers-sharding", "volcano-controllers", [*_rules(SHARDING)], values):
         yield Part("controllers-rbac", body, "controllers.sharding")
     yield from _component("admission", ADMISSION, values, [*_rules(ADMISSION), *_registration()], WITH_WEBHOOK)
+    yield from _component("history", HISTORY, values, condition=WITH_HISTORY)
+    yield from _lease("history", "volcano-history", values, WITH_HISTORY)
     yield from _certificates(values)
     users = (
         ("vcjob-editor-role", EDITOR),
@@ -167,11 +180,11 @@ def _role(name: str, account: str, rules: list[JSON], values: Values) -> Iterato
     }
 
 
-def _lease(name: str, lease: str, values: Values) -> Iterator[Part]:
+def _lease(name: str, lease: str, values: Values, condition: str = "") -> Iterator[Part]:
     group = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
     rules = [{**group, "verbs": ["create"]}, {**group, "resourceNames": [lease], "verbs": ["get", "update"]}]
     for body in _role(f"volcano-{name}-lease", f"volcano-{name}", rules, values):
-        yield Part(f"{name}-rbac", body)
+        yield Part(f"{name}-rbac", body, condition)
 
 
 def _certificates(values: Values) -> Iterator[Part]:

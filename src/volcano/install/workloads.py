@@ -7,13 +7,14 @@ from typing import Final
 
 from volcano.admission.webhook.registration import Location, configuration, configuration_type
 from volcano.api.meta import JSON
-from volcano.install.rbac import SERVED, WITH_WEBHOOK
+from volcano.install.rbac import SERVED, WITH_HISTORY, WITH_WEBHOOK
 from volcano.install.values import Part, Values
 
 HEALTH_PORT: Final = 11251
 SCHEDULER_METRICS_PORT: Final = 8080
 CONTROLLER_METRICS_PORT: Final = 8081
 WEBHOOK_PORT: Final = 8443
+HISTORY_PORT: Final = 8084
 USER_ID: Final = 10001
 CONFIG_MAP: Final = "volcano-scheduler-configmap"
 SECRET: Final = "volcano-admission-secret"
@@ -29,6 +30,7 @@ def workload_parts(values: Values) -> Iterator[Part]:
     yield Part("scheduler", scheduler(values))
     yield Part("controllers", controllers(values, sharding=False), "controllers.sharding=false")
     yield Part("controllers", controllers(values, sharding=True), "controllers.sharding=true")
+    yield Part("history", history(values), WITH_HISTORY)
     for body in (certificate_job(values), certificate_renewal(values), admission(values)):
         yield Part("admission", body, WITH_WEBHOOK)
     for body in webhooks(values):
@@ -70,6 +72,22 @@ def controllers(values: Values, *, sharding: bool) -> JSON:
     return _deployment(
         "controllers", values, arguments, ports={"metrics": CONTROLLER_METRICS_PORT, "health": HEALTH_PORT}, mounts={}
     )
+
+
+def history(values: Values) -> JSON:
+    """The recorder; it answers questions at the port of its metrics."""
+    arguments = [
+        "history",
+        f"--listen-address=:{HISTORY_PORT}",
+        f"--retention={values('history.retention')}",
+        f"--size={values('history.size')}",
+        *(each for each in _electing(values) if not each.startswith("--scheduler-name=")),
+    ]
+    body = _deployment("history", values, arguments, ports={"metrics": HISTORY_PORT, "health": HEALTH_PORT}, mounts={})
+    reference = {"secretKeyRef": {"name": values("history.databaseSecret"), "key": "url"}}
+    [container] = body["spec"]["template"]["spec"]["containers"]
+    container["env"] = [*container["env"], {"name": "VOLCANO_HISTORY_DATABASE", "valueFrom": reference}]
+    return body
 
 
 def admission(values: Values) -> JSON:
