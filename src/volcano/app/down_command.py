@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from volcano.app.data_directory_state import KUBECONFIG, LOCK, holder, is_held, 
 from volcano.app.settings import data_directory
 from volcano.app.status_command import DATA_DIR
 from volcano.app.up_command import STORE, locked
+from volcano.embedded.agent.storage.removal import remove_tree
 from volcano.machinery.clock import SystemClock, wait_blocking
 
 POLL_SECONDS: Final = 0.1
@@ -72,7 +72,7 @@ def reset_command(data_dir: str | None, yes: bool, timeout: int) -> None:
     _end_supervisor(folder, timeout)
     with locked(folder):
         for each in _kept_in(folder):
-            shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink(missing_ok=True)
+            remove_tree(each) if each.is_dir() and not each.is_symlink() else each.unlink(missing_ok=True)
     if not any(folder.iterdir()):
         folder.rmdir()
     click.echo(f"{folder} is empty; `volcano up` starts anew")

@@ -5,6 +5,7 @@ Also reads the termination message that a container left in its folder. Contents
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import stat
@@ -29,6 +30,7 @@ from volcano.embedded.agent.runtime.orders import (
     sub_path_of,
 )
 from volcano.embedded.agent.runtime.ssh_access import SshAccess, keys_mount, write_access
+from volcano.embedded.agent.storage.removal import remove_tree
 from volcano.embedded.agent.storage.volume_files import is_made_of_files
 
 MAX_TERMINATION_MESSAGE_BYTES: Final = 4096
@@ -118,8 +120,9 @@ class PodFolders:
 
     def remove(self, uid: str) -> None:
         """Remove everything of a pod except its logs."""
-        shutil.rmtree(self.pod_folder(uid), ignore_errors=True)
-        shutil.rmtree(self._settings.memory / uid, ignore_errors=True)
+        for folder in (self.pod_folder(uid), self._settings.memory / uid):
+            with contextlib.suppress(OSError):
+                remove_tree(folder)
 
     def uids(self) -> set[str]:
         """UIDs of the pods that have folders here, those included of which only logs are left."""
