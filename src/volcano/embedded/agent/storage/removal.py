@@ -1,4 +1,4 @@
-"""Removes folders that pods used, which may contain folders that nobody may enter."""
+"""Removes folders that pods used; some of the folders in them may have no permissions at all."""
 
 from __future__ import annotations
 
