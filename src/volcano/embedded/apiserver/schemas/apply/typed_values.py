@@ -155,8 +155,9 @@ def _as_list(value: Any) -> list[Any]:
 def _compare_maps(old: JSON, new: JSON, node: TypeNode, depth: int) -> tuple[Tree, Tree, Tree]:
     parts: tuple[Tree, Tree, Tree] = ({}, {}, {})
     for name in (*old, *(name for name in new if name not in old)):
-        here = compare(old.get(name, ABSENT), new.get(name, ABSENT), node.child(name), depth + 1)
-        _collect(parts, f"f:{name}", here)
+        before, after = old.get(name, ABSENT), new.get(name, ABSENT)
+        if before != after:
+            _collect(parts, f"f:{name}", compare(before, after, node.child(name), depth + 1))
     return parts
 
 
