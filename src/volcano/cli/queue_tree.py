@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from volcano.api.meta import JSON
 from volcano.api.quantity import Quantity, parse_quantity
-from volcano.api.scheduling import deserved_amounts
+from volcano.api.queue_shares import QueueShare, children_of, queue_shares
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import connect
 from volcano.cli.formats import NONE_FOUND
@@ -16,7 +16,6 @@ from volcano.cli.resources import NODES, QUEUES
 ZERO = Quantity(0)
 MAX_DEPTH = 64
 BAR = 20
-SHOWN_FIRST = ("cpu", "memory")
 
 
 def tree(called: Called) -> None:
@@ -32,12 +31,9 @@ def tree(called: Called) -> None:
 
 def tree_lines(queues: list[JSON], total: Mapping[str, Quantity], *, colours: bool = False) -> Iterator[str]:
     """Depth first, children by name; a queue whose parent is not there stands beside the root."""
-    names = {queue["metadata"]["name"] for queue in queues}
-    children: dict[str, list[JSON]] = {}
-    for queue in sorted(queues, key=lambda each: each["metadata"]["name"]):
-        name = queue["metadata"]["name"]
-        parent = (queue.get("spec") or {}).get("parent") or ("root" if name != "root" else "")
-        children.setdefault(parent if parent in names and parent != name else "", []).append(queue)
+    by_name = {queue["metadata"]["name"]: queue for queue in queues}
+    below = children_of((name, (queue.get("spec") or {}).get("parent") or "") for name, queue in by_name.items())
+    children = {parent: [by_name[name] for name in names] for parent, names in below.items()}
     yield from _branch(children, "", "", total, colours, depth=0)
 
 
@@ -61,34 +57,21 @@ def _branch(
         spec, status = queue.get("spec") or {}, queue.get("status") or {}
         state = status.get("state") or "-"
         yield f"{indent}{mark}{name}  {state}, weight {spec.get('weight', 1)}"
-        for resource in _resources(spec, status):
-            yield f"{indent}{below}   {_resource_line(resource, spec, status, total, colours)}"
+        guarantee = (spec.get("guarantee") or {}).get("resource")
+        for share in queue_shares(
+            spec.get("deserved"), guarantee, spec.get("capability"), status.get("allocated"), total
+        ):
+            yield f"{indent}{below}   {_resource_line(share, colours)}"
         yield from _branch(children, name, indent + below, total, colours, depth=depth + 1)
 
 
-def _resources(spec: JSON, status: JSON) -> list[str]:
-    guaranteed = (spec.get("guarantee") or {}).get("resource") or {}
-    found = {*guaranteed}
-    for amounts in (spec.get("deserved"), spec.get("capability"), status.get("allocated")):
-        found |= {*(amounts or {})}
-    rest = sorted(found - {*SHOWN_FIRST, "pods"})
-    return [name for name in SHOWN_FIRST if name in found] + rest
-
-
-def _resource_line(resource: str, spec: JSON, status: JSON, total: Mapping[str, Quantity], colours: bool) -> str:
-    allocated = _amount(status.get("allocated"), resource) or ZERO
-    guarantee = (spec.get("guarantee") or {}).get("resource")
-    deserved = _amount(deserved_amounts(spec.get("deserved"), guarantee), resource)
-    capability = _amount(spec.get("capability"), resource)
-    guaranteed = _amount(guarantee, resource)
-    whole = capability or total.get(resource) or deserved or allocated
-    borrowed = allocated - deserved if deserved is not None and allocated > deserved else ZERO
-    parts = [f"allocated {allocated}"]
-    limits = (("deserved", deserved), ("guaranteed", guaranteed), ("capability", capability))
+def _resource_line(share: QueueShare, colours: bool) -> str:
+    parts = [f"allocated {share.allocated}"]
+    limits = (("deserved", share.deserved), ("guaranteed", share.guarantee), ("capability", share.capability))
     parts += [f"{word} {amount}" for word, amount in limits if amount is not None]
-    if borrowed:
-        parts.append(f"borrowed {borrowed}")
-    return f"{resource:<16}{_bar(allocated, borrowed, whole, colours)} {', '.join(parts)}"
+    if share.borrowed:
+        parts.append(f"borrowed {share.borrowed}")
+    return f"{share.resource:<16}{_bar(share.allocated, share.borrowed, share.whole, colours)} {', '.join(parts)}"
 
 
 def _bar(allocated: Quantity, borrowed: Quantity, whole: Quantity, colours: bool) -> str:
@@ -99,10 +82,6 @@ def _bar(allocated: Quantity, borrowed: Quantity, whole: Quantity, colours: bool
     lent = min(filled, round(BAR * borrowed.nanos / whole.nanos))
     own, lent_text, rest = "█" * (filled - lent), "▒" * lent, "·" * (BAR - filled)
     return f"\033[32m{own}\033[33m{lent_text}\033[0m{rest}" if colours else own + lent_text + rest
-
-
-def _amount(amounts: JSON | None, resource: str) -> Quantity | None:
-    return parse_quantity(amounts[resource]) if amounts and resource in amounts else None
 
 
 def _total(nodes: list[JSON]) -> dict[str, Quantity]:

@@ -27,13 +27,23 @@ from volcano.dashboard.sessions import FailedLogins, OneTimeToken, Sessions, Sig
 from volcano.dashboard.view import CallerView, Shared
 from volcano.dashboard.watched import Watched
 from volcano.dashboard.web import HTML, BadWebRequest, WebRequest, plain, redirect
+from volcano.dashboard.writing import Outcome, question, write
 from volcano.machinery.clock import Clock
 from volcano.machinery.ids import Ids
 from volcano.machinery.transport import Response
 
 log = logging.getLogger(__name__)
 
-MENU: Final = (("overview", "/", "Overview"), ("jobs", "/jobs", "Jobs"))
+MENU: Final = (
+    ("overview", "/", "Overview"),
+    ("jobs", "/jobs", "Jobs"),
+    ("queues", "/queues", "Queues"),
+    ("nodes", "/nodes", "Nodes"),
+    ("flows", "/flows", "Flows"),
+    ("topology", "/topology", "Topology"),
+    ("decisions", "/decisions", "Decisions"),
+    ("settings", "/settings", "Settings"),
+)
 STATIC_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 COOKIE_PREFIX: Final = "volcano-dashboard"
 MAX_STREAMS: Final = 400
@@ -126,7 +136,7 @@ class Dashboard:
             match = pattern.fullmatch(path if path != "/overview" else "/")
             if match is not None:
                 return await self._page(page, match.groupdict(), request, session, as_json=is_json)
-        return self._problem(request, session, 404, f"there is no page {request.path}")
+        return self._outcome(request, session, question(path), f"there is no page {request.path}")
 
     async def _page(
         self, page: WebPage, names: dict[str, str], request: WebRequest, session: SignedIn, *, as_json: bool
@@ -245,7 +255,16 @@ class Dashboard:
         if request.path == "/logout":
             self._sessions.end(session.id)
             return redirect("/login", {"set-cookie": f"{self._cookie}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict"})
-        return self._problem(request, session, 404, f"there is no action {request.path}")
+        outcome = await write(session.caller.client, request.path, request.form)
+        return self._outcome(request, session, outcome, f"there is no action {request.path}")
+
+    def _outcome(self, request: WebRequest, session: SignedIn, outcome: Outcome | None, otherwise: str) -> Response:
+        if outcome is None:
+            return self._problem(request, session, 404, otherwise)
+        if outcome.place:
+            return redirect(outcome.place)
+        values = {"model": outcome.model, "title": outcome.title, "section": outcome.section}
+        return self._html(outcome.template, request, session, status=outcome.status, **values)
 
     # -- streams -------------------------------------------------------------------------------------------------
     def _stream(self, session: SignedIn, chunks: AsyncIterator[bytes]) -> Response:

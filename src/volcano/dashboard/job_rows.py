@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from volcano.api.batch import FINISHED_PHASES, Job, Phase
+from volcano.api.jobs.estimates import SUBMITTER_KEY
 from volcano.api.meta import Key
 from volcano.api.pods.amounts import Amounts, added, times
 from volcano.api.pods.requests import pod_requests, read_resources
@@ -122,7 +123,7 @@ def job_row(job: Job) -> JobRow:
         spec.queue or "default",
         phase or Phase.PENDING,
         state,
-        submitted_by(job),
+        job.annotations.get(SUBMITTER_KEY, ""),
         job.metadata.creation_timestamp,
         started(job),
         status.state.last_transition_time if is_over else None,
@@ -139,10 +140,6 @@ def job_row(job: Job) -> JobRow:
         {name: str(amount) for name, amount in job_requests(job).items()},
         job.labels,
     )
-
-
-def submitted_by(job: Job) -> str:
-    return ""
 
 
 def started(job: Job) -> datetime | None:

@@ -15,10 +15,17 @@ from volcano.api.batch import Job
 from volcano.api.core import FINISHED_POD_PHASES
 from volcano.api.meta import Key
 from volcano.api.scheme import resource_type
+from volcano.dashboard.actions import EXAMPLE, SubmitPage
+from volcano.dashboard.decisions_page import decisions_page
+from volcano.dashboard.flows_page import flow_details, flows_page
 from volcano.dashboard.job_page import job_page
 from volcano.dashboard.jobs_page import jobs_page
+from volcano.dashboard.nodes_page import node_details, nodes_page
 from volcano.dashboard.object_reads import MAX_LOG_LINES, events_about, log_lines, why, yaml_of
 from volcano.dashboard.overview_page import overview
+from volcano.dashboard.queues_page import queue_details, queue_form, queues_page
+from volcano.dashboard.settings_page import settings_page
+from volcano.dashboard.topology_page import topology_page
 from volcano.dashboard.view import CallerView
 from volcano.dashboard.web import WebRequest
 
@@ -99,6 +106,50 @@ async def _overview(asked: PageRequest) -> Any:
     return await overview(asked.view)
 
 
+async def _queues(asked: PageRequest) -> Any:
+    return await queues_page(asked.view)
+
+
+async def _queue(asked: PageRequest) -> Any:
+    return await queue_details(asked.view, asked.names["name"])
+
+
+async def _queue_edit(asked: PageRequest) -> Any:
+    return await queue_form(asked.view, asked.names["name"])
+
+
+async def _nodes(asked: PageRequest) -> Any:
+    return await nodes_page(asked.view, asked.query)
+
+
+async def _node(asked: PageRequest) -> Any:
+    return await node_details(asked.view, asked.names["name"])
+
+
+async def _flows(asked: PageRequest) -> Any:
+    return await flows_page(asked.view)
+
+
+async def _flow(asked: PageRequest) -> Any:
+    return await flow_details(asked.view, asked.key)
+
+
+async def _topology(asked: PageRequest) -> Any:
+    return await topology_page(asked.view)
+
+
+async def _decisions(asked: PageRequest) -> Any:
+    return await decisions_page(asked.view, asked.query)
+
+
+async def _settings(asked: PageRequest) -> Any:
+    return await settings_page(asked.view)
+
+
+async def _submit(asked: PageRequest) -> Any:
+    return SubmitPage(EXAMPLE)
+
+
 async def _jobs(asked: PageRequest) -> Any:
     return await jobs_page(asked.view, asked.query)
 
@@ -171,4 +222,15 @@ PAGES: Final[tuple[WebPage, ...]] = (
     WebPage(f"{JOB}/events", "events.html", "jobs", "Events of {name}", _job_events),
     WebPage(f"{JOB}/yaml", "yaml.html", "jobs", "{name} as YAML", _job_yaml),
     WebPage(f"{JOB}/log", "log.html", "jobs", "Log of {name}", _job_log),
+    WebPage("/queues", "queues.html", "queues", "Queues", _queues, ("queues", "nodes")),
+    WebPage("/queues/{name}", "queue.html", "queues", "Queue {name}", _queue, ("queues", "jobs")),
+    WebPage("/queues/{name}/edit", "queue_edit.html", "queues", "Edit queue {name}", _queue_edit),
+    WebPage("/nodes", "nodes.html", "nodes", "Nodes", _nodes, ("nodes", "pods")),
+    WebPage("/nodes/{name}", "node.html", "nodes", "Node {name}", _node, ("nodes", "pods")),
+    WebPage("/flows", "flows.html", "flows", "Flows", _flows, ("flows",)),
+    WebPage("/flows/{namespace}/{name}", "flow.html", "flows", "Flow {name}", _flow, ("flows", "jobs")),
+    WebPage("/topology", "topology.html", "topology", "Topology", _topology, ("topology", "nodes", "pods")),
+    WebPage("/decisions", "decisions.html", "decisions", "Decisions", _decisions, ("jobs", "pods")),
+    WebPage("/settings", "settings.html", "settings", "Settings", _settings),
+    WebPage("/submit", "submit.html", "jobs", "Submit a job", _submit, has_json=False),
 )

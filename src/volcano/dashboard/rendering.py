@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
 from volcano.api.ages import human_duration
-from volcano.api.quantity import BINARY, NANO, Quantity, QuantityError, parse_quantity
+from volcano.api.quantity import QuantityError, parse_quantity
 from volcano.api.times import timestamp
+from volcano.cli.top.human_units import human
 from volcano.dashboard.charts import job_gantt
 
 if TYPE_CHECKING:
@@ -79,29 +80,6 @@ def percent(share: float) -> str:
 def amount_text(text: str | int | float, resource: str = "") -> str:
     """A quantity as it is written on the wire, for people."""
     try:
-        return short_amount(parse_quantity(text), resource)
+        return human(resource, parse_quantity(text))
     except QuantityError:
         return str(text)
-
-
-def short_amount(amount: Quantity, resource: str = "") -> str:
-    """An amount with at most three digits: `1.5`, `250m`, `61.3Gi`; the exact one stands beside it as a title."""
-    if not amount.nanos:
-        return "0"
-    if amount.notation == "BinarySI" or resource == "memory" or resource.startswith(("hugepages", "ephemeral")):
-        value, suffix = amount.nanos / NANO, ""
-        for name, size in BINARY.items():
-            if abs(amount.nanos) >= size * NANO:
-                value, suffix = amount.nanos / NANO / size, name
-        return f"{_digits(value)}{suffix}"
-    units = amount.nanos / NANO
-    if abs(units) < 1:
-        return f"{_digits(units * 1000)}m"
-    for least, suffix in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if abs(units) >= least:
-            return f"{_digits(units / (1e3 if suffix == 'k' else least))}{suffix}"
-    return _digits(units)
-
-
-def _digits(value: float) -> str:
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

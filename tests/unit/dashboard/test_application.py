@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from tests.unit.dashboard.visiting import ADMIN, Visitor, dashboard_of, job, signed_in
 from volcano.api.batch import Job
-from volcano.api.meta import JSON
+from volcano.api.meta import JSON, Key
 from volcano.api.scheme import find_resource_type, resource_type
+from volcano.dashboard.pages import PAGES
 from volcano.dashboard.sessions import MAX_FAILURES_PER_ADDRESS
 from volcano.dashboard.web import SAFE_HEADERS, WebApplication
 from volcano.machinery.transport import User
 from volcano.testing.system import VirtualSystem, on_virtual_time
 
 JOBS = resource_type(Job)
+MAX_PAGE_BYTES = 300_000
 TINA = User("tina", ("system:authenticated",))
 
 
@@ -217,10 +221,6 @@ def test_rights_that_are_taken_away_are_gone_soon():
 
         row = find_resource_type("rbac.authorization.k8s.io", "ClusterRoleBinding")
         assert row is not None
-        from datetime import timedelta
-
-        from volcano.api.meta import Key
-
         await system.client.delete(row, Key("", "see"))
         await system.clock.sleep(timedelta(seconds=30))
 
@@ -275,4 +275,23 @@ def test_a_job_is_shown_from_waiting_to_completed():
         assert why["answer"]["text"] and why["problem"] == ""
         states = (await visitor.json("/api/v1/overview"))["states"]
         assert (states["waiting"], states["running"]) == (1, 1)
+        await visitor.dashboard.close()
+
+
+def test_every_page_is_made_and_stays_small():
+    @on_virtual_time
+    async def story(system: VirtualSystem) -> None:
+        await system.client.create(JOBS, job("a"))
+        await system.until(lambda: system.phase("a") == "Running")
+        visitor = await signed_in(system)
+        node = (await visitor.json("/api/v1/nodes"))["rows"][0]["name"]
+
+        for page in PAGES:
+            address = page.path.replace("{namespace}", "default")
+            name = {"/queues": "default", "/nodes": node}.get(address.rpartition("/{name}")[0], "a")
+            if "flows/{" in page.path or page.path.endswith("/log"):  # simulated pods print nothing
+                continue
+            answer = await visitor.get(address.replace("{name}", name))
+            assert answer.status == 200, (address, answer.body)
+            assert len(answer.body) < MAX_PAGE_BYTES
         await visitor.dashboard.close()

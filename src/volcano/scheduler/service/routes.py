@@ -1,4 +1,4 @@
-"""What the scheduler answers over HTTP: explanations, simulations, metrics, its state, a recording of a cycle.
+"""What the scheduler answers over HTTP: explanations, simulations, its last cycles, metrics, its state, recordings.
 
 `volcano scheduler` serves these routes at --listen-address; in the embedded system the API server's service proxy
 calls them without a port (services/volcano-scheduler/proxy/simulate).
@@ -48,6 +48,12 @@ def scheduler_routes(service: SchedulerService, dump_dir: str = "") -> Routes:
     async def expected_starts(_request: Request) -> Response:
         return json_response(await service.expected_starts())
 
+    async def cycles(request: Request) -> Response:
+        limit, before = request.param("limit", "50"), request.param("before", "0")
+        if not (limit.isdecimal() and before.isdecimal()):
+            return json_response({"error": "limit and before must be numbers"}, 400)
+        return json_response({"cycles": service.past_cycles.newest(int(limit), int(before))})
+
     async def priorities(_request: Request) -> Response:
         return json_response(await service.job_priorities())
 
@@ -56,6 +62,7 @@ def scheduler_routes(service: SchedulerService, dump_dir: str = "") -> Routes:
         ("POST", "/simulate"): simulate,
         ("GET", "/job-priorities"): priorities,
         ("GET", "/expected-starts"): expected_starts,
+        ("GET", "/cycles"): cycles,
         ("GET", "/metrics"): metrics,
         ("GET", "/state"): state,
         ("POST", "/record"): record,

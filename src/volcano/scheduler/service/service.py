@@ -34,6 +34,7 @@ from volcano.scheduler.service.following import follow
 from volcano.scheduler.service.initial_queues import create_queues
 from volcano.scheduler.service.job_expansion import ExpandJob
 from volcano.scheduler.service.node_usage import NodeUsageReader
+from volcano.scheduler.service.past_cycles import PastCycles
 from volcano.scheduler.service.priorities import job_priorities
 from volcano.scheduler.service.recordings import RecordingRequests
 from volcano.scheduler.service.registry import Registry, load_registry
@@ -88,6 +89,7 @@ class SchedulerService:
         self.turns = 0
         self.last: Decisions | None = None
         self._overview = Overview()
+        self.past_cycles = PastCycles()
         self._unwritten: list[Unwritten] = []
         self._ready = asyncio.Event()
         self._one_playback = asyncio.Lock()
@@ -142,6 +144,7 @@ class SchedulerService:
         self._assume(result)
         self.timer.waits_for_time = _waits_for_time(turn, result) or bool(self._unwritten)
         self.last, self._overview = result.decisions, result.overview
+        self.past_cycles.add(turn.number, turn.now, result.decisions, result.overview)
         self.metrics.report(result.decisions, self.decider.snapshot, turn.now)
         self.reasons.report(result.decisions.why, has_changes=bool(turn.batch.objects))
         self.sender.send(result.commitment)

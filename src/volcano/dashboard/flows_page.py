@@ -1,0 +1,109 @@
+"""JobFlows: the list, and the graph of one with the state of each step."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from volcano.api.batch import Job
+from volcano.api.flow import JobFlow
+from volcano.api.meta import Key
+from volcano.cli.flow_view import layered
+from volcano.dashboard.view import CallerView
+
+MAX_FLOWS: Final = 500
+MAX_STEPS: Final = 400
+STEP_WIDTH, STEP_HEIGHT, GAP_X, GAP_Y = 170, 44, 56, 16
+
+
+class FlowRow(msgspec.Struct, frozen=True, rename="camel"):
+    namespace: str
+    name: str
+    phase: str
+    created: datetime | None
+    steps: int
+    done: int
+    running: int
+    failed: int
+
+
+class FlowsPage(msgspec.Struct, frozen=True, rename="camel"):
+    at: datetime
+    flows: list[FlowRow]
+    total: int
+
+
+class FlowStep(msgspec.Struct, frozen=True, rename="camel"):
+    name: str
+    job: str
+    phase: str
+    x: int
+    y: int
+    needs: list[str]
+
+
+class FlowEdge(msgspec.Struct, frozen=True, rename="camel"):
+    path: str
+
+
+class FlowDetails(msgspec.Struct, frozen=True, rename="camel"):
+    at: datetime
+    flow: FlowRow
+    steps: list[FlowStep]
+    edges: list[FlowEdge]
+    width: int
+    height: int
+
+
+async def flows_page(view: CallerView) -> FlowsPage:
+    flows = await view.all(JobFlow)
+    rows = sorted((flow_row(flow) for flow in flows), key=lambda row: (row.created is None, row.created), reverse=True)
+    return FlowsPage(view.now, rows[:MAX_FLOWS], len(rows))
+
+
+def flow_row(flow: JobFlow) -> FlowRow:
+    status = flow.status
+    return FlowRow(
+        flow.namespace,
+        flow.name,
+        status.state.phase or "Pending",
+        flow.metadata.creation_timestamp,
+        len(flow.spec.flows),
+        len(status.completed_jobs),
+        len(status.running_jobs),
+        len(status.failed_jobs) + len(status.terminated_jobs),
+    )
+
+
+async def flow_details(view: CallerView, key: Key) -> FlowDetails:
+    """Steps stand in columns: each right of all that it needs."""
+    flow = await view.get(JobFlow, key)
+    graph = {
+        step.name: list(step.depends_on.targets) if step.depends_on else [] for step in flow.spec.flows[:MAX_STEPS]
+    }
+    layers = layered(graph)
+    sight = await view.sight(Job)
+    rows: dict[int, int] = {}
+    steps: dict[str, FlowStep] = {}
+    for name in graph:
+        layer = layers.get(name, 0)
+        row = rows.get(layer, 0)
+        rows[layer] = row + 1
+        job_name = f"{flow.name}-{name}"
+        job = view.watched.get(Job, Key(flow.namespace, job_name)) if sight.sees(flow.namespace) else None
+        phase = (job.status.state.phase or "Pending") if job is not None else ""
+        x, y = layer * (STEP_WIDTH + GAP_X) + 2, row * (STEP_HEIGHT + GAP_Y) + 2
+        steps[name] = FlowStep(name, job_name if job is not None else "", phase, x, y, graph[name])
+    edges = []
+    for step in steps.values():
+        for need in step.needs:
+            if need in steps:
+                x1, y1 = steps[need].x + STEP_WIDTH, steps[need].y + STEP_HEIGHT // 2
+                x2, y2 = step.x, step.y + STEP_HEIGHT // 2
+                middle = (x1 + x2) // 2
+                edges.append(FlowEdge(f"M{x1} {y1}C{middle} {y1} {middle} {y2} {x2} {y2}"))
+    width = (max(layers.values(), default=0) + 1) * (STEP_WIDTH + GAP_X)
+    height = max(rows.values(), default=1) * (STEP_HEIGHT + GAP_Y) + 4
+    return FlowDetails(view.now, flow_row(flow), list(steps.values()), edges, width, height)
