@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 
+from volcano.api.held_shares import HeldShare, children_of, queue_shares
 from volcano.api.meta import JSON
 from volcano.api.quantity import Quantity, parse_quantity
-from volcano.api.queue_shares import QueueShare, children_of, queue_shares
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import connect
 from volcano.cli.formats import NONE_FOUND
@@ -65,7 +65,7 @@ def _branch(
         yield from _branch(children, name, indent + below, total, colours, depth=depth + 1)
 
 
-def _resource_line(share: QueueShare, colours: bool) -> str:
+def _resource_line(share: HeldShare, colours: bool) -> str:
     parts = [f"allocated {share.allocated}"]
     limits = (("deserved", share.deserved), ("guaranteed", share.guarantee), ("capability", share.capability))
     parts += [f"{word} {amount}" for word, amount in limits if amount is not None]

@@ -27,7 +27,7 @@ from volcano.dashboard.sessions import FailedLogins, OneTimeToken, Sessions, Sig
 from volcano.dashboard.view import CallerView, Shared
 from volcano.dashboard.watched import Watched
 from volcano.dashboard.web import HTML, BadWebRequest, WebRequest, plain, redirect
-from volcano.dashboard.writing import Outcome, question, write
+from volcano.dashboard.writing import FormOutcome, question, write
 from volcano.machinery.clock import Clock
 from volcano.machinery.ids import Ids
 from volcano.machinery.transport import Response
@@ -258,7 +258,7 @@ class Dashboard:
         outcome = await write(session.caller.client, request.path, request.form)
         return self._outcome(request, session, outcome, f"there is no action {request.path}")
 
-    def _outcome(self, request: WebRequest, session: SignedIn, outcome: Outcome | None, otherwise: str) -> Response:
+    def _outcome(self, request: WebRequest, session: SignedIn, outcome: FormOutcome | None, otherwise: str) -> Response:
         if outcome is None:
             return self._problem(request, session, 404, otherwise)
         if outcome.place:

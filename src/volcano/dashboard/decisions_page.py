@@ -11,7 +11,7 @@ import msgspec
 from volcano.api.batch import Job
 from volcano.api.core import Pod
 from volcano.api.errors import ApiError
-from volcano.api.jobs.cycles import CycleRecord
+from volcano.api.jobs.cycles import PastCycle
 from volcano.dashboard.object_reads import of_scheduler
 from volcano.dashboard.view import CallerView
 
@@ -20,8 +20,8 @@ SHOWN: Final = 50
 
 class DecisionsPage(msgspec.Struct, frozen=True, rename="camel"):
     at: datetime
-    cycles: list[CycleRecord]
-    chosen: CycleRecord | None
+    cycles: list[PastCycle]
+    chosen: PastCycle | None
     problem: str
     actions: list[str]
     search: str
@@ -32,7 +32,7 @@ async def decisions_page(view: CallerView, query: Mapping[str, str]) -> Decision
     search = query.get("q", "")[:200].lower()
     try:
         found = await of_scheduler(view.caller.client, "/cycles", (("limit", "200"),))
-        cycles = msgspec.convert(found["cycles"], type=list[CycleRecord])
+        cycles = msgspec.convert(found["cycles"], type=list[PastCycle])
     except (ApiError, msgspec.ValidationError, KeyError) as error:
         text = error.message if isinstance(error, ApiError) else "its answer cannot be read"
         return DecisionsPage(view.now, [], None, f"the scheduler cannot be asked: {text}", [], search)
@@ -48,7 +48,7 @@ async def decisions_page(view: CallerView, query: Mapping[str, str]) -> Decision
     return DecisionsPage(view.now, cycles[:SHOWN], chosen, "", actions, search)
 
 
-def visible(cycle: CycleRecord, sees_pods: Callable[[str], bool], sees_jobs: Callable[[str], bool]) -> CycleRecord:
+def visible(cycle: PastCycle, sees_pods: Callable[[str], bool], sees_jobs: Callable[[str], bool]) -> PastCycle:
     return msgspec.structs.replace(
         cycle,
         binds=[each for each in cycle.binds if sees_pods(each.pod.partition("/")[0])],
@@ -57,6 +57,6 @@ def visible(cycle: CycleRecord, sees_pods: Callable[[str], bool], sees_jobs: Cal
     )
 
 
-def _speaks_of(cycle: CycleRecord, text: str) -> bool:
+def _speaks_of(cycle: PastCycle, text: str) -> bool:
     names = [each.pod for each in cycle.binds] + [each.pod for each in cycle.evictions] + list(cycle.waiting)
     return any(text in name.lower() for name in names)

@@ -35,7 +35,7 @@ class FlowsPage(msgspec.Struct, frozen=True, rename="camel"):
     total: int
 
 
-class FlowStep(msgspec.Struct, frozen=True, rename="camel"):
+class DrawnStep(msgspec.Struct, frozen=True, rename="camel"):
     name: str
     job: str
     phase: str
@@ -51,7 +51,7 @@ class FlowEdge(msgspec.Struct, frozen=True, rename="camel"):
 class FlowDetails(msgspec.Struct, frozen=True, rename="camel"):
     at: datetime
     flow: FlowRow
-    steps: list[FlowStep]
+    steps: list[DrawnStep]
     edges: list[FlowEdge]
     width: int
     height: int
@@ -86,7 +86,7 @@ async def flow_details(view: CallerView, key: Key) -> FlowDetails:
     layers = layered(graph)
     sight = await view.sight(Job)
     rows: dict[int, int] = {}
-    steps: dict[str, FlowStep] = {}
+    steps: dict[str, DrawnStep] = {}
     for name in graph:
         layer = layers.get(name, 0)
         row = rows.get(layer, 0)
@@ -95,7 +95,7 @@ async def flow_details(view: CallerView, key: Key) -> FlowDetails:
         job = view.watched.get(Job, Key(flow.namespace, job_name)) if sight.sees(flow.namespace) else None
         phase = (job.status.state.phase or "Pending") if job is not None else ""
         x, y = layer * (STEP_WIDTH + GAP_X) + 2, row * (STEP_HEIGHT + GAP_Y) + 2
-        steps[name] = FlowStep(name, job_name if job is not None else "", phase, x, y, graph[name])
+        steps[name] = DrawnStep(name, job_name if job is not None else "", phase, x, y, graph[name])
     edges = []
     for step in steps.values():
         for need in step.needs:

@@ -9,12 +9,12 @@ from typing import Final
 import msgspec
 
 from volcano.api.core import Node
+from volcano.api.held_shares import HeldShare, children_of, queue_shares
 from volcano.api.jobs.expected_starts import ExpectedStart
 from volcano.api.jobs.reservations import decode_reservation
 from volcano.api.meta import Key, Quantities
 from volcano.api.pods.amounts import added, amounts_of
 from volcano.api.quantity import Quantity
-from volcano.api.queue_shares import QueueShare, children_of, queue_shares
 from volcano.api.scheduling import PodGroup, Queue
 from volcano.dashboard.job_rows import WAITING, JobRow
 from volcano.dashboard.object_reads import starts
@@ -27,7 +27,7 @@ MAX_USERS: Final = 20
 
 
 class ShownShare(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A QueueShare as text, with the parts of its bar between 0 and 1."""
+    """A HeldShare as text, with the parts of its bar between 0 and 1."""
 
     resource: str
     allocated: str
@@ -42,7 +42,7 @@ class ShownShare(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     guarantee_at: float | None = None
 
 
-class QueueRow(msgspec.Struct, frozen=True, rename="camel"):
+class QueueEntry(msgspec.Struct, frozen=True, rename="camel"):
     name: str
     depth: int
     parent: str
@@ -58,7 +58,7 @@ class QueueRow(msgspec.Struct, frozen=True, rename="camel"):
 
 class QueuesPage(msgspec.Struct, frozen=True, rename="camel"):
     at: datetime
-    queues: list[QueueRow]
+    queues: list[QueueEntry]
 
 
 class LinePlace(msgspec.Struct, frozen=True, rename="camel"):
@@ -75,7 +75,7 @@ class LinePlace(msgspec.Struct, frozen=True, rename="camel"):
 
 class QueueDetails(msgspec.Struct, frozen=True, rename="camel"):
     at: datetime
-    queue: QueueRow
+    queue: QueueEntry
     line: list[LinePlace]
     more: int
     running: list[JobRow]
@@ -87,7 +87,7 @@ class QueueDetails(msgspec.Struct, frozen=True, rename="camel"):
 async def queues_page(view: CallerView) -> QueuesPage:
     queues = {queue.name: queue for queue in await view.all(Queue)}
     total = await _total(view)
-    rows: list[QueueRow] = []
+    rows: list[QueueEntry] = []
     below = children_of((queue.name, queue.spec.parent) for queue in queues.values())
     waiting = [(name, 0) for name in reversed(below.get("", []))]
     seen: set[str] = set()
@@ -106,11 +106,11 @@ async def _total(view: CallerView) -> Mapping[str, Quantity]:
     return added(*(amounts_of(node.status.allocatable) for node in await view.all(Node)))
 
 
-def queue_row(queue: Queue, depth: int, total: Mapping[str, Quantity]) -> QueueRow:
+def queue_row(queue: Queue, depth: int, total: Mapping[str, Quantity]) -> QueueEntry:
     spec, status = queue.spec, queue.status
     guarantee = spec.guarantee.resource if spec.guarantee is not None else None
     shares = queue_shares(spec.deserved, guarantee, spec.capability, status.allocated, total)
-    return QueueRow(
+    return QueueEntry(
         queue.name,
         depth,
         spec.parent,
@@ -125,7 +125,7 @@ def queue_row(queue: Queue, depth: int, total: Mapping[str, Quantity]) -> QueueR
     )
 
 
-def shown(share: QueueShare) -> ShownShare:
+def shown(share: HeldShare) -> ShownShare:
     def part(amount: Quantity | None) -> float:
         return min(amount.nanos / share.whole.nanos, 1.0) if amount is not None and share.whole.nanos else 0.0
 

@@ -34,7 +34,7 @@ OF_QUEUE: Final = re.compile(rf"/queues/(?P<name>{NAME})/do/(?P<action>[a-z]+)")
 EDIT: Final = re.compile(rf"/queues/(?P<name>{NAME})/edit")
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class FormOutcome(msgspec.Struct, frozen=True):
     """Either another place to go to, or a page with its status."""
 
     place: str = ""
@@ -45,13 +45,13 @@ class Outcome(msgspec.Struct, frozen=True):
     status: int = 200
 
 
-def question(path: str) -> Outcome | None:
+def question(path: str) -> FormOutcome | None:
     """The page that asks before an action; None where the path names none."""
     found = _named(path)
     return _asking(*found) if found is not None else None
 
 
-async def write(client: Client, path: str, form: dict[str, str]) -> Outcome | None:
+async def write(client: Client, path: str, form: dict[str, str]) -> FormOutcome | None:
     """Does what a form asks for, in the name of the client's user; None where the path names nothing."""
     named = _named(path)
     if named is not None:
@@ -60,7 +60,7 @@ async def write(client: Client, path: str, form: dict[str, str]) -> Outcome | No
             await perform(client, action, key)
         except ApiError as error:
             return _asking(action, key, problem=error.message, status=error.status_code)
-        return Outcome(place=_back(action.kind, key) if action.name != "delete" else "/jobs")
+        return FormOutcome(place=_back(action.kind, key) if action.name != "delete" else "/jobs")
     edited = EDIT.fullmatch(path)
     if edited is not None:
         return await _edit_queue(client, edited["name"], form)
@@ -79,12 +79,12 @@ def _named(path: str) -> tuple[KnownAction, Key] | None:
     return None
 
 
-def _asking(action: KnownAction, key: Key, problem: str = "", status: int = 200) -> Outcome:
+def _asking(action: KnownAction, key: Key, problem: str = "", status: int = 200) -> FormOutcome:
     sentence = action.sentence.format(name=key.name)
     back = _back(action.kind, key)
     place = f"{back}/do/{action.name}"
     page = ConfirmPage(action.label, sentence, command_line(action, key), place, back, action.destroys, problem=problem)
-    return Outcome(
+    return FormOutcome(
         template="confirm.html", model=page, title=action.label, section=_section(action.kind), status=status
     )
 
@@ -98,17 +98,17 @@ def _section(kind: type[Resource]) -> str:
     return "jobs" if kind is Job else "queues"
 
 
-async def _edit_queue(client: Client, name: str, form: dict[str, str]) -> Outcome:
+async def _edit_queue(client: Client, name: str, form: dict[str, str]) -> FormOutcome:
     """First shows the change and the command, then makes it."""
     back, problem, status, patch = f"/queues/{path_part(name)}", "", 200, dict[str, Any]()
     fields = {field: text for field, text in form.items() if field not in ("secret", "confirmed")}
     try:
         patch = queue_patch(form, await client.get_json(QUEUES, Key("", name)))
         if not patch:
-            return Outcome(place=back)
+            return FormOutcome(place=back)
         await client.patch(QUEUES, Key("", name), patch, **({} if form.get("confirmed") else {"dryRun": "All"}))
         if form.get("confirmed"):
-            return Outcome(place=back)
+            return FormOutcome(place=back)
     except ActionRefused as error:
         problem, status = str(error), 422
     except ApiError as error:
@@ -116,19 +116,21 @@ async def _edit_queue(client: Client, name: str, form: dict[str, str]) -> Outcom
     command = queue_command(name, patch) if patch else ""
     sentence = f"Change queue {name}?"
     page = ConfirmPage("Change", sentence, command, f"{back}/edit", f"{back}/edit", False, fields, problem)
-    return Outcome(template="confirm.html", model=page, title="Change", section="queues", status=status)
+    return FormOutcome(template="confirm.html", model=page, title="Change", section="queues", status=status)
 
 
-async def _submit(client: Client, form: dict[str, str]) -> Outcome:
+async def _submit(client: Client, form: dict[str, str]) -> FormOutcome:
     text = form.get("text", "")
     if form.get("do") != "submit":
         tried = await try_out(client, text)
-        return Outcome(template="submit.html", model=tried, title="Submit a job", section="jobs")
+        return FormOutcome(template="submit.html", model=tried, title="Submit a job", section="jobs")
     try:
         key = await submit(client, text)
-        return Outcome(place=f"/jobs/{path_part(key.namespace)}/{path_part(key.name)}" if key.namespace else "/jobs")
+        return FormOutcome(
+            place=f"/jobs/{path_part(key.namespace)}/{path_part(key.name)}" if key.namespace else "/jobs"
+        )
     except ActionRefused as error:
         page, status = SubmitPage(text, str(error)), 422
     except ApiError as error:
         page, status = SubmitPage(text, error.message), error.status_code
-    return Outcome(template="submit.html", model=page, title="Submit a job", section="jobs", status=status)
+    return FormOutcome(template="submit.html", model=page, title="Submit a job", section="jobs", status=status)

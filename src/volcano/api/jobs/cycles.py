@@ -1,4 +1,4 @@
-"""CycleRecord: what one scheduling cycle did, as GET /cycles of the scheduler answers it."""
+"""PastCycle: what one scheduling cycle did, as GET /cycles of the scheduler answers it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CycleEviction(msgspec.Struct, frozen=True):
     preemptor: str = ""
 
 
-class CycleRecord(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+class PastCycle(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     """`seconds` is by action; `waiting` has the reason for each job that waits. `left_out` counts what was cut."""
 
     number: int

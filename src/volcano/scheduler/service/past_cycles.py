@@ -6,7 +6,7 @@ from collections import deque
 from datetime import datetime
 from typing import Final
 
-from volcano.api.jobs.cycles import CycleBind, CycleEviction, CycleRecord
+from volcano.api.jobs.cycles import CycleBind, CycleEviction, PastCycle
 from volcano.scheduler.framework.decisions import Decisions
 from volcano.scheduler.service.decider import Overview
 
@@ -18,7 +18,7 @@ PARTS_OF_CYCLE: Final = ("open", "cycle", "close")
 
 class PastCycles:
     def __init__(self) -> None:
-        self._cycles: deque[CycleRecord] = deque(maxlen=MAX_CYCLES)
+        self._cycles: deque[PastCycle] = deque(maxlen=MAX_CYCLES)
 
     def add(self, number: int, at: datetime, decisions: Decisions, overview: Overview) -> None:
         """Cycles that placed and evicted nothing are kept only where the reasons for waiting are new."""
@@ -29,16 +29,16 @@ class PastCycles:
             self._cycles.pop()  # the newest of equal ones stays
         self._cycles.append(record)
 
-    def newest(self, limit: int, before: int = 0) -> list[CycleRecord]:
+    def newest(self, limit: int, before: int = 0) -> list[PastCycle]:
         found = [record for record in reversed(self._cycles) if not before or record.number < before]
         return found[: max(1, min(limit, MAX_CYCLES))]
 
 
-def cycle_record(number: int, at: datetime, decisions: Decisions, overview: Overview) -> CycleRecord:
+def cycle_record(number: int, at: datetime, decisions: Decisions, overview: Overview) -> PastCycle:
     seconds = {name: round(spent, 6) for name, spent in decisions.seconds.items() if " " not in name}
     waiting = list(decisions.why.items())
     left_out = sum(max(0, len(each) - MAX_ENTRIES) for each in (decisions.binds, decisions.evictions, waiting))
-    return CycleRecord(
+    return PastCycle(
         number,
         at,
         seconds,

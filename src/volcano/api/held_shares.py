@@ -16,7 +16,7 @@ SHOWN_FIRST: Final = ("cpu", "memory")
 _ZERO: Final = Quantity(0)
 
 
-class QueueShare(msgspec.Struct, frozen=True):
+class HeldShare(msgspec.Struct, frozen=True):
     """One resource of one queue; None where the queue states nothing. `whole` is what a full bar stands for."""
 
     resource: str
@@ -34,7 +34,7 @@ def queue_shares(
     capability: Quantities | None,
     allocated: Quantities | None,
     total: Mapping[str, Quantity],
-) -> list[QueueShare]:
+) -> list[HeldShare]:
     """CPU and memory first; `total` is what the cluster has. Pods are a count, and no share is stated of them."""
     deserves, guaranteed = amounts_of(deserved_amounts(deserved, guarantee)), amounts_of(guarantee)
     limits, held = amounts_of(capability), amounts_of(allocated)
@@ -45,7 +45,7 @@ def queue_shares(
         holds, due = held.get(name, _ZERO), deserves.get(name)
         borrowed = holds - due if due is not None and holds > due else _ZERO
         whole = limits.get(name) or total.get(name) or due or holds
-        shares.append(QueueShare(name, holds, due, guaranteed.get(name), limits.get(name), borrowed, whole))
+        shares.append(HeldShare(name, holds, due, guaranteed.get(name), limits.get(name), borrowed, whole))
     return shares
 
 
