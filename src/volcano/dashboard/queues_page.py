@@ -118,14 +118,14 @@ def queue_row(queue: Queue, depth: int, total: Mapping[str, Quantity]) -> QueueE
         spec.weight,
         spec.priority,
         spec.reclaimable is not False,
-        [shown(share) for share in shares],
+        [share_text(share) for share in shares],
         status.pending,
         status.inqueue,
         status.running,
     )
 
 
-def shown(share: HeldShare) -> ShownShare:
+def share_text(share: HeldShare) -> ShownShare:
     def part(amount: Quantity | None) -> float:
         return min(amount.nanos / share.whole.nanos, 1.0) if amount is not None and share.whole.nanos else 0.0
 
