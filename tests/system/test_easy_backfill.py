@@ -8,12 +8,14 @@ from pathlib import Path
 import msgspec
 
 from tests.stories.builders import a_job, a_task
+from tests.system.explain.asking import explained
 from volcano.api.jobs.expected_starts import ExpectedStarts
 from volcano.api.jobs.reservations import RESERVATION_ANNOTATION, decode_reservation
 from volcano.api.scheduling import PodGroup
 from volcano.api.scheme import resource_type
 from volcano.app.system import SystemSettings
 from volcano.cli.expected_starts import PATH, described
+from volcano.cli.explain import rendered
 from volcano.machinery.transport import Request
 from volcano.testing.system import VirtualSystem, on_virtual_time
 
@@ -97,5 +99,8 @@ def test_the_promised_start_is_on_the_podgroup_and_the_scheduler_says_when(tmp_p
         assert abs(expected.start - reservation.start) < timedelta(seconds=3)
         assert expected.after == ("default/first",)
         assert "after default/first ends" in described("whole", "Pending", expected)
+        shown = rendered(await explained(system, "whole"), expected)
+        assert "  expected to start at 2026-" in shown
+        assert ", after default/first ends" in shown
         await system.until(lambda: system.phase("whole") == "Running")
         assert abs(system.clock.now() - reservation.start) < timedelta(seconds=5)

@@ -68,10 +68,16 @@ def described(name: str, phase: str, expected: ExpectedStart | None) -> str:
     if expected.earliest is not None and expected.latest is not None and expected.earliest != expected.latest:
         lines.append(f"  likely between {moment(expected.earliest)} and {moment(expected.latest)}")
     if expected.after:
-        lines.append(f"  after {', '.join(expected.after)} end{'s' * (len(expected.after) == 1)}")
+        lines.append(f"  {after_words(expected).removeprefix(', ')}")
     rests = {STATED: "the estimate stated for it", LEARNED: f"{expected.runs} past runs"}
     lines.append(f"  its own run time: {rests.get(expected.basis, 'the default estimate')}")
     return "\n".join(lines)
+
+
+def after_words(expected: ExpectedStart) -> str:
+    """`, after default/a, default/b end`, or nothing."""
+    after = expected.after
+    return f", after {', '.join(after)} end{'s' * (len(after) == 1)}" if after else ""
 
 
 def with_starts(connection: ApiConnection, jobs: list[JSON], table: str) -> str:

@@ -11,13 +11,17 @@ from typing import Final
 import msgspec
 
 from volcano.api.errors import ApiError
+from volcano.api.jobs.expected_starts import ExpectedStart
 from volcano.api.jobs.explanation import TaskNodes
 from volcano.api.meta import JSON
 from volcano.api.why.answers import LATER, ProposedChange, WhyAnswer, answer_with
 from volcano.api.why.reasons import finding
+from volcano.api.why.tiers import Tier
 from volcano.cli.apply_change import apply_change
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import ApiConnection, connect
+from volcano.cli.expected_starts import after_words, moment
+from volcano.cli.expected_starts import asked as expected_starts
 from volcano.cli.explain_facts import gather
 from volcano.cli.failures import Failed
 from volcano.cli.output import as_text, form_of
@@ -27,6 +31,8 @@ from volcano.machinery.transport import Request
 PATH: Final = "/api/v1/namespaces/volcano-system/services/volcano-scheduler:metrics/proxy/explain"
 COLUMNS: Final = 100
 MAX_CAUSES: Final = 4
+WITH_STARTS: Final = ("Job", "PodGroup")
+"""Kinds, as the scheduler is asked about them, that have an expected start."""
 
 
 def explain(called: Called) -> None:
@@ -54,7 +60,24 @@ def _answer(called: Called, kind: str, name: str) -> None:
     if values.get("apply"):
         apply_change(connection, found, values["apply"], agreed=values["yes"])
         return
-    say(as_text(msgspec.to_builtins(found), form).rstrip("\n") if form in ("json", "yaml") else rendered(found))
+    asked = question.get("kind", "")
+    expected = expected_start(connection, found, values["namespace"], name) if asked in WITH_STARTS else None
+    if form in ("json", "yaml"):
+        body = msgspec.to_builtins(found) | ({"expectedStart": msgspec.to_builtins(expected)} if expected else {})
+        say(as_text(body, form).rstrip("\n"))
+    else:
+        say(rendered(found, expected))
+
+
+def expected_start(connection: ApiConnection, found: WhyAnswer, namespace: str, name: str) -> ExpectedStart | None:
+    """Of what waits its turn or for an event; None also when the scheduler cannot be asked or has none in sight."""
+    if found.tier not in (Tier.TURN, Tier.EVENT):
+        return None
+    try:
+        expected = expected_starts(connection).jobs.get(f"{namespace}/{name}")
+    except Failed:
+        return None
+    return expected if expected is not None and expected.start is not None else None
 
 
 def ask(connection: ApiConnection, question: JSON) -> WhyAnswer:
@@ -97,12 +120,14 @@ def recorded(question: JSON) -> WhyAnswer | None:
 
 
 # -- for people -------------------------------------------------------------------------------------------------------
-def rendered(found: WhyAnswer) -> str:
+def rendered(found: WhyAnswer, expected: ExpectedStart | None = None) -> str:
     """The reason first; then whether waiting helps, the changes that let it run, and what happened."""
     phase = f" is {found.phase}" if found.phase else ""
     lines = textwrap.wrap(f"{found.about}{phase}: {found.text}", COLUMNS, subsequent_indent="  ")
     helps = "" if found.tier in ("nothing to do", "starting") else _whether_waiting_helps(found)
     lines.append(f"  {found.tier}{helps}")
+    if expected is not None and expected.start is not None:
+        lines.append(f"  expected to start at {moment(expected.start)}{after_words(expected)}")
     lines += [f"  also   {text}" for text in found.also]
     for task in found.tasks if found.tier != "starting" else ():
         lines += _task_lines(task)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +16,7 @@ from volcano.scheduler.framework.config import parse_config
 from volcano.scheduler.framework.decisions import Decisions
 from volcano.simulator.engine import EPOCH, NAMESPACE, Engine
 from volcano.simulator.jobs import Role, WorkloadJob
+from volcano.testing.clusters import CycleOutcome, cluster, gang, running, share
 
 CONFIGURATION = """
 actions: "enqueue, allocate"
@@ -158,3 +159,95 @@ def test_preemption_takes_no_room_that_is_reserved() -> None:
 
     assert of.outcomes["runs"].evictions == 0
     assert of.outcomes["second"].start is None
+
+
+# -- one cycle, told in a few words -----------------------------------------------------------------------------------
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+HOUR = {"volcano.sh/running-estimate": "1h"}
+LONG = {"volcano.sh/running-estimate": "9h"}
+BEGUN = {"startTime": "2026-01-01T12:00:00Z"}
+
+
+def promised(outcome: CycleOutcome, name: str) -> timedelta | None:
+    reservation = outcome.decisions.reservations.get(f"default/{name}")
+    return None if reservation is None else reservation.start - NOON
+
+
+def test_reclaiming_takes_no_room_that_is_reserved() -> None:
+    """The job of the other queue could evict what runs and would then run beyond the start of the first."""
+    jobs = {
+        "runs": running(["n1", "n1"], "cpu=2", min=0, queue="one", annotations=HOUR, status=BEGUN),
+        "first": gang(1, "cpu=4", queue="one", phase="Inqueue", created="2026-01-01T00:00:01Z", annotations=HOUR),
+        "second": gang(1, "cpu=2", queue="two", phase="Inqueue", created="2026-01-01T00:00:02Z", annotations=LONG),
+    }
+    of = cluster(nodes={"n1": "cpu=4"}, queues={"one": share(), "two": share()}, jobs=jobs, now=NOON)
+    switches = {"gang": {"enablePreemptable": False, "enableReclaimable": False, "enableJobOrder": False}}
+
+    without = of.schedule("allocate, reclaim", "gang, conformance, predicates", switches=switches)
+    with_easy = of.schedule("allocate, reclaim", "easy, gang, conformance, predicates", switches=switches)
+
+    assert len(without.evicts) == 1
+    assert promised(with_easy, "first") == timedelta(hours=1)
+    assert with_easy.evicts == []
+
+
+def test_an_elastic_job_does_not_grow_into_room_that_is_reserved() -> None:
+    jobs = {
+        "runs": running(["n1"], "cpu=4", annotations=HOUR, status=BEGUN),
+        "first": gang(2, "cpu=4", phase="Inqueue", created="2026-01-01T00:00:01Z", annotations=HOUR),
+        "elastic": running(["n3"], "cpu=1", size=9, created="2026-01-01T00:00:02Z", annotations=LONG, status=BEGUN),
+    }
+    of = cluster(nodes={"n1": "cpu=4", "n2": "cpu=4", "n3": "cpu=4"}, jobs=jobs, now=NOON)
+    switches = {"gang": {"enableJobOrder": False}}
+
+    outcome = of.schedule("allocate", "easy, gang, predicates", switches=switches)
+
+    assert promised(outcome, "first") == timedelta(hours=1)
+    assert set(outcome.binds.values()) == {"n3"}
+    assert len(outcome.binds) == 3
+
+
+def test_a_reservation_waits_until_the_capability_of_the_queue_has_room() -> None:
+    """There is room on the second node at once, but the queue may hold only one node's worth."""
+    jobs = {
+        "runs": running(["n1"], "cpu=4", queue="small", annotations=HOUR, status=BEGUN),
+        "first": gang(1, "cpu=4", queue="small", phase="Inqueue", annotations=HOUR),
+    }
+    of = cluster(nodes={"n1": "cpu=4", "n2": "cpu=4"}, queues={"small": share(capability="cpu=4")}, jobs=jobs, now=NOON)
+
+    outcome = of.schedule("allocate", "easy, gang, predicates, capacity")
+
+    assert outcome.binds == {}
+    assert promised(outcome, "first") == timedelta(hours=1)
+
+
+def test_a_reservation_is_in_one_hypernode() -> None:
+    """One node of each rack is free now; a whole rack only when the job of the second has ended."""
+    jobs = {
+        "long": running(["a1"], "cpu=4", annotations=LONG, status=BEGUN),
+        "short": running(["b1"], "cpu=4", annotations=HOUR, status=BEGUN),
+        "first": gang(
+            2, "cpu=4", phase="Inqueue", annotations=HOUR, topology={"mode": "hard", "highestTierAllowed": 1}
+        ),
+    }
+    racks = [
+        {
+            "metadata": {"name": f"rack-{rack}"},
+            "spec": {
+                "tier": 1,
+                "members": [
+                    {"type": "Node", "selector": {"exactMatch": {"name": f"{rack}{number}"}}} for number in (1, 2)
+                ],
+            },
+        }
+        for rack in ("a", "b")
+    ]
+    of = cluster(
+        nodes=dict.fromkeys(("a1", "a2", "b1", "b2"), "cpu=4"), jobs=jobs, objects={"hyperNodes": racks}, now=NOON
+    )
+
+    outcome = of.schedule("allocate", "easy, gang, predicates, network-topology-aware")
+
+    assert outcome.binds == {}
+    assert promised(outcome, "first") == timedelta(hours=1)
+    assert outcome.decisions.reservations["default/first"].nodes == ("b1", "b2")
