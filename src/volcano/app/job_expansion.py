@@ -14,7 +14,7 @@ from volcano.api.batch import Job
 from volcano.api.indexes import PODS_BY_JOB
 from volcano.api.meta import JSON, Resource
 from volcano.controllers.job.groups import group_steps
-from volcano.controllers.job.pods import build_pod
+from volcano.controllers.job.pods import build_pod, may_start
 from volcano.controllers.job.view import JobView, task_name
 from volcano.machinery.plan import Create
 from volcano.machinery.world import frozen_world
@@ -30,9 +30,15 @@ def expand_job(
     now: datetime,
     max_pods: int,
 ) -> ExpandedJob:
-    """Apply the defaults of admission, then build what the job controller would create first."""
+    """Build what the job controller would create first.
+
+    A body that has not been stored yet gets the defaults of admission. One that has been stored is taken as it is:
+    where admission is switched off, it has none, and the controller acts on that.
+    """
     spec = dict(body.get("spec") or {})
-    tasks = [defaulted_task(t, place) for place, t in enumerate(spec.get("tasks") or ()) if isinstance(t, dict)]
+    tasks = [t for t in spec.get("tasks") or () if isinstance(t, dict)]
+    if not (body.get("metadata") or {}).get("uid"):
+        tasks = [defaulted_task(task, place) for place, task in enumerate(tasks)]
     least = sum(int(task.get("minAvailable") or 0) for task in tasks)
     spec = {"queue": default_queue, "schedulerName": scheduler_name, "minAvailable": least, **spec}
     job: Job = read_object(Job, {**body, "spec": {**spec, "tasks": tasks}}, 0)
@@ -52,6 +58,6 @@ def expand_job(
         after={
             task_name(task): task.depends_on.name
             for task in job.spec.tasks
-            if task.depends_on is not None and task.depends_on.name
+            if task.depends_on is not None and not may_start(view, task)
         },
     )

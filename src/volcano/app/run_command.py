@@ -93,7 +93,14 @@ async def _run(
             return COMPLETED
         view = make_view()
         follower = JobFollower(
-            client, clock, view, submitted.jobs, logs=logs, makers=submitted.makers, batch_jobs=submitted.batch_jobs
+            client,
+            clock,
+            view,
+            submitted.jobs,
+            logs=logs,
+            makers=submitted.makers,
+            batch_jobs=submitted.batch_jobs,
+            advise=view.advise,
         )
         try:
             if not await _followed(follower, client, view, is_own=is_own):

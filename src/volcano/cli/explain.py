@@ -25,6 +25,7 @@ from volcano.cli.expected_starts import asked as expected_starts
 from volcano.cli.explain_facts import gather
 from volcano.cli.failures import Failed
 from volcano.cli.output import as_text, form_of
+from volcano.cli.permitted_changes import with_permitted_changes
 from volcano.machinery.kubeconfig import Endpoint
 from volcano.machinery.transport import Request
 
@@ -56,6 +57,7 @@ def _answer(called: Called, kind: str, name: str) -> None:
     question = connection.do(gather(connection.client, kind, values["namespace"], name))
     address = values.get("scheduler") or ""
     found = ask_directly(address, question) if address else ask(connection, question)
+    found = connection.do(with_permitted_changes(connection.client, found, question.get("object")))
     form = form_of(called)
     if values.get("apply"):
         apply_change(connection, found, values["apply"], agreed=values["yes"])

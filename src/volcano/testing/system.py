@@ -44,13 +44,19 @@ async def virtual_system(
     node_settings: NodeSettings | None = None,
     seed: int = 0,
     store: MemoryStore | None = None,
+    admission: bool = True,
 ) -> AsyncIterator[VirtualSystem]:
-    """A running system with simulated nodes; must be entered on a virtual loop. `store` is that of an earlier one."""
+    """A running system with simulated nodes; must be entered on a virtual loop. `store` is that of an earlier one.
+
+    Without `admission` Volcano's own defaults and validation do not apply, as where its webhooks are switched off.
+    """
     from volcano.app.admission_plug import VolcanoAdmission
 
     clock = VirtualClock()
     store = store or MemoryStore()
-    server = ApiServer(store, clock=clock, ids=SeededIds(seed), admission=VolcanoAdmission(store))
+    server = ApiServer(
+        store, clock=clock, ids=SeededIds(seed), admission=VolcanoAdmission(store) if admission else None
+    )
     await server.start()
     shapes = node_settings or simulated_nodes(nodes, capacity=capacity)
     settings = settings or SystemSettings(local_zone=UTC)  # the same on every machine

@@ -84,6 +84,16 @@ def test_a_secret_that_does_not_exist(up: Up, name: str) -> None:
     assert (found["tier"], found["changes"][0]["sentence"]) == (YOU, "create Secret creds")
 
 
+def test_lists_of_jobs_have_the_same_reason(up: Up) -> None:
+    found = until(up, "secret", "SecretNotFound")
+
+    def listed() -> bool:
+        state = up.api.get(f"{JOBS}/secret").body["status"]["state"]
+        return (state.get("reason"), state.get("message")) == (found["reason"], found["text"])
+
+    wait_until(listed, "the Job's status has the reason", 30)
+
+
 def test_a_config_map_that_does_not_exist(up: Up) -> None:
     found = until(up, "settings", "ConfigMapNotFound")
 

@@ -376,3 +376,28 @@ def test_a_priority_class_that_does_not_exist():
 
             assert found.text == "there is no PriorityClass importnat; did you mean important?"
             assert (found.tier, found.changes[0].sentence) == (YOU, "use PriorityClass important")
+
+
+# -- tasks that start after others ------------------------------------------------------------------------------------
+@pytest.mark.parametrize("admission", [True, False])
+def test_a_gang_that_needs_pods_of_a_later_task(admission):
+    """Without admission no task has a minimum, so that no task waits for another, and the whole gang starts at once."""
+
+    @on_virtual_time(nodes=2, capacity=FOUR_CPUS, admission=admission)
+    async def story(system):
+        await system.apply(a_job("first", a_task(replicas=8)))
+        await system.until(lambda: system.phase("first") == "Running")
+        later = a_task("later", dependsOn={"name": ["worker"]})
+        await system.apply(a_job("steps", a_task(replicas=2), later))
+        await system.settle()
+
+        found = await explained(system, "steps")
+
+        if admission:
+            assert found.text == (
+                "minAvailable 3 needs task later, which starts only after worker; 2 pods come before it"
+            )
+            assert found.tier == YOU
+        else:
+            assert found.text.endswith("the most free on one node is 0, 0 in all; held by first")
+            assert found.tier == TURN

@@ -25,6 +25,7 @@ from volcano.cli.live.batch_jobs import (
 )
 from volcano.cli.live.endings import ending
 from volcano.cli.live.run_view import RunView
+from volcano.cli.live.stuck_jobs import Advise, StuckJobs
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.informer import Informer
@@ -64,8 +65,13 @@ class JobFollower:
         logs_of: Callable[[Pod], bool] = lambda _pod: True,
         makers: Iterable[JobMaker] = (),
         batch_jobs: Iterable[Key] = (),
+        advise: Advise | None = None,
     ) -> None:
-        """`batch_jobs` are Kubernetes' own; they are kept and shown in the form of Volcano's."""
+        """`batch_jobs` are Kubernetes' own; they are kept and shown in the form of Volcano's.
+
+        `advise` is called with the reason and the changes for jobs that stand still.
+        """
+        self._stuck = StuckJobs(client, clock, self._going_on, advise) if advise is not None else None
         self._makers = dict.fromkeys(makers, "")
         self._client, self._clock, self._view, self._logs = client, clock, view, logs
         self._log_query, self._logs_of = log_query, logs_of
@@ -91,6 +97,8 @@ class JobFollower:
         try:
             for informer in informers:
                 await informer.synced()  # a job that has ended before is known before its pods are
+            if self._stuck is not None:
+                following.append(asyncio.ensure_future(self._stuck.run()))
             await self._all_ended.wait()
             await self._finish_logs()
         finally:
@@ -98,6 +106,10 @@ class JobFollower:
                 task.cancel()
             await asyncio.gather(*following, *self._readers.values(), return_exceptions=True)
         return self._jobs
+
+    def _going_on(self) -> list[tuple[Job, list[Pod]]]:
+        going_on = ((self._job(key), self._pods_of(key)) for key, end in self._jobs.items() if not end)
+        return [(job, pods) for job, pods in going_on if job is not None]
 
     def _followed_kinds(self) -> list[type[Resource]]:
         """Only what is needed: other kinds may be forbidden, or not there."""

@@ -42,6 +42,13 @@ class RunView(Protocol):
     def close(self) -> None: ...
 
 
+class AdvisedView(RunView, Protocol):
+    """A view that also shows why a job will not go on by itself, and what to change."""
+
+    def advise(self, job: Job, lines: list[str]) -> None:
+        """The reason first; no lines when the job goes on by itself."""
+
+
 class PlainView:
     """One line per event, nothing that moves."""
 
@@ -49,6 +56,7 @@ class PlainView:
         self._out = out or sys.stdout
         self._phases: dict[Key, tuple[str, str]] = {}
         self._pods: dict[Key, str] = {}
+        self._advice: dict[Key, list[str]] = {}
 
     def line(self, text: str) -> None:
         print(text, file=self._out, flush=True)
@@ -71,6 +79,13 @@ class PlainView:
             self._pods[pod.key] = state
             self.line(f"pod/{pod.name} {state}")
 
+    def advise(self, job: Job, lines: list[str]) -> None:
+        if lines and self._advice.get(job.key) != lines:
+            self.line(f"job/{job.name} will not run without a change: {lines[0]}")
+            for line in lines[1:]:
+                self.line(f"  {line}")
+        self._advice[job.key] = lines
+
     def close(self) -> None:
         return None
 
@@ -84,6 +99,7 @@ class LiveView:
 
         self._console = Console(highlight=False)
         self._jobs: dict[Key, tuple[Job, list[Pod]]] = {}
+        self._advice: dict[Key, list[str]] = {}
         self._live = Live(console=self._console, refresh_per_second=8, transient=False, get_renderable=self._render)
         self._live.start()
 
@@ -102,6 +118,9 @@ class LiveView:
     def pod_changed(self, pod: Pod, job: Job | None) -> None:
         return None
 
+    def advise(self, job: Job, lines: list[str]) -> None:
+        self._advice[job.key] = lines
+
     def close(self) -> None:
         self._live.refresh()
         self._live.stop()
@@ -109,7 +128,13 @@ class LiveView:
     def _render(self) -> Any:
         from rich.console import Group
 
-        return Group(*(self._job_table(job, pods) for job, pods in self._jobs.values()))
+        return Group(*(part for job, pods in self._jobs.values() for part in self._parts(job, pods)))
+
+    def _parts(self, job: Job, pods: list[Pod]) -> list[Any]:
+        from rich.text import Text
+
+        advice = self._advice.get(job.key) or []
+        return [self._job_table(job, pods), *(Text(f"  {line}", style="yellow") for line in advice)]
 
     def _job_table(self, job: Job, pods: list[Pod]) -> Any:
         from rich.table import Table
@@ -170,7 +195,7 @@ def pod_state(pod: Pod) -> str:
     return phase
 
 
-def make_view() -> RunView:
+def make_view() -> AdvisedView:
     """Live on a terminal, plain elsewhere."""
     if sys.stdout.isatty():
         return LiveView()

@@ -1,11 +1,14 @@
-"""Why a job waits, for its status: the scheduler's typed reason on the PodGroup, as text."""
+"""Why a job waits, for its status: the scheduler's typed reason on the PodGroup, or what its placed pods lack."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
+from volcano.api.core import Pod
 from volcano.api.jobs.why import decode_why
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup, PodGroupCondition
+from volcano.api.why.after_placement import placed_cause
 
 MAX_MESSAGE_CHARACTERS: Final = 1024
 MAX_ANNOTATION_CHARACTERS: Final = 64 * 1024
@@ -21,6 +24,12 @@ def why_it_waits(group: PodGroup | None) -> tuple[str, str]:
         if condition is not None:
             reason, message = condition.reason or condition.type, condition.message
     return reason[:MAX_MESSAGE_CHARACTERS], message[:MAX_MESSAGE_CHARACTERS]
+
+
+def why_placed_pods_wait(pods: Iterable[Pod]) -> tuple[str, str]:
+    """Reason and message of what keeps pods that have a node from running and does not end by itself."""
+    cause = placed_cause(pods)
+    return ("", "") if cause is None or cause.tier.waiting_helps else (cause.reason, str(cause))
 
 
 def waiting_condition(group: PodGroup) -> PodGroupCondition | None:

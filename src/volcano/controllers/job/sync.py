@@ -17,7 +17,7 @@ from volcano.controllers.job.kill import ending, intent, victims
 from volcano.controllers.job.plugins import JobPluginBase, JobPluginError, digest, plugins_of
 from volcano.controllers.job.pods import FORWARDING_KEY, missing_pods, superfluous
 from volcano.controllers.job.policies import ActionRequest, Waiting, forgotten, lost_waiting
-from volcano.controllers.job.reasons import why_it_waits
+from volcano.controllers.job.reasons import why_it_waits, why_placed_pods_wait
 from volcano.controllers.job.states import effect_of, settled
 from volcano.controllers.job.status import JobPodCounts, count, entering, tally, with_counts, written
 from volcano.controllers.job.view import JobView
@@ -162,7 +162,10 @@ def _reason(view: JobView, phase: Phase, counts: JobPodCounts) -> tuple[str, str
     if phase is Phase.FAILED:
         return "TooFewSucceeded", f"{counts.succeeded} of {view.total} pods succeeded, {counts.failed} failed"
     waits = phase is Phase.PENDING or (phase is Phase.RUNNING and counts.pending > 0)
-    return why_it_waits(view.group) if waits else ("", "")
+    if not waits:
+        return "", ""
+    reason, message = why_it_waits(view.group)
+    return (reason, message) if reason or message else why_placed_pods_wait([member.pod for member in view.members])
 
 
 # -- problems that may pass -------------------------------------------------------------------------------------

@@ -90,9 +90,11 @@ def pod_changes(change: Change[Pod]) -> Iterable[Wake]:
 
 
 def _pod_fields(pod: Pod) -> tuple[object, ...]:
-    """Besides the phase: deletion, the out-of-sync mark, readiness and the number of restarts."""
-    ready = all(status.ready for status in pod.status.container_statuses)
-    return (pod.is_deleting, OUT_OF_SYNC_KEY in pod.annotations, ready, restart_count(pod))
+    """Besides the phase: deletion, the out-of-sync mark, readiness, restarts, and what hinders a start."""
+    statuses = pod.status.container_statuses
+    ready = all(status.ready for status in statuses)
+    hindrances = [s.state.waiting.reason for s in statuses if s.state.waiting is not None and s.state.waiting.message]
+    return (pod.is_deleting, OUT_OF_SYNC_KEY in pod.annotations, ready, restart_count(pod), hindrances)
 
 
 def group_changes(change: Change[PodGroup]) -> Iterable[Wake]:
