@@ -21,8 +21,15 @@ INTRO = f"""\
 Generated from `volcano/api/why/reasons.py` by `tools/generate_reasons.py`.
 
 `vcctl explain KIND/NAME`, `POST /explain` of the scheduler and the conditions of PodGroups give one reason out of this
-closed list, with the names and numbers of the case. A text is at most {MAX_TEXT_CHARACTERS} characters long, two lines
-of a terminal. The tier says who or what has to act:
+closed list, with the names and numbers of the case. Events of PodGroups, pods and Jobs, `vcctl job list -o wide` and
+`volcano run` show the same line (decision 48). A text is at most {MAX_TEXT_CHARACTERS} characters long, two lines
+of a terminal.
+
+Changes are offered in order of their cost to the person who asks. Volcano has no rules about who may use a queue; where a
+cluster has some as admission policies or webhooks, a change that names a queue is offered only if a dry run of the
+submission is accepted under that person's name.
+
+The tier says who or what has to act:
 
 | tier | waiting helps |
 |---|---|

@@ -20,6 +20,7 @@ from volcano.api.why.answers import WhyAnswer
 from volcano.cli.explain import PATH
 from volcano.cli.explain_facts import gather
 from volcano.cli.live.batch_jobs import real_key
+from volcano.cli.permitted_changes import with_permitted_changes
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.transport import Request
@@ -60,6 +61,7 @@ class StuckJobs:
             body = msgspec.json.encode(question)
             request = Request("POST", PATH, headers={"content-type": "application/json"}, body=body)
             found = msgspec.json.decode((await self._client.raw(request)).body, type=WhyAnswer)
+            found = await with_permitted_changes(self._client, found, question.get("object"))
         except (ApiError, OSError, TimeoutError, msgspec.MsgspecError):
             return []
         return advice_lines(found, f"{kind}/{key.name}")
