@@ -25,8 +25,8 @@ closed list, with the names and numbers of the case. Events of PodGroups, pods a
 `volcano run` show the same line (decision 48). A text is at most {MAX_TEXT_CHARACTERS} characters long, two lines
 of a terminal.
 
-Changes are offered in order of their cost to the person who asks. Volcano has no rules about who may use a queue; where a
-cluster has some as admission policies or webhooks, a change that names a queue is offered only if a dry run of the
+Changes are offered in order of their cost to the person who asks. Volcano has no rules about who may use a queue; where
+a cluster has some as admission policies or webhooks, a change that names a queue is offered only if a dry run of the
 submission is accepted under that person's name.
 
 The tier says who or what has to act:
