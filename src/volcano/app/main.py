@@ -38,9 +38,13 @@ COMMANDS: Final = {
     ),
     "apiserver": ("volcano.app.apiserver_command:apiserver_command", "Run the embedded API server alone."),
     "store": ("volcano.app.store_command:store_command", "Check, back up, restore the embedded system's database."),
+    "completion": ("volcano.app.completion_command:completion_command", "Print shell completion of all programs."),
     "man": ("volcano.app.man_command:man_command", "Write manual pages of all programs."),
     "manifests": ("volcano.app.manifests_command:manifests_command", "Print CRDs and deployment manifests."),
 }
+
+COMPLETE: Final = "volcano.app.completion_command:complete_command"
+"""What completion scripts call; it is not listed."""
 
 
 class LazyGroup(click.Group):
@@ -50,16 +54,17 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        where = COMPLETE if cmd_name == "__complete" else COMMANDS.get(cmd_name, ("",))[0]
+        if not where:
             return None
-        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        module, _, name = where.partition(":")
         found: Any = getattr(importlib.import_module(module), name)
         return found if isinstance(found, click.Command) else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and args[0] not in (*COMMANDS, "__complete") and not args[0].startswith("-"):
             ctx.fail(f"there is no command {args[0]!r}{did_you_mean(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 

@@ -36,6 +36,8 @@ class Flag:
     help: str = ""
     kind: str = STRING
     is_repeatable: bool = False
+    choices: tuple[str, ...] = ()
+    """The values that completion offers."""
 
     @property
     def left(self) -> str:

@@ -13,7 +13,7 @@ from volcano.cli.command_line import Called
 from volcano.cli.failures import Failed
 from volcano.machinery.client import Client
 from volcano.machinery.kubeconfig import ConfigError, Endpoint, embedded_kubeconfig, load_endpoint
-from volcano.machinery.one_shot import OneShot, finish
+from volcano.machinery.one_shot import ANSWER_TIMEOUT_SECONDS, OneShot, finish
 from volcano.machinery.transport import Request
 
 T = TypeVar("T")
@@ -26,9 +26,9 @@ Or name a cluster's kubeconfig:  --kubeconfig FILE, or export KUBECONFIG=FILE"""
 class ApiConnection:
     """What commands need of the API, synchronously."""
 
-    def __init__(self, endpoint: Endpoint, *, source: str = "") -> None:
+    def __init__(self, endpoint: Endpoint, *, source: str = "", answer_seconds: float = ANSWER_TIMEOUT_SECONDS) -> None:
         self.endpoint, self._source = endpoint, source
-        self.client = Client(OneShot(endpoint), agent="vcctl")
+        self.client = Client(OneShot(endpoint, answer_seconds=answer_seconds), agent="vcctl")
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
         """A client call; whatever goes wrong ends the command with the server's own words."""
@@ -74,11 +74,11 @@ def connect(called: Called) -> ApiConnection:
     return connect_to(called.values.get("kubeconfig") or "", called.values.get("master") or "")
 
 
-def connect_to(kubeconfig: str, master: str) -> ApiConnection:
+def connect_to(kubeconfig: str, master: str, *, answer_seconds: float = ANSWER_TIMEOUT_SECONDS) -> ApiConnection:
     """The same, for commands that read their words themselves."""
     try:
         endpoint, source = _endpoint(kubeconfig, master)
-        return ApiConnection(endpoint, source=source)
+        return ApiConnection(endpoint, source=source, answer_seconds=answer_seconds)
     except ConfigError as error:
         raise Failed(str(error)) from error
 

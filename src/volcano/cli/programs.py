@@ -65,17 +65,17 @@ VCCTL: Final = CommandSpec(
         RESERVATION,
         CommandSpec(
             "completion",
-            "Print the completion script for bash, zsh or fish",
+            "Print the completion script of all programs for bash, zsh or fish",
             run="volcano.cli.completion:completion",
             arguments="SHELL",
             section=ADMINISTRATION,
-            examples=("source <(vcctl completion bash)",),
+            examples=("source <(vcctl completion bash)", "vcctl completion zsh", "vcctl completion fish"),
         ),
         CommandSpec(
             "version", "Print the version", run="volcano.cli.version:version", section=ADMINISTRATION,
             examples=("vcctl version",),
         ),
-        CommandSpec("__complete", run="volcano.cli.completion:complete", arguments="[WORD…]", hidden=True),
+        CommandSpec("__complete", run="volcano.cli.completion:complete", arguments="PROGRAM [WORD…]", hidden=True),
     ),
 )  # fmt: skip
 

@@ -35,8 +35,8 @@ def finish(work: Coroutine[Any, Any, T]) -> T:
 class OneShot:
     """One connection, used for one request after another."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
+    def __init__(self, endpoint: Endpoint, *, answer_seconds: float = ANSWER_TIMEOUT_SECONDS) -> None:
+        self._endpoint, self._answer_seconds = endpoint, answer_seconds
         self._connection: http.client.HTTPConnection | None = None
 
     async def send(self, request: Request) -> Response:
@@ -75,9 +75,9 @@ class OneShot:
         where = urlsplit(self._endpoint.server)
         host, context = where.hostname or "localhost", client_context(self._endpoint)
         if context is None:
-            connection = http.client.HTTPConnection(host, where.port or 80, timeout=ANSWER_TIMEOUT_SECONDS)
+            connection = http.client.HTTPConnection(host, where.port or 80, timeout=self._answer_seconds)
         else:
-            connection = _NamedServer(host, where.port or 443, timeout=ANSWER_TIMEOUT_SECONDS, context=context).called(
+            connection = _NamedServer(host, where.port or 443, timeout=self._answer_seconds, context=context).called(
                 self._endpoint.tls_server_name
             )
         if not fresh:
