@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Final
 
 from volcano.api.history_records import HISTORY_PATH
+from volcano.api.jobs.run_times import RunTimes
 from volcano.app.system import System
 from volcano.embedded.apiserver.server import ApiServer
 from volcano.history.database import MEMORY, Database
 from volcano.history.history import History
 from volcano.history.problems import DatabaseProblem
+from volcano.history.questions import MAX_JOBS_PER_PAGE, JobQuestion
 from volcano.history.recorder import HistoryRecorder
 from volcano.history.retention import RetentionSettings
 from volcano.history.serving import HistoryPages
@@ -25,6 +27,7 @@ log = logging.getLogger(__name__)
 
 HISTORY_FILE: Final = "history.db"
 RECORDER: Final = "volcano-history"
+MAX_RUNS_LEARNED: Final = 10_000
 
 
 class ServerAccess:
@@ -48,13 +51,27 @@ async def local_history(
     system.server.backend.local_paths[HISTORY_PATH.strip("/").split("/")[0]] = pages.handler()
     recorder = HistoryRecorder(system.client(RECORDER), clock, database, retention=retention)
     recording = asyncio.ensure_future(_recorded(recorder))
+    learning = asyncio.ensure_future(_learned(recorder, history, system.run_times))
     try:
         yield history
     finally:
         system.history = None
         recording.cancel()
-        await asyncio.gather(recording, return_exceptions=True)
+        learning.cancel()
+        await asyncio.gather(recording, learning, return_exceptions=True)
         database.close()
+
+
+async def _learned(recorder: HistoryRecorder, history: History, run_times: RunTimes) -> None:
+    """Let the job controller know how long past jobs ran, also those whose objects are gone."""
+    await recorder.caught_up()
+    for offset in range(0, MAX_RUNS_LEARNED, MAX_JOBS_PER_PAGE):
+        question = JobQuestion(phases=("Completed",), sort="ended", offset=offset, limit=MAX_JOBS_PER_PAGE)
+        page = await history.jobs(question)
+        for job in page.jobs:
+            run_times.add_past(job)
+        if offset + len(page.jobs) >= page.total:
+            return
 
 
 async def _recorded(recorder: HistoryRecorder) -> None:

@@ -15,6 +15,7 @@ import msgspec
 
 from volcano.api.core import ConfigMap, Service
 from volcano.api.errors import AlreadyExists
+from volcano.api.jobs.run_times import RunTimes
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import resource_type
 from volcano.app.job_expansion import expand_job
@@ -103,7 +104,9 @@ class System:
     ) -> None:
         self.server, self.clock = server, clock
         self._settings = settings or SystemSettings()
-        self.controllers = make_controller_runner(self.client("vc-controller-manager"), clock, self._settings)
+        self.run_times = RunTimes()
+        runner = make_controller_runner(self.client("vc-controller-manager"), clock, self._settings, self.run_times)
+        self.controllers = runner
         self.cluster = make_cluster_runner(self.client("kube-controller-manager"), clock, self._settings)
         self.autoscaling = AutoscalingService(self.client("kube-controller-manager"), clock)
         self.scheduler = make_scheduler(self.client("vc-scheduler"), clock, self._settings)
@@ -165,10 +168,14 @@ class System:
         self.server.backend.local_handlers[ObjectKey(SERVICES, service.namespace, service.name)] = dispatch(routes)
 
 
-def make_controller_runner(client: Client, clock: Clock, chosen: SystemSettings) -> Runner:
+def make_controller_runner(
+    client: Client, clock: Clock, chosen: SystemSettings, run_times: RunTimes | None = None
+) -> Runner:
     """Volcano's controllers."""
     zone = chosen.local_zone or local_zone()
-    settings = ControllerSettings(scheduler_names=chosen.scheduler_names, local_zone=zone, gates=chosen.gates)
+    settings = ControllerSettings(
+        scheduler_names=chosen.scheduler_names, local_zone=zone, gates=chosen.gates, run_times=run_times
+    )
     controllers = make_controllers(chosen.controllers, settings=settings)
     return Runner(client, clock, controllers, component="vc-controller-manager", workers=chosen.workers, probe=ask)
 

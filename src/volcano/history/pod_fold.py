@@ -73,10 +73,10 @@ def fold_pod(
 def _bound(pod: Pod, known: ObservedPod | None, now: datetime) -> datetime | None:
     if not pod.spec.node_name:
         return None
-    if known is not None and known.bound is not None:
-        return known.bound
     stated = next((c for c in pod.status.conditions if c.type == "PodScheduled" and c.status == "True"), None)
-    return (stated.last_transition_time if stated is not None else None) or pod.status.start_time or now
+    if stated is not None and stated.last_transition_time is not None:
+        return stated.last_transition_time
+    return known.bound if known is not None and known.bound is not None else pod.status.start_time or now
 
 
 def _started(pod: Pod) -> datetime | None:
@@ -94,13 +94,13 @@ def _started(pod: Pod) -> datetime | None:
 
 
 def _ended(pod: Pod, known: ObservedPod | None, now: datetime, *, gone: bool) -> datetime | None:
-    if known is not None and known.ended is not None:
-        return known.ended
     if not gone and pod.status.phase not in FINISHED_POD_PHASES:
         return None
     ends = [status.state.terminated for status in pod.status.container_statuses]
     finished = [end.finished_at for end in ends if end is not None and end.finished_at is not None]
-    return max(finished) if finished and len(finished) == len(ends) else now
+    if finished and len(finished) == len(ends):
+        return max(finished)
+    return known.ended if known is not None and known.ended is not None else now
 
 
 def _outcome(pod: Pod) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -158,6 +159,36 @@ def test_samples_are_taken_of_queues_and_nodes(database: Database):
 
 def _fields(question: SampleQuestion) -> dict[str, object]:
     return {name: getattr(question, name) for name in question.__struct_fields__}
+
+
+def test_a_recorder_that_is_killed_at_any_moment_loses_and_doubles_nothing(tmp_path: Path):
+    """What is in memory at a kill is lost with it; the database goes on from its position."""
+    database, chance = Database(f"sqlite:///{tmp_path / 'history.db'}"), random.Random(5)
+
+    @on_virtual_time
+    async def story(system: VirtualSystem) -> None:
+        for number in range(20):
+            recorder = asyncio.ensure_future(HistoryRecorder(system.client, system.clock, database).run())
+            await system.client.create(JOBS, a_job(f"job-{number}", run_for=f"{chance.uniform(0.1, 5):.1f}s"))
+            await system.clock.sleep(timedelta(seconds=chance.uniform(0, 3)))
+            recorder.cancel()
+            await asyncio.gather(recorder, return_exceptions=True)
+            if number % 3 == 0 and system.phase(f"job-{number}") == "Completed":
+                await system.client.delete(JOBS, Key("default", f"job-{number}"))
+        await system.until(lambda: all(job.status.state.phase == "Completed" for job in system.mirror.all(Job)))
+        async with recording(system, database):
+            await system.clock.sleep(LONG_ENOUGH)
+
+    jobs = queries.jobs(database, JobQuestion(limit=100)).jobs
+    assert sorted(job.name for job in jobs) == sorted(f"job-{number}" for number in range(20))
+    assert {job.phase for job in jobs} == {"Completed"}
+    for job in jobs:
+        found = queries.story(database, job.uid)
+        assert found is not None
+        assert [state.phase for state in found.states] == ["Pending", "Running", "Completed"]
+        assert len(found.pods) == 2
+        assert all(pod.ended is not None for pod in found.pods)
+    assert [gap for gap in queries.gaps(database, since=jobs[-1].created) if gap.kind != "samples"] == []
 
 
 def test_files_of_the_database_are_their_owners(tmp_path: Path):

@@ -117,7 +117,11 @@ def learned_estimate(annotations: Mapping[str, str]) -> LearnedEstimate | None:
 def name_without_number(job: Job) -> str:
     """What the runs of one recurring job have in common: `train` of train-17, or the prefix that names are made of."""
     made_of: str = job.metadata.generate_name
-    return (made_of.rstrip("-_.") if made_of else _NUMBER_AT_END.sub("", job.name)) or job.name
+    return made_of.rstrip("-_.") if made_of.rstrip("-_.") else without_number(job.name)
+
+
+def without_number(name: str) -> str:
+    return _NUMBER_AT_END.sub("", name) or name
 
 
 def submitter(owner: Resource) -> dict[str, str]:
@@ -134,4 +138,8 @@ def without_submitter(annotations: object) -> dict[str, str]:
 
 def submitter_of(job: Job) -> str:
     """Who submitted the job, as far as it is recorded; otherwise its namespace stands for them."""
-    return job.annotations.get(SUBMITTER_KEY) or f"namespace {job.namespace}"
+    return job.annotations.get(SUBMITTER_KEY) or namespace_as_user(job.namespace)
+
+
+def namespace_as_user(namespace: str) -> str:
+    return f"namespace {namespace}"

@@ -13,7 +13,15 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from volcano.api.batch import Job, Phase
-from volcano.api.jobs.estimates import MAX_ESTIMATE, LearnedEstimate, name_without_number, submitter_of
+from volcano.api.history_records import JobRecord
+from volcano.api.jobs.estimates import (
+    MAX_ESTIMATE,
+    LearnedEstimate,
+    name_without_number,
+    namespace_as_user,
+    submitter_of,
+    without_number,
+)
 
 MAX_NAMES: Final = 4096
 MAX_RUNS_PER_NAME: Final = 64
@@ -54,6 +62,15 @@ class RunTimes:
         run = completed_run(job)
         if run is not None:
             self.add(run_name(job), run)
+
+    def add_past(self, job: JobRecord) -> None:
+        """Take in a job of the history; one that was started again tells little about one run."""
+        if job.phase != Phase.COMPLETED or job.retries or job.started is None or job.ended is None:
+            return
+        spent = min(max(job.ended - job.started, timedelta(seconds=1)), MAX_ESTIMATE)
+        user = job.user or namespace_as_user(job.namespace)
+        name = RunName(user, job.queue, without_number(job.name))
+        self.add(name, PastRun(job.ended, job.uid, spent.total_seconds()))
 
     def learned(self, name: RunName) -> LearnedEstimate | None:
         runs = self._runs.get(name)

@@ -68,17 +68,25 @@ class JobController(Controller):
     """Reconciles Jobs with their specs, policies and Commands.
 
     All it remembers is how long completed Jobs ran: a new PodGroup gets that as its learned estimate. No job's life
-    depends on it, and after a restart it is learned again from the Jobs that are still there.
+    depends on it. After a restart it is learned again from the Jobs that are still there, and from the history if there
+    is one (`run_times`).
     """
 
     name: ClassVar = "job"
     indexes: ClassVar[Indexes] = {**PODS_BY_JOB, **DEPENDENTS, Command: {TARGET_INDEX: targets_of}}
 
-    def __init__(self, *, max_requeue: int = 15, commands: bool = True, priority_classes: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        max_requeue: int = 15,
+        commands: bool = True,
+        priority_classes: bool = True,
+        run_times: RunTimes | None = None,
+    ) -> None:
         self._max_requeue = max_requeue
         self._give_up_after = FIRST_RETRY_DELAY * ((1 << min(max_requeue, 40)) - 1) if max_requeue >= 0 else None
         self._obeys = commands
-        self._run_times = RunTimes()
+        self._run_times = run_times or RunTimes()
         self._classes: tuple[type[Resource], ...] = (PriorityClass,) if priority_classes else ()
 
     @property

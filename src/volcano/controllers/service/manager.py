@@ -83,7 +83,10 @@ def _makers(settings: ControllerSettings) -> dict[str, Callable[[], Controller]]
     commands = settings.has("QueueCommandSync")
     return {
         "job-controller": lambda: JobController(
-            max_requeue=settings.max_requeue, commands=commands, priority_classes=settings.has("PriorityClass")
+            max_requeue=settings.max_requeue,
+            commands=commands,
+            priority_classes=settings.has("PriorityClass"),
+            run_times=settings.run_times,
         ),
         "queue-controller": lambda: QueueController(max_requeue=settings.max_requeue, commands=commands),
         "pg-controller": lambda: PodGroupController(

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from volcano.api.jobs.run_times import RunTimes
 from volcano.api.meta import Key
 from volcano.controllers.sharding.settings import DEFAULTS
 
@@ -46,6 +47,7 @@ class ControllerSettings(msgspec.Struct, frozen=True):
     scheduler_configs: tuple[str, ...] = DEFAULTS
     shard_sync_period: timedelta = timedelta(seconds=60)
     follows_nodes: bool = True
+    run_times: RunTimes | None = None  # what is known of past runs from elsewhere, such as the history
 
     def has(self, gate: str) -> bool:
         return self.gates[gate]

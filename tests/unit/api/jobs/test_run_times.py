@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from volcano.api.batch import Job
 from volcano.api.decode import decode_object
+from volcano.api.history_records import JobRecord
 from volcano.api.jobs.estimates import LearnedEstimate
 from volcano.api.jobs.run_times import MAX_NAMES, MAX_RUNS_PER_NAME, PastRun, RunName, RunTimes, completed_run
 from volcano.api.times import timestamp
@@ -68,3 +69,15 @@ def test_a_completed_job_ran_from_running_to_completed_and_a_failed_one_teaches_
     assert completed.seconds == 90.0
     assert completed_run(a_completed_job(90, phase="Failed")) is None
     assert completed_run(decode_object(Job, {"metadata": {"name": "j"}})) is None
+
+
+def test_jobs_of_the_history_teach_as_jobs_that_are_there_do() -> None:
+    table = RunTimes()
+    past = {"namespace": "ns", "queue": "default", "user": "ann", "phase": "Completed", "created": START}
+
+    table.add_past(JobRecord(uid="a", name="train-17", started=START, ended=START + timedelta(seconds=60), **past))
+    table.add_past(JobRecord(uid="a", name="train-17", started=START, ended=START + timedelta(seconds=60), **past))
+    table.add_past(JobRecord(uid="b", name="train-18", started=START, ended=START, retries=1, **past))
+    table.add_past(JobRecord(uid="c", name="train-19", **{**past, "phase": "Failed"}))
+
+    assert table.learned(TRAIN) == LearnedEstimate(60.0, 60.0, 1)
