@@ -5,6 +5,7 @@ The observer reads the store's own log, so that it sees the truth and no compone
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from volcano.api.batch import JOB_NAME_KEY, JOB_VERSION_KEY, Job
 from volcano.api.core import FINISHED_POD_PHASES, Node, Pod
 from volcano.api.decode import decode
 from volcano.api.meta import Resource
+from volcano.api.pods.evictions import eviction_of
 from volcano.api.pods.requests import pod_requests
 from volcano.api.quantity import parse_quantity
 from volcano.api.scheduling import GROUP_NAME_ANNOTATION, WHY_ANNOTATION, PodGroup, Queue
@@ -28,6 +30,10 @@ QUIET: Final = frozenset({"events", "leases.coordination.k8s.io"})
 """What changes without anything happening: heartbeats, and events about the past."""
 
 
+PREEMPTOR_SECONDS: Final = 120.0
+"""Within this time after an eviction the pod it was made for is bound: victims get 30 seconds to end."""
+
+
 class Observer:
     """Follows every commit; what does not hold is in `violations`."""
 
@@ -40,6 +46,9 @@ class Observer:
         self._newest = 0
         self._succeeded: dict[tuple[str, str, str], str] = {}  # (job's uid, version, pod's name) → pod's uid
         self._ran: dict[str, str] = {}  # flow jobs: name → uid
+        self._is_calm = False
+        self._evicted: list[tuple[float, str, str]] = []  # time, pod, for whom; once the system is calm
+        self._bound: dict[str, float] = {}  # pod → when it was bound last
 
     # -- input ---------------------------------------------------------------------------------------------------
     def follow(self, store: Store) -> None:
@@ -97,6 +106,10 @@ class Observer:
         self._trace.add("VIOLATION", what)
         self.violations.append(what)
 
+    def calm(self) -> None:
+        """The last fault is over, and every component has seen what happened meanwhile."""
+        self._is_calm = True
+
     # -- reading -------------------------------------------------------------------------------------------------
     def all(self, kind: type[Any]) -> list[Any]:
         resource = resource_type(kind).qualified
@@ -120,6 +133,17 @@ class Observer:
         if old is not None and old.is_finished and new.status.phase != old.status.phase:
             self._violated(f"pod {new.key} was {old.status.phase} and is {new.status.phase}")
         self._runs_once(old, new)
+        self._was_evicted_for_somebody(old, new)
+
+    def _was_evicted_for_somebody(self, old: Pod | None, new: Pod) -> None:
+        """Notes evictions by the scheduler and binds; during faults a decision may rest on what is no longer true."""
+        now = asyncio.get_running_loop().time()
+        if new.spec.node_name and (old is None or not old.spec.node_name):
+            self._bound[str(new.key)] = now
+        eviction, before = eviction_of(new), eviction_of(old) if old is not None else None
+        if self._is_calm and before is None and eviction is not None and eviction.by == "scheduler":
+            self._trace.add("", f"evicted {new.key} for {eviction.preemptor}")
+            self._evicted.append((now, str(new.key), eviction.preemptor))
 
     def _node_is_not_overcommitted(self, name: str, pod: Pod) -> None:
         node = self.find(Node, name)
@@ -156,10 +180,15 @@ class Observer:
                 self._violated(f"queue {queue.name} may use {limit} {resource} and uses {used / 1e9:g}, with {pod.key}")
 
     def _runs_once(self, old: Pod | None, new: Pod) -> None:
-        """A pod that succeeded is not made again for the same version of its job."""
+        """A pod that succeeded is not bound again for the same version of its job.
+
+        It may be made again, by a request that arrives when its sender has given up and the job is gone; the garbage
+        collector then removes it.
+        """
         owner = next((each.uid for each in new.metadata.owner_references if each.kind == "Job"), "")
         run = (owner, new.annotations.get(JOB_VERSION_KEY, ""), new.name)
-        if old is None and owner and self._succeeded.get(run, new.uid) != new.uid:
+        is_bound = bool(new.spec.node_name) and (old is None or not old.spec.node_name)
+        if is_bound and owner and self._succeeded.get(run, new.uid) != new.uid:
             self._violated(f"pod {new.key} of version {run[1]} of job {new.annotations.get(JOB_NAME_KEY)} runs twice")
         if new.status.phase == "Succeeded" and owner and not new.is_deleting:  # one that is being deleted is given up
             self._succeeded[run] = new.uid
@@ -213,6 +242,9 @@ class Observer:
                 found.append(f"node {node.name} has taints: {[taint.key for taint in node.spec.taints]}")
         for job in self.all(Job):
             found += self._counts(job)
+        for time, victim, preemptor in self._evicted:
+            if not 0 <= self._bound.get(preemptor, -1.0) - time <= PREEMPTOR_SECONDS:
+                found.append(f"pod {victim} was evicted for {preemptor or 'nobody'}, which did not get the room")
         return found
 
     def _counts(self, job: Job) -> list[str]:

@@ -36,6 +36,7 @@ from volcano.testing.faults.workload import NODE_CPUS, Workload, workload_of
 
 END_SECONDS: Final = 1200.0
 """Within this time after the last fault every job must have reached its end."""
+CALM_SECONDS: Final = 30.0
 SETTLE_SECONDS: Final = 45.0
 QUIET_SECONDS: Final = 60.0
 LOOK_SECONDS: Final = 2.0
@@ -131,6 +132,7 @@ class _Run:
         await wait_seconds(max(0.0, FAULT_SECONDS - loop.time()))
         self._stop_faults()
         await doing
+        self._later(CALM_SECONDS, self._observer.calm)
         self._observer.violations += users.refused
         await self._until_ended()
         await self._until_quiet()
