@@ -9,9 +9,10 @@ DEV_STAMP := $(VENV)/.installed-dev
 TESTS ?= tests
 SEED ?=
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup $(if $(SEED),--hypothesis-seed=$(SEED))
+LOCKS := deploy/locks
 SOURCES := src tests benchmarks tools
 
-.PHONY: help install run test test-all test-coverage coverage properties check format vectors faults soak kill bench experiments kubernetes test-kubernetes test-frameworks programs docs man release clean
+.PHONY: help install run test test-all test-coverage coverage properties check format vectors faults soak kill bench experiments kubernetes test-kubernetes test-frameworks programs docs man lock audit release clean
 
 help:
 	@echo "make run      install into .venv and run a gang job of several roles, start to end"
@@ -30,6 +31,7 @@ help:
 	@echo "make experiments  simulate the experiments of the talks and write docs/experiments.md"
 	@echo "make docs     build the documentation site into site/; a broken link is an error"
 	@echo "make man      write manual pages into build/man"
+	@echo "make lock     write the locked versions of all dependencies with their hashes; make audit looks for known weaknesses"
 	@echo "make release  build wheel and sdist, and try each in an empty environment"
 	@echo "make kubernetes        build a real kube-apiserver, once (about ten minutes; Go is fetched where it is missing)"
 	@echo "make test-kubernetes   run the suites on it"
@@ -51,7 +53,8 @@ $(STAMP): pyproject.toml | $(BIN)/python
 
 $(DEV_STAMP): pyproject.toml | $(BIN)/python
 	@echo "installing volcano and its test tools into $(VENV) …"
-	@if command -v uv >/dev/null 2>&1; then uv pip install -q --python $(BIN)/python -e '.[dev]'; \
+	@if [ -n "$(LOCKED)" ]; then $(BIN)/python tools/locks.py install $(LOCKS)/dev.txt; \
+	elif command -v uv >/dev/null 2>&1; then uv pip install -q --python $(BIN)/python -e '.[dev]'; \
 	else $(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'; fi
 	@touch $@ $(STAMP)
 
@@ -125,6 +128,14 @@ docs: $(DEV_STAMP)
 
 man: $(STAMP)
 	@$(BIN)/volcano man build/man/man1
+
+# The versions and hashes that CI, the image and releases use.
+lock: $(DEV_STAMP)
+	@$(BIN)/python tools/locks.py write $(LOCKS)
+
+# Known weaknesses of the locked versions; says so where the database of them cannot be reached.
+audit: $(DEV_STAMP)
+	@$(BIN)/python tools/locks.py audit $(LOCKS)/run.txt
 
 release: $(DEV_STAMP)
 	@$(BIN)/python tools/release.py

@@ -10,6 +10,7 @@ that publish.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -17,6 +18,9 @@ import sys
 import tempfile
 import venv
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tools.locks import LOCKS, bill_of_materials, read_lock
 
 ROOT = Path(__file__).resolve().parents[1]
 INSTALL_LIMIT_SECONDS = 900
@@ -75,6 +79,9 @@ def main() -> None:
                 gang = [str(volcano), "run", str(ROOT / "examples" / "gang.yaml")]
                 # a home of its own: a system of this user that runs already is not what is tried
                 print(run(gang, limit=RUN_LIMIT_SECONDS, folder=folder, HOME=str(folder)).rstrip())
+    sbom = out / f"volcano-{version()}.cdx.json"
+    sbom.write_text(json.dumps(bill_of_materials(version(), read_lock(LOCKS / "run.txt")), indent=1))
+    print(f"{sbom.name}: what the release is made of, with the hashes of deploy/locks/run.txt")
     print(f"ready in {out}; to publish: git tag v{version()} && git push --tags && twine upload {out}/*")
 
 

@@ -21,7 +21,7 @@ pathlib.Path(sys.argv[1]).open("a").writelines(name + "\\n" for name in flaky)
 sys.exit(not flaky)
 """
 """Finds what $FLAKY names to be flaky, and that everything else failed twice."""
-START = ["programs", "install", "check", "docs"]
+START = ["programs", "install", "audit", "check", "docs"]
 REST = ["test-coverage", "coverage", "vectors", "test-frameworks", "faults"]
 
 
