@@ -107,7 +107,7 @@ class Observer:
         self.violations.append(what)
 
     def calm(self) -> None:
-        """The last fault is over, and every component has seen what happened meanwhile."""
+        """Called once the last fault is over and every component has had time to catch up."""
         self._is_calm = True
 
     # -- reading -------------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ class Observer:
             found += self._counts(job)
         for time, victim, preemptor in self._evicted:
             if not 0 <= self._bound.get(preemptor, -1.0) - time <= PREEMPTOR_SECONDS:
-                found.append(f"pod {victim} was evicted for {preemptor or 'nobody'}, which did not get the room")
+                found.append(f"pod {victim} was evicted for {preemptor or 'no other'}, which was not bound then")
         return found
 
     def _counts(self, job: Job) -> list[str]:
