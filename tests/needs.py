@@ -5,6 +5,7 @@ A skip's reason ends in `HOW` and that command, which tests/reporting/suites.py 
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import sys
@@ -40,6 +41,11 @@ ROOT = _need(IS_ROOT, "not running as root", "sudo make test")
 NAMESPACES = _need(CAN_ISOLATE, "this user may not make namespaces", "sudo make test")
 NETWORK_NAMESPACES = _need(
     IS_ROOT and linux.is_available(linux.NEWNET), "not root, or without network namespaces", "sudo make test"
+)
+CHROMEDRIVER = _need(
+    shutil.which("chromedriver") is not None and importlib.util.find_spec("selenium") is not None,
+    "chromedriver or selenium is not installed",
+    "apt-get install chromium chromium-driver && pip install selenium",
 )
 MPI = program("mpiexec", "openmpi-bin")
 SSHD = _need(Path("/usr/sbin/sshd").exists(), "sshd is not installed", "apt-get install openssh-server")

@@ -31,6 +31,7 @@ COMMANDS: Final = {
         "volcano.app.webhook_secret_command:webhook_certificates_command",
         "Make the webhook's certificate, as a Secret.",
     ),
+    "dashboard": ("volcano.app.dashboard_command:dashboard_command", "Serve the dashboard for a cluster."),
     "agent": ("volcano.app.agent_command:agent_command", "Run this machine as a node of an API server."),
     "history": (
         "volcano.app.history_command:history_command",

@@ -7,6 +7,7 @@ import hmac
 import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime, timedelta
 from functools import cache
 from importlib import resources
 from typing import Any, Final
@@ -16,6 +17,7 @@ import msgspec
 
 from volcano.api.errors import ApiError
 from volcano.api.meta import Key
+from volcano.api.times import parse_timestamp
 from volcano.dashboard.callers import Caller
 from volcano.dashboard.changes import ChangeFeed
 from volcano.dashboard.job_rows import STATES
@@ -24,6 +26,7 @@ from volcano.dashboard.object_reads import followed_log
 from volcano.dashboard.pages import PAGES, PageRequest, WebPage
 from volcano.dashboard.rendering import PACKAGE, render
 from volcano.dashboard.sessions import FailedLogins, OneTimeToken, Sessions, SignedIn
+from volcano.dashboard.usage_page import usage_csv, usage_page
 from volcano.dashboard.view import CallerView, Shared
 from volcano.dashboard.watched import Watched
 from volcano.dashboard.web import HTML, BadWebRequest, WebRequest, plain, redirect
@@ -42,6 +45,7 @@ MENU: Final = (
     ("flows", "/flows", "Flows"),
     ("topology", "/topology", "Topology"),
     ("decisions", "/decisions", "Decisions"),
+    ("usage", "/usage", "Usage"),
     ("settings", "/settings", "Settings"),
 )
 STATIC_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -61,6 +65,7 @@ class DashboardSettings(msgspec.Struct, frozen=True):
     port: int = 0
     hosts: frozenset[str] = frozenset()
     about: str = ""
+    is_behind_tls: bool = False  # a proxy in front ends TLS
     owner: Callable[[], Caller] | None = None
 
 
@@ -132,6 +137,8 @@ class Dashboard:
         path = request.path.removeprefix("/api/v1") if is_json else request.path
         if path.endswith("/log/stream"):
             return self._log_stream(request, session)
+        if path == "/usage.csv":
+            return await self._csv(request, session)
         for pattern, page in self._pages:
             match = pattern.fullmatch(path if path != "/overview" else "/")
             if match is not None:
@@ -141,6 +148,7 @@ class Dashboard:
     async def _page(
         self, page: WebPage, names: dict[str, str], request: WebRequest, session: SignedIn, *, as_json: bool
     ) -> Response:
+        past = _moment(request.query.get("at", "")) if page.then is not None else None
         version = tuple(self._watched.versions[topic] for topic in page.topics)
         second = int(self._clock.monotonic()) if page.topics else None
         kept_as = (session.id, request.path, tuple(request.query.items()), request.wants_part, version, second)
@@ -148,7 +156,8 @@ class Dashboard:
             return _unless_known(self._kept[kept_as], request)
         assert self._known is not None, "made before any page"
         view = CallerView(self._known, session.caller)
-        model = await page.make(PageRequest(view, names, request))
+        asked = PageRequest(view, names, request)
+        model = await (page.then(asked, past) if page.then is not None and past is not None else page.make(asked))
         if as_json:
             return Response(200, {"content-type": "application/json"}, msgspec.json.encode(model))
         response = self._html(
@@ -158,13 +167,19 @@ class Dashboard:
             model=model,
             section=page.section,
             title=page.title.format(**names),
-            topics=",".join(page.topics),
+            topics="" if past is not None else ",".join(page.topics),
+            past=past,
         )
         if page.topics:
             self._kept[kept_as] = response
             if len(self._kept) > MAX_KEPT_PAGES:
                 self._kept.popitem(last=False)
         return _unless_known(response, request)
+
+    async def _csv(self, request: WebRequest, session: SignedIn) -> Response:
+        page = await usage_page(session.caller.client, request.query, self._clock.now())
+        headers = {"content-type": "text/csv; charset=utf-8", "content-disposition": 'attachment; filename="usage.csv"'}
+        return Response(200, headers, usage_csv(page).encode())
 
     def _html(
         self, template: str, request: WebRequest, session: SignedIn | None, *, status: int = 200, **values: Any
@@ -181,6 +196,8 @@ class Dashboard:
             "layout": "part.html" if request.wants_part else "layout.html",
             "topics": "",
             "section": "",
+            "past": None,
+            "hour": timedelta(hours=1),
             **values,
         }
         body = render(template, shown).encode()
@@ -215,7 +232,7 @@ class Dashboard:
         place = request.query.get("next", "/")
         if not place.startswith("/") or place.startswith(("//", "/\\")) or "\n" in place or "\r" in place:
             place = "/"
-        secure = "; Secure" if request.is_tls else ""
+        secure = "; Secure" if request.is_tls or self._settings.is_behind_tls else ""
         cookie = f"{self._cookie}={session.id}; Path=/; HttpOnly; SameSite=Strict{secure}"
         return redirect(place, {"set-cookie": cookie})
 
@@ -299,6 +316,15 @@ class Dashboard:
                 yield f"event: problem\ndata: {msgspec.json.encode(text).decode()}\n\n".encode()
 
         return self._stream(session, lines())
+
+
+def _moment(text: str) -> datetime | None:
+    if not text:
+        return None
+    try:
+        return parse_timestamp(text)
+    except ValueError as error:
+        raise BadWebRequest(400, f"at: {error}") from error
 
 
 def _unless_known(response: Response, request: WebRequest) -> Response:

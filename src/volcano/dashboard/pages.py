@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
 
 from volcano.api.batch import Job
 from volcano.api.core import FINISHED_POD_PHASES
+from volcano.api.errors import NotFound
 from volcano.api.meta import Key
 from volcano.api.scheme import resource_type
 from volcano.dashboard.actions import EXAMPLE, SubmitPage
@@ -23,9 +25,11 @@ from volcano.dashboard.jobs_page import jobs_page
 from volcano.dashboard.nodes_page import node_details, nodes_page
 from volcano.dashboard.object_reads import MAX_LOG_LINES, events_about, log_lines, why, yaml_of
 from volcano.dashboard.overview_page import overview
+from volcano.dashboard.past_pages import job_then, jobs_then, nodes_then, overview_then, queues_then
 from volcano.dashboard.queues_page import queue_details, queue_form, queues_page
 from volcano.dashboard.settings_page import settings_page
 from volcano.dashboard.topology_page import topology_page
+from volcano.dashboard.usage_page import queue_chart, usage_chart, usage_page
 from volcano.dashboard.view import CallerView
 from volcano.dashboard.web import WebRequest
 
@@ -50,6 +54,7 @@ class PageRequest(msgspec.Struct, frozen=True):
 
 
 Maker = Callable[[PageRequest], Awaitable[Any]]
+PastMaker = Callable[[PageRequest, datetime], Awaitable[Any]]
 
 
 class WebPage(msgspec.Struct, frozen=True):
@@ -61,6 +66,7 @@ class WebPage(msgspec.Struct, frozen=True):
     title: str
     make: Maker
     topics: tuple[str, ...] = ()
+    then: PastMaker | None = None  # makes the same values for a past moment
     has_json: bool = True
 
     @property
@@ -146,6 +152,40 @@ async def _settings(asked: PageRequest) -> Any:
     return await settings_page(asked.view)
 
 
+async def _usage(asked: PageRequest) -> Any:
+    return await usage_page(asked.view.caller.client, asked.query, asked.view.now)
+
+
+async def _usage_chart(asked: PageRequest) -> Any:
+    return await usage_chart(asked.view.caller.client, asked.query, asked.view.now)
+
+
+async def _queue_chart(asked: PageRequest) -> Any:
+    resource = asked.query.get("resource") or "cpu"
+    return await queue_chart(asked.view.caller.client, asked.names["name"], resource, asked.view.now)
+
+
+# -- the past --------------------------------------------------------------------------------------------------------
+async def _overview_then(asked: PageRequest, at: datetime) -> Any:
+    return await overview_then(asked.view.caller.client, at)
+
+
+async def _jobs_then(asked: PageRequest, at: datetime) -> Any:
+    return await jobs_then(asked.view.caller.client, asked.query, at)
+
+
+async def _job_then(asked: PageRequest, at: datetime) -> Any:
+    return await job_then(asked.view.caller.client, asked.key, at, asked.view.now)
+
+
+async def _queues_then(asked: PageRequest, at: datetime) -> Any:
+    return await queues_then(asked.view.caller.client, at)
+
+
+async def _nodes_then(asked: PageRequest, at: datetime) -> Any:
+    return await nodes_then(asked.view.caller.client, asked.query, at)
+
+
 async def _submit(asked: PageRequest) -> Any:
     return SubmitPage(EXAMPLE)
 
@@ -155,7 +195,11 @@ async def _jobs(asked: PageRequest) -> Any:
 
 
 async def _job(asked: PageRequest) -> Any:
-    return await job_page(asked.view, asked.key)
+    """One that is gone is shown as the history knows it."""
+    try:
+        return await job_page(asked.view, asked.key)
+    except NotFound:
+        return await job_then(asked.view.caller.client, asked.key, None, asked.view.now)
 
 
 async def _job_yaml(asked: PageRequest) -> Any:
@@ -215,22 +259,25 @@ async def _job_log(asked: PageRequest) -> Any:
 
 JOB: Final = "/jobs/{namespace}/{name}"
 PAGES: Final[tuple[WebPage, ...]] = (
-    WebPage("/", "overview.html", "overview", "Overview", _overview, ("jobs", "pods", "nodes")),
-    WebPage("/jobs", "jobs.html", "jobs", "Jobs", _jobs, ("jobs",)),
-    WebPage(JOB, "job.html", "jobs", "{name}", _job, ("jobs", "pods")),
+    WebPage("/", "overview.html", "overview", "Overview", _overview, ("jobs", "pods", "nodes"), _overview_then),
+    WebPage("/jobs", "jobs.html", "jobs", "Jobs", _jobs, ("jobs",), _jobs_then),
+    WebPage(JOB, "job.html", "jobs", "{name}", _job, ("jobs", "pods"), _job_then),
     WebPage(f"{JOB}/why", "why.html", "jobs", "Why {name} waits", _job_why, ("jobs",)),
     WebPage(f"{JOB}/events", "events.html", "jobs", "Events of {name}", _job_events),
     WebPage(f"{JOB}/yaml", "yaml.html", "jobs", "{name} as YAML", _job_yaml),
     WebPage(f"{JOB}/log", "log.html", "jobs", "Log of {name}", _job_log),
-    WebPage("/queues", "queues.html", "queues", "Queues", _queues, ("queues", "nodes")),
+    WebPage("/queues", "queues.html", "queues", "Queues", _queues, ("queues", "nodes"), _queues_then),
     WebPage("/queues/{name}", "queue.html", "queues", "Queue {name}", _queue, ("queues", "jobs")),
     WebPage("/queues/{name}/edit", "queue_edit.html", "queues", "Edit queue {name}", _queue_edit),
-    WebPage("/nodes", "nodes.html", "nodes", "Nodes", _nodes, ("nodes", "pods")),
+    WebPage("/nodes", "nodes.html", "nodes", "Nodes", _nodes, ("nodes", "pods"), _nodes_then),
     WebPage("/nodes/{name}", "node.html", "nodes", "Node {name}", _node, ("nodes", "pods")),
     WebPage("/flows", "flows.html", "flows", "Flows", _flows, ("flows",)),
     WebPage("/flows/{namespace}/{name}", "flow.html", "flows", "Flow {name}", _flow, ("flows", "jobs")),
     WebPage("/topology", "topology.html", "topology", "Topology", _topology, ("topology", "nodes", "pods")),
     WebPage("/decisions", "decisions.html", "decisions", "Decisions", _decisions, ("jobs", "pods")),
+    WebPage("/queues/{name}/chart", "queue_chart.html", "queues", "Share of {name}", _queue_chart),
+    WebPage("/usage", "usage.html", "usage", "Usage", _usage),
+    WebPage("/usage/chart", "usage_chart.html", "usage", "Usage", _usage_chart),
     WebPage("/settings", "settings.html", "settings", "Settings", _settings),
     WebPage("/submit", "submit.html", "jobs", "Submit a job", _submit, has_json=False),
 )

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from volcano.api.meta import JSON
-from volcano.install.rbac import WITH_HISTORY, WITH_WEBHOOK
+from volcano.install.rbac import WITH_DASHBOARD, WITH_HISTORY, WITH_WEBHOOK
 from volcano.install.values import Part, Values
 from volcano.install.workloads import (
     CONTROLLER_METRICS_PORT,
+    DASHBOARD_PORT,
     HISTORY_PORT,
     SCHEDULER_METRICS_PORT,
     SERVICE,
@@ -17,7 +18,7 @@ from volcano.install.workloads import (
     labels,
 )
 
-NAMES: Final = ("scheduler", "controllers", "admission", "history")
+NAMES: Final = ("scheduler", "controllers", "admission", "history", "dashboard")
 DNS: Final = {"ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]}
 API_SERVER: Final = {"ports": [{"protocol": "TCP", "port": 443}, {"protocol": "TCP", "port": 6443}]}
 
@@ -27,10 +28,13 @@ def network_parts(values: Values) -> Iterator[Part]:
     yield Part("controllers", _service("volcano-controllers-service", "controllers", values, CONTROLLER_METRICS_PORT))
     yield Part("admission", _service(SERVICE, "admission", values, 443, name_of_port="webhook"), WITH_WEBHOOK)
     yield Part("history", _service("volcano-history", "history", values, HISTORY_PORT), WITH_HISTORY)
+    page = _service("volcano-dashboard", "dashboard", values, DASHBOARD_PORT, name_of_port="health")
+    yield Part("dashboard", page, WITH_DASHBOARD)
     for name in NAMES:
-        mode = {"admission": WITH_WEBHOOK, "history": WITH_HISTORY}.get(name, "")
+        mode = {"admission": WITH_WEBHOOK, "history": WITH_HISTORY, "dashboard": WITH_DASHBOARD}.get(name, "")
         yield Part("network-policies", _network_policy(name, values), _both("networkPolicies.enabled", mode))
-        yield Part("disruption-budgets", _budget(name, values), _both("podDisruptionBudgets.enabled", mode))
+        if name != "dashboard":  # of which one process is usual: a budget would keep its node from being drained
+            yield Part("disruption-budgets", _budget(name, values), _both("podDisruptionBudgets.enabled", mode))
     yield Part("network-policies", _init_policy(values), _both("networkPolicies.enabled", WITH_WEBHOOK))
     for name in ("scheduler", "controllers"):
         yield Part("service-monitors", _monitor(name, values), "metrics.serviceMonitor.enabled")
@@ -61,6 +65,7 @@ def _network_policy(name: str, values: Values) -> JSON:
         "controllers": CONTROLLER_METRICS_PORT,
         "admission": WEBHOOK_PORT,
         "history": HISTORY_PORT,
+        "dashboard": DASHBOARD_PORT,
     }[name]
     outgoing: list[Any] = [DNS, API_SERVER]
     if name == "controllers":

@@ -88,6 +88,14 @@ HISTORY: Final[Rules] = (
     ("authentication.k8s.io", "tokenreviews", "create"),
     ("authorization.k8s.io", "subjectaccessreviews", "create"),
 )
+DASHBOARD: Final[Rules] = (
+    ("", "pods nodes", FOLLOW),
+    ("batch.volcano.sh", "jobs", FOLLOW),
+    ("scheduling.volcano.sh", "podgroups queues", FOLLOW),
+    ("flow.volcano.sh", "jobflows", FOLLOW),
+    ("topology.volcano.sh", "hypernodes", FOLLOW),
+    ("authentication.k8s.io", "tokenreviews", "create"),
+)
 EDITOR: Final[Rules] = (
     ("batch.volcano.sh", "jobs", "create get list update delete"),
     ("bus.volcano.sh", "commands", "create get list"),
@@ -102,6 +110,7 @@ SERVED: Final = tuple(webhook for webhook in WEBHOOKS if webhook.in_chart)
 """Webhooks of an installation: those for Volcano's own kinds, so that pods start whether or not we answer."""
 WITH_WEBHOOK: Final = "admission.mode=webhook"
 WITH_HISTORY: Final = "history.enabled"
+WITH_DASHBOARD: Final = "dashboard.enabled"
 
 
 def rbac_parts(values: Values) -> Iterator[Part]:
@@ -114,6 +123,7 @@ def rbac_parts(values: Values) -> Iterator[Part]:
     yield from _component("admission", ADMISSION, values, [*_rules(ADMISSION), *_registration()], WITH_WEBHOOK)
     yield from _component("history", HISTORY, values, condition=WITH_HISTORY)
     yield from _lease("history", "volcano-history", values, WITH_HISTORY)
+    yield from _component("dashboard", DASHBOARD, values, condition=WITH_DASHBOARD)
     yield from _certificates(values)
     users = (
         ("vcjob-editor-role", EDITOR),

@@ -7,7 +7,7 @@ from typing import Final
 
 from volcano.admission.webhook.registration import Location, configuration, configuration_type
 from volcano.api.meta import JSON
-from volcano.install.rbac import SERVED, WITH_HISTORY, WITH_WEBHOOK
+from volcano.install.rbac import SERVED, WITH_DASHBOARD, WITH_HISTORY, WITH_WEBHOOK
 from volcano.install.values import Part, Values
 
 HEALTH_PORT: Final = 11251
@@ -15,6 +15,7 @@ SCHEDULER_METRICS_PORT: Final = 8080
 CONTROLLER_METRICS_PORT: Final = 8081
 WEBHOOK_PORT: Final = 8443
 HISTORY_PORT: Final = 8084
+DASHBOARD_PORT: Final = 8480
 USER_ID: Final = 10001
 CONFIG_MAP: Final = "volcano-scheduler-configmap"
 SECRET: Final = "volcano-admission-secret"
@@ -31,6 +32,7 @@ def workload_parts(values: Values) -> Iterator[Part]:
     yield Part("controllers", controllers(values, sharding=False), "controllers.sharding=false")
     yield Part("controllers", controllers(values, sharding=True), "controllers.sharding=true")
     yield Part("history", history(values), WITH_HISTORY)
+    yield Part("dashboard", dashboard(values), WITH_DASHBOARD)
     for body in (certificate_job(values), certificate_renewal(values), admission(values)):
         yield Part("admission", body, WITH_WEBHOOK)
     for body in webhooks(values):
@@ -88,6 +90,12 @@ def history(values: Values) -> JSON:
     [container] = body["spec"]["template"]["spec"]["containers"]
     container["env"] = [*container["env"], {"name": "VOLCANO_HISTORY_DATABASE", "valueFrom": reference}]
     return body
+
+
+def dashboard(values: Values) -> JSON:
+    """Plain HTTP inside the cluster: what makes it reachable from outside has to end TLS."""
+    arguments = ["dashboard", f"--listen-address=:{DASHBOARD_PORT}", "--behind-tls", f"-v={values('logLevel')}"]
+    return _deployment("dashboard", values, arguments, ports={"health": DASHBOARD_PORT}, mounts={})
 
 
 def admission(values: Values) -> JSON:

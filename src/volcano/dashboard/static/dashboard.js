@@ -100,6 +100,33 @@ if (topics && state) {
 loadParts();
 setInterval(() => { if (!document.hidden) loadParts(); }, 5000);
 
+// -- the past -----------------------------------------------------------------------------------------------------
+const stamp = moment => new Date(Math.floor(moment / 1000) * 1000).toISOString().replace(".000Z", "Z");
+function addressAt(moment) {
+  const place = new URL(location.href);
+  if (moment >= Date.now() - 30_000) place.searchParams.delete("at"); else place.searchParams.set("at", stamp(moment));
+  return place;
+}
+document.addEventListener("change", event => {
+  if (event.target.id === "slide") location.href = addressAt(Date.now() + 60_000 * Number(event.target.value));
+});
+let playing = 0;
+document.addEventListener("click", event => {
+  if (event.target.id !== "play") return;
+  if (playing) { clearInterval(playing); playing = 0; location.reload(); return; }
+  let at = document.body.dataset.past ? new Date(document.body.dataset.past).getTime() : Date.now() - 600_000;
+  document.body.dataset.past = stamp(at);
+  playing = setInterval(async () => {  // one minute of the past in one second
+    at += 60_000;
+    const place = addressAt(at);
+    if (!place.searchParams.has("at")) { clearInterval(playing); location.href = place; return; }
+    history.replaceState(null, "", place);
+    await redraw();
+    const button = document.getElementById("play");
+    if (button) button.textContent = "Pause";
+  }, 1000);
+});
+
 // -- forms and keys -----------------------------------------------------------------------------------------------
 document.addEventListener("change", event => {
   const form = event.target.closest?.("form[data-auto]");
