@@ -479,7 +479,9 @@ def scheduling_gate(rng: Random, cluster: PlainCluster) -> Expected:
 def gang_that_needs_a_later_task(rng: Random, cluster: PlainCluster) -> Expected:
     job = a_job(2)
     first = job["spec"]["tasks"][0]
-    job["spec"]["tasks"].append({**first, "name": "second", "replicas": 1, "dependsOn": {"name": ["worker"]}})
+    first["minAvailable"] = 2  # as admission sets it
+    later = {"name": "second", "replicas": 1, "minAvailable": 1, "dependsOn": {"name": ["worker"]}}
+    job["spec"]["tasks"].append({**first, **later})
     job["spec"]["minAvailable"] = 3
     submit(rng, cluster, job, pods=True)
     return Expected("GangNeedsLaterTask", YOU, {"needed": 3, "task": "second", "before": 2}, least=2)

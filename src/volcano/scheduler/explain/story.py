@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -15,6 +16,7 @@ from volcano.api.why.reasons import Finding, finding
 
 MAX_LINES: Final = 20
 MAX_LINE_CHARACTERS: Final = 160
+EVICTED: Final = re.compile(r"Pod is evicted, because of (?P<rule>[\w-]+)(?P<rest>.*)", re.DOTALL)
 TOLD: Final = frozenset(
     {"Evict", "Evicted", "Preempted", "FailedCreate", "JobUpdate", "ExecuteAction", "CommandIssued", "RestartJob",
      "AbortJob", "TerminateJob", "CompleteJob", "ResumeJob", "RestartTask", "RestartPod", "RestartPartition",
@@ -59,25 +61,38 @@ def _because(state: JSON, pods: Sequence[Pod], events: Sequence[Event], last_lin
 
 
 def story_of(body: JSON, pods: Sequence[Pod], events: Sequence[Event]) -> list[str]:
-    """`10:00:01 Pending`, `10:00:04 Running`, `10:02:00 pod a-0: Pod is evicted, because of preempt`."""
-    lines: list[tuple[datetime, str]] = []
-    for condition in (body.get("status") or {}).get("conditions") or ():
-        moment = timestamp_or_none(str(condition.get("lastTransitionTime") or ""))
-        if moment is not None and condition.get("status") not in ("True", "False"):
-            lines.append((moment, str(condition.get("status") or "")))
-    for event in events:
-        moment = event.last_timestamp or event.first_timestamp or event.metadata.creation_timestamp
-        if moment is not None and event.reason in TOLD:
-            name = event.involved_object.name
-            kind = (event.involved_object.kind or "").lower()
-            times = f" ({event.count} times)" if event.count > 1 else ""
-            lines.append((moment, f"{kind} {name}: {event.message}{times}"[:MAX_LINE_CHARACTERS]))
+    """`10:00:01 Pending`, `10:00:04 Running`, `10:02:00 pod a-0 was evicted by preempt, to make room for b-0`.
+
+    Of what happened in the same second, what pods did comes first, then what was decided, then the job's phase.
+    """
+    lines = [*_endings(pods), *_told_by(events), *_phases(body)]
+    lines.sort(key=lambda line: line[0])
+    return [f"{moment:%Y-%m-%d %H:%M:%S} {text}" for moment, text in lines[-MAX_LINES:]]
+
+
+def _endings(pods: Sequence[Pod]) -> Iterator[tuple[datetime, str]]:
     for pod in pods:
         for status in pod.status.container_statuses:
             ended = status.state.terminated or status.last_state.terminated
             if ended is not None and ended.finished_at is not None and (ended.exit_code or ended.reason == "OOMKilled"):
-                lines.append(
-                    (ended.finished_at, f"pod {pod.name}: {ended.reason or 'Error'}, exit code {ended.exit_code}")
-                )
-    lines.sort(key=lambda line: line[0])
-    return [f"{moment:%Y-%m-%d %H:%M:%S} {text}" for moment, text in lines[-MAX_LINES:]]
+                yield ended.finished_at, f"pod {pod.name}: {ended.reason or 'Error'}, exit code {ended.exit_code}"
+
+
+def _told_by(events: Sequence[Event]) -> Iterator[tuple[datetime, str]]:
+    for event in events:
+        moment = event.last_timestamp or event.first_timestamp or event.metadata.creation_timestamp
+        kind = (event.involved_object.kind or "").lower()
+        if moment is None or event.reason not in TOLD or (kind == "podgroup" and event.reason == "Evict"):
+            continue  # the pod's own event says more than its PodGroup's
+        times = f" ({event.count} times)" if event.count > 1 else ""
+        message = event.message.removeprefix("Start to execute action ")
+        evicted = EVICTED.match(message)
+        text = f" was evicted by {evicted['rule']}{evicted['rest']}" if evicted is not None else f": {message}"
+        yield moment, f"{kind} {event.involved_object.name}{text}{times}"[:MAX_LINE_CHARACTERS]
+
+
+def _phases(body: JSON) -> Iterator[tuple[datetime, str]]:
+    for condition in (body.get("status") or {}).get("conditions") or ():
+        moment = timestamp_or_none(str(condition.get("lastTransitionTime") or ""))
+        if moment is not None and condition.get("status") not in ("True", "False"):
+            yield moment, str(condition.get("status") or "")

@@ -52,7 +52,7 @@ def test_the_story_is_told_in_order_with_who_was_evicted_for_whom() -> None:
     assert [line[11:] for line in lines] == [
         "10:00:00 Pending",
         "10:00:05 Running",
-        "10:00:30 pod demo-worker-0: Pod is evicted, because of preempt, to make room for default/high-0",
+        "10:00:30 pod demo-worker-0 was evicted by preempt, to make room for default/high-0",
         "10:01:00 pod demo-worker-1: Error, exit code 3",
     ]
 
