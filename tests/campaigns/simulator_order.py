@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from tests.system.order_scenarios import CPUS, NODES, POLICIES, clear_scenario, manifest, simulated_starts, unlike
+from tests.system.order_scenarios import POLICIES, clear_scenario, cluster_for, manifest, simulated_starts, unlike
 from tests.system.real_system import JOBS, PODS, Up
 from volcano.simulator.policies import SHIPPED
 
@@ -56,14 +56,15 @@ def _run_scenario(folder: Path, seed: int, jobs: list[dict[str, Any]], gap: floa
     policy = _policy(seed)
     configuration = folder / "volcano-scheduler.conf"
     configuration.write_text(SHIPPED[policy].text)
-    options = ["--ephemeral", "--simulated-nodes", str(NODES), "--node-cpu", str(CPUS)]
+    nodes, cpus = cluster_for(policy)
+    options = ["--ephemeral", "--simulated-nodes", str(nodes), "--node-cpu", str(cpus)]
     up = Up(folder, *options, "--scheduler-conf", str(configuration))
     try:
         up.start()
         found = _starts(up, jobs)
     finally:
         up.clean_up()
-    simulated = simulated_starts(jobs, policy)
+    simulated = simulated_starts(jobs, policy, (nodes, cpus))
     return OrderOutcome(seed, policy, simulated, found, unlike(simulated, found, gap / 2))
 
 
