@@ -16,7 +16,8 @@ INTRO = """\
 # Events
 
 Generated from `volcano/api/event_reasons.py` by `tools/generate_events.py`. Components write no Event with another
-reason. `kubectl get events` shows them; an Event that repeats raises its count and is written at most every ten seconds.
+reason. `kubectl get events` shows them; an Event that repeats raises its count and is written every ten seconds
+at most.
 Components marked *embedded* run only in `volcano up` and `volcano agent`; on a real cluster Kubernetes' own write
 theirs.
 """

@@ -17,7 +17,7 @@ class EventReason(NamedTuple):
     is_warning: bool = False
 
 
-class EventSource(NamedTuple):
+class ComponentEvents(NamedTuple):
     """A component and the reasons it uses."""
 
     component: str
@@ -33,7 +33,7 @@ def _normal(reason: str, kinds: str, meaning: str) -> EventReason:
 
 
 EVENT_SOURCES: Final = (
-    EventSource(
+    ComponentEvents(
         "scheduler",
         (
             _normal("Scheduled", "Pod PodGroup", "the pod has its node; the gang has room for all of its minimum"),
@@ -45,7 +45,7 @@ EVENT_SOURCES: Final = (
             _warning("ConfigurationRefused", "ConfigMap", "the configuration has errors; the one before stays in use"),
         ),
     ),
-    EventSource(
+    ComponentEvents(
         "job controller",
         (
             _normal("CommandIssued", "Job", "a Command asks for an action"),
@@ -63,7 +63,7 @@ EVENT_SOURCES: Final = (
             _warning("FailedDelete", "Job", "a pod cannot be deleted"),
         ),
     ),
-    EventSource(
+    ComponentEvents(
         "other controllers",
         (
             _warning("OpenQueue", "Queue", "the queue cannot be opened now"),
@@ -89,8 +89,8 @@ EVENT_SOURCES: Final = (
             _warning("InvalidConfiguration", "ConfigMap", "the configuration of sharding cannot be used"),
         ),
     ),
-    EventSource("admission", (_warning("Admit", "PodGroup Job", "pods are refused; the message has the reason"),)),
-    EventSource(
+    ComponentEvents("admission", (_warning("Admit", "PodGroup Job", "pods are refused; the message says why"),)),
+    ComponentEvents(
         "agent (embedded)",
         (
             _warning("FailedMount", "Pod", "a volume cannot be made"),
@@ -110,7 +110,7 @@ EVENT_SOURCES: Final = (
             _warning("ProvisioningFailed", "PersistentVolumeClaim", "a folder cannot be what the claim asks for"),
         ),
     ),
-    EventSource(
+    ComponentEvents(
         "cluster controllers (embedded)",
         (
             _normal("ScalingReplicaSet", "Deployment", "a ReplicaSet gets another number of replicas"),
