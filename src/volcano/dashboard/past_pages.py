@@ -70,7 +70,7 @@ async def overview_then(client: Client, at: datetime) -> ClusterOverview:
         dict(states),
         resource_uses(
             added(*(amounts_of({**node.allocatable}) for node in nodes)),
-            added(*(amounts_of({**node.requested}) for node in nodes)),
+            added(*(amounts_of({**node.requested, "pods": node.pods}) for node in nodes)),
         ),
         len(nodes),
         sum(node.ready for node in nodes),
@@ -212,5 +212,5 @@ async def nodes_then(client: Client, query: Mapping[str, str], at: datetime) -> 
 
 def node_then(node: NodeSample) -> NodeRow:
     state = ("Ready" if node.ready else "NotReady") + ("" if node.schedulable else ", closed")
-    uses = resource_uses(amounts_of({**node.allocatable}), amounts_of({**node.requested}))
+    uses = resource_uses(amounts_of({**node.allocatable}), amounts_of({**node.requested, "pods": node.pods}))
     return NodeRow(node.node, state, uses, {}, [])
