@@ -14,7 +14,8 @@ from click.testing import CliRunner
 from volcano.app.main import COMMANDS, volcano_command
 from volcano.scheduler.service.shipped_configuration import DEFAULT_CONFIGURATION
 
-from .real_system import environment, running_up
+from .cli.help_examples import all_examples, needs_a_system
+from .real_system import JOBS, environment, running_up
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
@@ -35,7 +36,7 @@ def examples():
 def home(tmp_path_factory):
     """A home with a running system's kubeconfig in the usual place, and files that examples name."""
     folder = tmp_path_factory.mktemp("home")
-    with running_up(folder, "--ephemeral", "--simulated-nodes", "1") as up:
+    with running_up(folder, "--ephemeral") as up:
         (folder / ".kube").mkdir()
         shutil.copy(up.data / "kubeconfig", folder / ".kube" / "config")
         shutil.copy(ROOT / "examples" / "gang.yaml", folder / "job.yaml")
@@ -49,14 +50,45 @@ def home(tmp_path_factory):
         (folder / "policies").symlink_to(ROOT / "examples/policies")
         shutil.copy(ROOT / "examples/simulator/two-teams.yaml", folder / "scenario.yaml")
         (folder / "new.conf").write_text(DEFAULT_CONFIGURATION)
+        up.api.create(JOBS, A_GANG)
+        up.until_phase("gang", "Running")
         yield up, folder
 
+
+A_GANG = {
+    "apiVersion": "batch.volcano.sh/v1alpha1",
+    "kind": "Job",
+    "metadata": {"name": "gang"},
+    "spec": {
+        "minAvailable": 2,
+        "tasks": [
+            {
+                "name": "worker",
+                "replicas": 2,
+                "template": {
+                    "spec": {
+                        "restartPolicy": "Never",
+                        "containers": [
+                            {"name": "c", "image": "any", "command": ["sh", "-c", "echo error; exec sleep 600"]}
+                        ],
+                    }
+                },
+            }
+        ],
+    },
+}
+"""Goes on running, so that its pods can be entered and waited for."""
+TESTED_ELSEWHERE = ("--apply", "--pty", "-it ", "vcancel --me")
+"""A change needs a job that waits (test_explain.py), a cancellation one of this user (test_sbatch_scripts.py), and the others a terminal (test_terminal_commands.py)."""
+OF_PROGRAMS = [line for line in all_examples() if needs_a_system(line) and not any(w in line for w in TESTED_ELSEWHERE)]
 
 ELSEWHERE = ("volcano manifests all", "volcano store ", "volcano simulate --from-cluster", "volcano status")
 """A simulation of a live system needs one with jobs: tests/system/test_simulate_from_cluster.py. What needs an empty cluster is applied to a real one by tests/kubernetes; test_store_command.py has a store to run on."""
 
 
-@pytest.mark.parametrize("line", sorted(line for line in set(examples()) if not line.startswith(ELSEWHERE)))
+@pytest.mark.parametrize(
+    "line", [*sorted(line for line in set(examples()) if not line.startswith(ELSEWHERE)), *OF_PROGRAMS]
+)
 def test_the_example_runs(home, line, tmp_path):
     up, folder = home
     data = up.data if "env" in line else tmp_path / "data"
@@ -64,7 +96,7 @@ def test_the_example_runs(home, line, tmp_path):
     variables = environment(folder, VOLCANO_DATA_DIR=str(data), PATH=path, TMPDIR=str(tmp_path))
     process = subprocess.Popen(
         ["bash", "-c", f"set -o pipefail; exec 3>&1; {line.replace('| jq .binds', '')}"], cwd=folder, env=variables,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
     )  # fmt: skip
     try:
         out, _ = process.communicate(timeout=SEEN_ENOUGH)

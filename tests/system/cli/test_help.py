@@ -8,6 +8,8 @@ import pytest
 from volcano.cli.command_line import GLOBAL_FLAGS, help_screen
 from volcano.cli.programs import ALIASES, VCCTL
 
+from .help_examples import needs_a_system
+
 GLOBAL = """\
       --log-flush-frequency duration   Maximum number of seconds between log flushes (default 5s)
   -v, --v Level                        number for the log level verbosity
@@ -139,14 +141,8 @@ def test_its_examples_run(call, server, path, monkeypatch, tmp_path):
     given = {"job list", "job run", "vsub", "queue create", "reservation create", "version", "completion", "top"}
     words = title(path)
     for example in path[-1].examples:
-        if (
-            "<(" in example
-            or words == "vcctl top"
-            or "--dry-run" in example
-            or {"explain", "logs", "wait", "exec", "shell", "attach", "vrun", "--me", "scheduler", "eta", "--start"}
-            & {*example.split()}
-        ):
-            continue  # for a shell, a terminal, or a whole system; others test those
+        if needs_a_system(example):
+            continue  # tests/system/test_help_examples.py runs those
         server.clear()
         if not any(words.endswith(each) for each in given):
             prepare(server)
