@@ -103,6 +103,30 @@ class Pods(Strategy):
             return [says.required("spec.containers")]
         return _pod_update(spec, old.get("spec") or {})
 
+    def validate_status(self, obj: JSON, old: JSON) -> Sequence[FieldError]:
+        """A container that has ended for good does not run again: an older report that arrives late is refused."""
+        spec = old.get("spec") or {}
+        policy = spec.get("restartPolicy")
+        if policy == "Always":
+            return []
+        sidecars = {
+            each.get("name") for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"
+        }
+        errors = []
+        for field in ("containerStatuses", "initContainerStatuses"):
+            now = {each.get("name"): each.get("state") or {} for each in _statuses(obj, field)}
+            for number, before in enumerate(_statuses(old, field)):
+                ended = (before.get("state") or {}).get("terminated")
+                may_restart = before.get("name") in sidecars or (
+                    policy == "OnFailure" and (ended or {}).get("exitCode")
+                )
+                if not ended or may_restart:
+                    continue
+                if before.get("name") in now and not now[before.get("name")].get("terminated"):
+                    path = f"status.{field}[{number}].state"
+                    errors.append(says.forbidden(path, "may not be transitioned to non-terminated state"))
+        return errors
+
     def grace_seconds(self, obj: JSON, asked: int | None) -> int:
         """Only pods on a node need time to end, and a deletion under way can only be shortened."""
         spec, status, metadata = obj.get("spec") or {}, obj.get("status") or {}, obj["metadata"]
@@ -133,6 +157,11 @@ class Pods(Strategy):
                 raise BadRequest(f"no port {port!r} in pod {name!r}")
             port = str(named[0].get("containerPort"))
         return ProxyAddress(address, int(port), "http")
+
+
+def _statuses(pod: JSON, field: str) -> list[JSON]:
+    found = (pod.get("status") or {}).get(field)
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
 def _initial_status(quality: str) -> JSON:
