@@ -194,3 +194,22 @@ def test_a_real_trace_gives_the_published_figures(shortest_first: bool, backfill
 
     expected = start_times(jobs, 256, shortest_first=shortest_first, backfill=backfill)
     assert {int(name[4:]): outcome.start for name, outcome in of.outcomes.items()} == expected
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.skipif(not TRACE.exists(), reason="the trace is not here (../shared/traces)")
+@pytest.mark.parametrize("first", [3000, 7500])
+@pytest.mark.parametrize("shortest_first", [False, True])
+def test_other_slices_of_the_trace_start_as_an_independent_backfill_starts_them(
+    first: int, shortest_first: bool
+) -> None:
+    trace = read_swf(TRACE, first=first, count=1000, exact=True)
+    jobs = [RigidJob(int(j.name[4:]), j.submit, j.run_time, j.roles[0].count) for j in trace.jobs]
+    of = engine(256, shortest_first=shortest_first, backfill=True)
+
+    of.submit(trace.jobs)
+    of.run()
+
+    expected = start_times(jobs, 256, shortest_first=shortest_first, backfill=True)
+    assert {int(name[4:]): outcome.start for name, outcome in of.outcomes.items()} == expected

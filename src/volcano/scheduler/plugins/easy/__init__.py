@@ -55,6 +55,7 @@ class Easy(Plugin):
         self._idle: Resources | None = None
         self._reserver = Reserver(session, self._default)
         self._generation = 0
+        self._may_move = False  # what was placed leaves in time: reservations may use its nodes, and leave others
         self._holds_promises = False
         for job in session.waiting:
             if not job.is_pending and not job.is_ready:
@@ -153,6 +154,8 @@ class Easy(Plugin):
     # -- starting -----------------------------------------------------------------------------------------------------
     def job_startable(self, job: Job) -> Refusal | None:
         self._hold_promises()
+        if self._may_move:
+            self._choose_nodes_again()
         before, scope = self.session.ask.job_before, self._scope(job)
         undecided = self._undecided.get(scope)
         if undecided is not None and before(undecided, job):
@@ -227,6 +230,20 @@ class Easy(Plugin):
             self._held.append((scope, found))
             self._generation += 1
 
+    def _choose_nodes_again(self) -> None:
+        """Nodes of jobs that have just started and end in time can be reserved: that leaves idle ones to the others."""
+        self._may_move = False
+        again: list[tuple[str, HeldReservation]] = []
+        for scope, held in self._held:
+            if held.job.is_ready:
+                continue
+            found = self._reserver.reserve(held.job, [each for _, each in again], not_before=held.seconds)
+            if found is None or found.seconds > held.seconds + TOLERANCE:
+                return
+            again.append((scope, found))
+        self._held = again
+        self._generation += 1
+
     def _is_full(self, scope: str) -> bool:
         """Whether as many reservations are held as there may be."""
         return sum(each == scope for each, _ in self._held) >= self._limit
@@ -277,8 +294,12 @@ class Easy(Plugin):
         now = self.session.now
         left = (expected_end(started_at(task, now), self._estimate(job), now) - now).total_seconds()
         for held in self._all_held():
-            if job is not held.job and left > held.seconds + TOLERANCE:
+            if job is held.job:
+                continue
+            if left > held.seconds + TOLERANCE:
                 held.spare[:, row] += sign * self.session.table.vector(task.request)
+            else:
+                self._may_move = True
 
     # -- small questions ----------------------------------------------------------------------------------------------
     def _all_held(self) -> list[HeldReservation]:
