@@ -90,8 +90,7 @@ if (topics && state) {
   state.hidden = false;
   let was = "";
   const say = (text, name) => { if (was !== name) { state.textContent = text; state.className = `live ${name}`; was = name; } };
-  let opened = false;
-  stream.addEventListener("open", () => { say("● Live", "on"); if (opened) redraw(); opened = true; });
+  stream.addEventListener("open", () => { say("● Live", "on"); redraw(); });  // what changed before it was open is not told
   stream.addEventListener("error", () => say("○ Not connected", "off"));
   stream.addEventListener("change", redraw);
   document.addEventListener("visibilitychange", () => { if (!document.hidden && again) redraw(); });
