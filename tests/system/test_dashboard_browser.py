@@ -86,7 +86,7 @@ def test_a_day_with_the_dashboard(up: Up, browser: Any):
 
     # A job goes from waiting to completed on a page that is loaded once; its log is followed.
     assert up.api.create(JOBS, job("steps", "echo first line; sleep 20; echo last line")).status == 201
-    assert up.api.create(JOBS, job("huge", "true", cpu="5000")).status == 201
+    assert up.api.create(JOBS, job("huge", "true", cpu="900")).status == 201
     browser.get(f"{place(up)}/jobs")
     browser.execute_script("window.loadedOnce = true")
     shows(browser, "steps", "Running")
@@ -102,7 +102,7 @@ def test_a_day_with_the_dashboard(up: Up, browser: Any):
 
     # Another job waits, and the page says why and what would help.
     browser.get(f"{place(up)}/jobs/default/huge")
-    shows(browser, "5000 cpu", "waiting alone does not help", "Changes that let it run")
+    shows(browser, "900 cpu", "waiting alone does not help", "Changes that let it run")
 
 
 def test_a_job_is_suspended_and_resumed_and_a_queue_is_edited(up: Up, browser: Any):
