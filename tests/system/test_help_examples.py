@@ -79,7 +79,7 @@ A_GANG = {
 }
 """Goes on running, so that its pods can be entered and waited for."""
 TESTED_ELSEWHERE = ("--apply", "--pty", "-it ", "vcancel --me")
-"""A change needs a job that waits (test_explain.py), a cancellation one of this user (test_sbatch_scripts.py), and the others a terminal (test_terminal_commands.py)."""
+"""A change needs a job that waits (test_explain.py), a cancellation one of this user (test_coming_from_slurm.py), and the others a terminal (test_terminal_commands.py)."""
 OF_PROGRAMS = [line for line in all_examples() if needs_a_system(line) and not any(w in line for w in TESTED_ELSEWHERE)]
 
 ELSEWHERE = ("volcano manifests all", "volcano store ", "volcano simulate --from-cluster", "volcano status")
