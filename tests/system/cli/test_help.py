@@ -22,7 +22,7 @@ Usage:
   vcctl [command]
 
 Everyday:
-  job           Submit jobs, list them, look at them and end them: run, list, view, logs, wait, suspend, resume, delete, exec, shell, attach, eta, explain
+  job           Submit jobs, list them, look at them and end them: run, list, view, logs, wait, suspend, resume, delete, exec, shell, attach, history, eta, explain
   queue         Create queues, list them, open and close them: list, get, view, tree, create, update, operate, delete
   jobflow       Run jobs that wait for one another: create, list, get, delete, view, describe
   jobtemplate   Keep the jobs that flows are made of: create, list, get, delete, describe
@@ -33,6 +33,7 @@ Looking closer:
   explain       Say why anything waits or fails, whether waiting will help, and which change lets it run
   scheduler     See what the scheduler does and how it is configured: status
   top           Show jobs, queues and nodes, live in the terminal with keys, once elsewhere
+  usage         Report CPU-, memory- and GPU-hours, waits and efficiency by queue, user, namespace and day
 
 Administration:
   reservation   Keep nodes or amounts free for a holder in a window of time: create, list, view, delete
@@ -71,6 +72,7 @@ Looking closer:
   exec      Run a command in a pod of a job
   shell     Open a shell in a pod of a job
   attach    Show what a pod of a job goes on printing, and type to it with -i
+  history   Tell what happened to a job, also after it is gone; without a name list past jobs
   eta       Say when a waiting job is expected to start, and after which others
   explain   Say why a job waits, and whether waiting will help
 
