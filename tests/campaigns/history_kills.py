@@ -20,7 +20,9 @@ import click
 from tests.system.real_system import JOBS, VOLCANO, Up, environment, wait_until
 from volcano.history import queries
 from volcano.history.database import Database
+from volcano.history.problems import DatabaseProblem
 from volcano.history.questions import MAX_JOBS_PER_PAGE, JobQuestion
+from volcano.history.recorder import FOLLOWED
 
 ANSWER_SECONDS = 300.0
 ENDED = ("Completed", "Failed", "Terminated", "Aborted")
@@ -101,6 +103,9 @@ def campaign(folder: Path, kills: int, chance: random.Random, *, recorder: bool 
     try:
         if recorder:
             beside.start()
+        wait_until(
+            lambda: has_begun(path), "the recorder follows every kind", ANSWER_SECONDS
+        )  # before that it knows none
         victim = beside if recorder else up
         load = Load(up, random.Random(chance.random()))
         load.start()
@@ -124,6 +129,18 @@ def campaign(folder: Path, kills: int, chance: random.Random, *, recorder: bool 
         if recorder:
             beside.kill()
         up.clean_up()
+
+
+def has_begun(path: Path) -> bool:
+    if not path.exists():
+        return False
+    database = Database(f"sqlite:///{path}")
+    try:
+        return int(database.query("SELECT COUNT(*) FROM positions WHERE revision <> ''")[0][0]) >= len(FOLLOWED)
+    except DatabaseProblem:
+        return False  # the tables are being made
+    finally:
+        database.close()
 
 
 def _all_ended(up: Up) -> bool:
