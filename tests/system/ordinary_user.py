@@ -17,7 +17,8 @@ import pytest
 from tests import needs
 from tests.system.real_system import DEADLINE, ROOT, Up, environment
 
-ACCOUNT = "volcano-test"
+ACCOUNT = f"volcano-test-{os.getpid()}"
+"""Of this process: tests beside it make and remove accounts of their own."""
 WITHOUT_NAMESPACES = """
 import ctypes, os, sys
 asking, go = os.pipe(), os.pipe()
@@ -107,7 +108,7 @@ def ordinary_user() -> Iterator[OrdinaryUser]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         if made:
-            subprocess.run(["userdel", ACCOUNT], check=False, capture_output=True, timeout=60)
+            subprocess.run(["userdel", "--force", ACCOUNT], check=False, capture_output=True, timeout=60)
 
 
 def _account() -> tuple[pwd.struct_passwd, bool]:
