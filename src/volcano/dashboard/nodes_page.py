@@ -19,7 +19,7 @@ from volcano.dashboard.overview_page import ResourceUse, is_ready, ordered_resou
 from volcano.dashboard.view import CallerView
 
 ZERO: Final = Quantity(0)
-MAX_LISTED: Final = 200
+MAX_LISTED: Final = 50
 MAX_CELLS: Final = 2_000
 BANDS: Final = 10
 MAX_PODS: Final = 500
