@@ -12,13 +12,14 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup $(if $(SEED),--hypothesi
 LOCKS := deploy/locks
 SOURCES := src tests benchmarks tools
 
-.PHONY: help install run test test-all test-coverage coverage properties check format vectors faults soak kill bench experiments kubernetes test-kubernetes test-frameworks programs docs man lock audit release clean
+.PHONY: help install run test test-all test-coverage test-pythons coverage properties check format vectors faults soak kill bench experiments kubernetes test-kubernetes test-frameworks programs docs man lock audit release clean
 
 help:
 	@echo "make run      install into .venv and run a gang job of several roles, start to end"
 	@echo "make test     install the test tools and run the tests, without those that take minutes or need a real Kubernetes"
 	@echo "make test-all          run every test that can be made to run on this machine"
 	@echo "make test-coverage     run the tests with what takes minutes, measuring coverage; make coverage prints it"
+	@echo "make test-pythons      run the unit tests on Python 3.12 and 3.13, where this machine has them; TESTS=tests/unit/api for some"
 	@echo "make properties        run the property tests with 20 times as many examples"
 	@echo "make check    ruff, ruff format, mypy --strict, import-linter"
 	@echo "make format   write the sources as ruff format wants them"
@@ -76,6 +77,10 @@ test-all: programs kubernetes
 # With what takes minutes, and measuring which lines run.
 test-coverage: $(DEV_STAMP)
 	@$(PYTEST) --slow --cov=volcano --cov-report=json:.pytest_cache/coverage.json $(TESTS)
+
+# On the other Pythons that this machine has, in environments outside the checkout.
+test-pythons: $(DEV_STAMP)
+	@$(BIN)/python tools/ci/pythons.py $(filter-out tests,$(TESTS))
 
 # The figures of the last `make test-coverage` for each package; fails below the floors in pyproject.toml.
 coverage: $(DEV_STAMP)

@@ -408,6 +408,8 @@ def _room(case: WaitingCase, free: TrialRules) -> Finding:
     with standing(case.snapshot, case.subject, let_in=True) as job, opened(case.snapshot, free) as session:
         missing = max(1, job.min_available - job.counts.ready)
         waiting = _one_of_each(job)
+        if not waiting:  # those that will replace pods which still end under the same names
+            return finding("PodsBeingCreated", exist=job.counts.ready, needed=job.counts.ready + missing)
         hard = [task for task in waiting if not (session.nodes.filtered(task).ok & session.nodes.room(task).idle).any()]
         return no_room_cause(session, job, (hard or waiting)[0], 0 if hard else tried.bound, missing)
 
