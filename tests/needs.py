@@ -36,6 +36,7 @@ def program(name: str, package: str) -> pytest.MarkDecorator:
     return _need(shutil.which(name) is not None, f"{name} is not installed", f"apt-get install {package}")
 
 
+MANY_MINUTES = _need(os.environ.get("LONG") == "yes", "takes many minutes", "LONG=yes make test-all")
 KUBECTL = _need(shutil.which("kubectl") is not None, "kubectl is not installed", "make install")
 ROOT = _need(IS_ROOT, "not running as root", "sudo make test")
 NAMESPACES = _need(CAN_ISOLATE, "this user may not make namespaces", "sudo make test")

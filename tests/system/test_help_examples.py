@@ -82,8 +82,11 @@ TESTED_ELSEWHERE = ("--apply", "--pty", "-it ", "vcancel --me")
 """A change needs a job that waits (test_explain.py), a cancellation one of this user (test_coming_from_slurm.py), and the others a terminal (test_terminal_commands.py)."""
 OF_PROGRAMS = [line for line in all_examples() if needs_a_system(line) and not any(w in line for w in TESTED_ELSEWHERE)]
 
-ELSEWHERE = ("volcano manifests all", "volcano store ", "volcano simulate --from-cluster", "volcano status")
-"""A simulation of a live system needs one with jobs: tests/system/test_simulate_from_cluster.py. What needs an empty cluster is applied to a real one by tests/kubernetes; test_store_command.py has a store to run on."""
+ELSEWHERE = (
+    "volcano manifests all", "volcano store ", "volcano simulate --from-cluster", "volcano status", "volcano history --",
+    "volcano dashboard --",
+)  # fmt: skip
+"""A history and a dashboard of a cluster need a database, certificates and a fixed port (tests/unit/history, tests/unit/dashboard). A simulation of a live system needs one with jobs: tests/system/test_simulate_from_cluster.py. What needs an empty cluster is applied to a real one by tests/kubernetes; test_store_command.py has a store to run on."""
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,9 @@ from typing import Final
 
 import click
 
+from volcano.app.dashboard_service import LINK_FILE
 from volcano.app.data_directory_state import KUBECONFIG, LOCK, holder, is_held, supervisor_of
+from volcano.app.local_history import HISTORY_FILE
 from volcano.app.settings import data_directory
 from volcano.app.status_command import DATA_DIR
 from volcano.app.up_command import STORE, locked
@@ -20,7 +22,7 @@ from volcano.machinery.clock import SystemClock, wait_blocking
 POLL_SECONDS: Final = 0.1
 DEFAULT_TIMEOUT_SECONDS: Final = 90
 """Longer than pods have to end (up_command.SHUTDOWN_GRACE)."""
-KEPT_THINGS: Final = ("agent", "pki", KUBECONFIG, LOCK)
+KEPT_THINGS: Final = ("agent", "pki", KUBECONFIG, LOCK, LINK_FILE)
 
 TIMEOUT: Final = click.option(
     "--timeout", type=click.IntRange(1), default=DEFAULT_TIMEOUT_SECONDS, show_default=True, metavar="SECONDS",
@@ -82,7 +84,8 @@ def _kept_in(folder: Path) -> list[Path]:
     """What a system makes in its data directory."""
     if not folder.is_dir():
         return []
-    return [each for each in sorted(folder.iterdir()) if each.name in KEPT_THINGS or each.name.startswith(STORE)]
+    databases = (STORE, HISTORY_FILE)  # and their logs
+    return [each for each in sorted(folder.iterdir()) if each.name in KEPT_THINGS or each.name.startswith(databases)]
 
 
 def _end_system(folder: Path, timeout: int) -> bool:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import needs
 from tests.unit.simulator.reference import RigidJob, start_times
 from volcano.api import core, scheduling
 from volcano.api.meta import ObjectMeta
@@ -199,6 +200,7 @@ def test_a_real_trace_gives_the_published_figures(shortest_first: bool, backfill
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.skipif(not TRACE.exists(), reason="the trace is not here (../shared/traces)")
+@needs.MANY_MINUTES
 @pytest.mark.parametrize("first", [3000, 7500])
 @pytest.mark.parametrize("shortest_first", [False, True])
 def test_other_slices_of_the_trace_start_as_an_independent_backfill_starts_them(

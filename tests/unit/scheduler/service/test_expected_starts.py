@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests import needs
 from volcano.api import core, scheduling
 from volcano.api.jobs.estimates import ESTIMATE_KEY, LEARNED_KEY, LearnedEstimate, encode_learned
 from volcano.api.jobs.expected_starts import ExpectedStarts
@@ -138,10 +139,11 @@ def test_what_cannot_be_played_is_estimated_coarsely(seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_two_hundred_clusters(capsys: pytest.CaptureFixture[str]) -> None:
-    """The figures of docs/time.md: exact run times, and run times of half to twice the estimate."""
+@pytest.mark.parametrize("clusters", [15, pytest.param(200, marks=needs.MANY_MINUTES)])
+def test_expected_starts_of_many_clusters(clusters: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """With 200 the figures of docs/time.md: exact run times, and run times of half to twice the estimate."""
     right = within = jobs = inexact = 0
-    for seed in range(200):
+    for seed in range(clusters):
         of = a_cluster(seed, exact=True)
         said = asked(of)
         started = outcome(of)
