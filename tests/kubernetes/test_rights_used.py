@@ -27,6 +27,8 @@ RARELY = {
     Right("volcano-scheduler", "patch", "", "events"): "an event that is said again more than ten seconds later",
     Right("volcano-controllers", "patch", "", "events"): "an event that is said again more than ten seconds later",
     Right("volcano-controllers", "get", "batch.volcano.sh", "jobs"): "a flow looks for a job whose end nobody saw",
+    Right("volcano-admission", "list", "", "nodes"): "a Reservation is written; no test here has the webhook check one",
+    Right("volcano-admission", "list", "reservation.volcano.sh", "reservations"): "likewise",
     Right("volcano-admission-init", "patch", "", "secrets"): "the certificate is renewed some weeks before it ends",
 }
 """What no test of a few minutes can provoke, and when it is used."""
