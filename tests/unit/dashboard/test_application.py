@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
-
 from tests.unit.dashboard.visiting import ADMIN, Visitor, dashboard_of, job, signed_in
 from volcano.api.batch import Job
 from volcano.api.meta import JSON, Key
@@ -280,7 +278,10 @@ def test_a_job_is_shown_from_waiting_to_completed():
         await visitor.dashboard.close()
 
 
-@pytest.mark.skip(reason="open: the chart of a queue never ends on virtual time without a history")
+NEEDS_HISTORY = ("/queues/{name}/chart", "/usage", "/usage/chart")
+"""Their tests are in test_past_pages.py."""
+
+
 def test_every_page_is_made_and_stays_small():
     @on_virtual_time
     async def story(system: VirtualSystem) -> None:
@@ -289,12 +290,14 @@ def test_every_page_is_made_and_stays_small():
         visitor = await signed_in(system)
         node = (await visitor.json("/api/v1/nodes"))["rows"][0]["name"]
 
+        answers = {}
         for page in PAGES:
             address = page.path.replace("{namespace}", "default")
             name = {"/queues": "default", "/nodes": node}.get(address.rpartition("/{name}")[0], "a")
-            if "flows/{" in page.path or page.path.endswith("/log"):  # simulated pods print nothing
-                continue
-            answer = await visitor.get(address.replace("{name}", name))
-            assert answer.status == 200, (address, answer.body)
-            assert len(answer.body) < MAX_PAGE_BYTES
-        await visitor.dashboard.close()
+            if "flows/{" in page.path or page.path.endswith("/log") or page.path in NEEDS_HISTORY:
+                continue  # there is no flow, simulated pods print nothing, and this system keeps no history
+            answers[address] = await visitor.get(address.replace("{name}", name))
+        await visitor.dashboard.close()  # before anything is asserted: what it follows would keep the test from ending
+
+        assert {address: answer.status for address, answer in answers.items() if answer.status != 200} == {}
+        assert {address for address, answer in answers.items() if len(answer.body) >= MAX_PAGE_BYTES} == set()
