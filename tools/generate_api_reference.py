@@ -10,6 +10,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from generated_page import write_or_check
+
 from volcano.api.meta import JSON
 from volcano.api.schemas.crds import crd_manifests
 
@@ -88,7 +90,4 @@ def _value(value: object) -> str:
 
 
 if __name__ == "__main__":
-    text = page()
-    if "--check" in sys.argv[1:]:
-        sys.exit(0 if PAGE.exists() and PAGE.read_text() == text else f"{PAGE} is not up to date")
-    PAGE.write_text(text)
+    sys.exit(write_or_check(PAGE, page()))

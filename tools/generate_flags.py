@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+from generated_page import write_or_check
 
 from volcano.app.main import COMMANDS, volcano_command
 
@@ -77,14 +78,5 @@ def default_of(option: click.Option, context: click.Context) -> str:
     return f"`{str(default).lower() if isinstance(default, bool) else default}`"
 
 
-def main() -> None:
-    text = page()
-    if "--check" in sys.argv[1:]:
-        if not PAGE.exists() or PAGE.read_text() != text:
-            sys.exit(f"{PAGE.name} is not up to date: run tools/generate_flags.py")
-        return
-    PAGE.write_text(text)
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(write_or_check(PAGE, page()))

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from generated_page import write_or_check
+
 from volcano.api.batch import Action, Phase
 from volcano.api.jobs.plugins import JOB_PLUGINS
 from volcano.controllers.job.states import STATES, Effect, Kill
@@ -115,14 +117,6 @@ def _plugins() -> Iterator[str]:
             yield f"| {first[0]} | {first[1]} | `--{argument.name}` | {shown} | {argument.meaning} |"
 
 
-def main(arguments: list[str]) -> int:
-    assert set(Action) >= {action for state in STATES.values() for action in state.actions}
-    if arguments == ["--check"]:
-        return 0 if PAGE.exists() and PAGE.read_text() == page() else 1
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(page())
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    assert set(Action) >= {action for state in STATES.values() for action in state.actions}
+    sys.exit(write_or_check(PAGE, page()))

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from generated_page import write_or_check
+
 from volcano.scheduler.framework.config import OFF_BY_DEFAULT
 from volcano.scheduler.framework.contract import signature_text
 from volcano.scheduler.framework.points import SECTIONS, UNASKED, UNASKED_SWITCHES, Point, Section
@@ -75,12 +77,5 @@ def _prose(documented: object) -> str:
     return " ".join(" ".join(text.split("\n\n")).split())
 
 
-def main() -> int:
-    if "--check" in sys.argv:
-        return 0 if PAGE.read_text() == page() else 1
-    PAGE.write_text(page())
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(PAGE, page()))

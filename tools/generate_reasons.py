@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from generated_page import write_or_check
+
 from volcano.api.why.reasons import GROUPS, MAX_TEXT_CHARACTERS, Reason, rendered
 from volcano.api.why.tiers import Tier
 
@@ -148,12 +150,5 @@ def page() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def main() -> int:
-    if "--check" in sys.argv:
-        return 0 if PAGE.read_text() == page() else 1
-    PAGE.write_text(page())
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(PAGE, page()))

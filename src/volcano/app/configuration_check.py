@@ -79,7 +79,7 @@ def _found_in(text: str, path: str) -> CheckedText:
     try:
         documents = [_entries(node) for node in compose_all_yaml(text)]
     except BoundedYamlError:
-        return CheckedText(text)  # the error is told with the others
+        return CheckedText(text)  # the check of the text reports this error, with all others
     kinds = [getattr(entries.get("kind"), "value", "") for entries in documents]
     if not any("kind" in entries and "apiVersion" in entries for entries in documents):
         return CheckedText(text)

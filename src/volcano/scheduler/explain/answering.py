@@ -14,13 +14,15 @@ from volcano.api.why.answers import ProposedChange, WhyAnswer, answer_with
 from volcano.api.why.reasons import Finding, finding, named
 from volcano.api.why.refused_pods import refusal_cause
 from volcano.api.why.tiers import Tier
+from volcano.scheduler.explain.causes_before import scheduler_cause
 from volcano.scheduler.explain.changes import changes_for
-from volcano.scheduler.explain.diagnosis import WaitingCase, diagnose, scheduler_cause
+from volcano.scheduler.explain.diagnosis import diagnose
 from volcano.scheduler.explain.node_stages import queue_standing, task_nodes
 from volcano.scheduler.explain.owner_changes import owner_changes
 from volcano.scheduler.explain.questions_asked import KnownCluster, WhyQuestion, events_of
 from volcano.scheduler.explain.story import ending_of, story_of
 from volcano.scheduler.explain.trials import opened, standing
+from volcano.scheduler.explain.waiting_case import WaitingCase
 from volcano.scheduler.explain.workloads import AskedWorkload
 
 HARMLESS: Final = (Tier.TURN, Tier.EVENT, Tier.STARTING, Tier.NOTHING)

@@ -20,13 +20,13 @@ from volcano.scheduler.explain.amounts_text import request_text
 from volcano.scheduler.explain.causes_nodes import NOT_READY_KEYS, node_masks, taint_text
 from volcano.scheduler.explain.causes_queues import owner_name, queue_state_cause
 from volcano.scheduler.explain.changes import changes_for
-from volcano.scheduler.explain.diagnosis import WaitingCase, diagnose
+from volcano.scheduler.explain.diagnosis import diagnose
 from volcano.scheduler.explain.node_stages import queue_standing
 from volcano.scheduler.explain.owner_changes import owner_changes
 from volcano.scheduler.explain.questions_asked import KnownCluster, WhyQuestion
 from volcano.scheduler.explain.remedies import ADMINISTRATOR
 from volcano.scheduler.explain.trials import opened
-from volcano.scheduler.explain.workloads import subject_of
+from volcano.scheduler.explain.waiting_case import WaitingCase, subject_of
 from volcano.scheduler.framework.decisions import queue_allocated
 from volcano.scheduler.model import Job, Node, Resources, Status
 

@@ -9,15 +9,16 @@ from msgspec.structs import replace
 from volcano.api.why.answers import LATER, ProposedChange
 from volcano.api.why.reasons import Finding
 from volcano.api.why.tiers import Tier
+from volcano.scheduler.explain.causes_before import pre_scheduling_cause
 from volcano.scheduler.explain.change_costs import LIMIT, REMEDY, ChangeCandidate
 from volcano.scheduler.explain.command_lines import patch_command
-from volcano.scheduler.explain.diagnosis import WaitingCase, pre_scheduling_cause, without_gates
 from volcano.scheduler.explain.owners import ChangedOwner
 from volcano.scheduler.explain.proposed_conditions import condition_candidates, queue_candidates
 from volcano.scheduler.explain.proposed_names import name_candidates
 from volcano.scheduler.explain.proposed_sizes import gang_candidates, replica_candidates, request_candidates
 from volcano.scheduler.explain.remedies import ADMINISTRATOR, remedies_of
 from volcano.scheduler.explain.trials import attempt
+from volcano.scheduler.explain.waiting_case import WaitingCase, without_gates
 
 MAX_CHANGES: Final = 5
 MAX_TRIALS: Final = 24

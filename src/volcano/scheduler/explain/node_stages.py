@@ -20,7 +20,7 @@ from volcano.scheduler.core.node_view import AmountView, NodeView
 from volcano.scheduler.core.taints import untolerated
 from volcano.scheduler.explain.amounts_text import amount_text, request_text
 from volcano.scheduler.explain.causes_queues import owner_name
-from volcano.scheduler.explain.diagnosis import Planned
+from volcano.scheduler.explain.waiting_case import Planned
 from volcano.scheduler.framework.answers import ABORTS
 from volcano.scheduler.framework.decisions import queue_allocated
 from volcano.scheduler.framework.session import Session

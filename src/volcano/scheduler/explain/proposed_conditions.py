@@ -9,8 +9,8 @@ from volcano.api.scheduling import ROOT_QUEUE
 from volcano.scheduler.core.taints import untolerated
 from volcano.scheduler.explain.causes_nodes import taint_text
 from volcano.scheduler.explain.change_costs import CONDITION, OTHER_QUEUE, ChangeCandidate
-from volcano.scheduler.explain.diagnosis import WaitingCase
 from volcano.scheduler.explain.owners import ChangedOwner, escaped
+from volcano.scheduler.explain.waiting_case import WaitingCase
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 MAX_QUEUES_TRIED: Final = 5

@@ -11,8 +11,8 @@ from volcano.api.scheduling import ROOT_QUEUE
 from volcano.scheduler.core.node_view import NodeView
 from volcano.scheduler.explain.causes_nodes import nearest_label
 from volcano.scheduler.explain.change_costs import CONDITION, NAME, ChangeCandidate
-from volcano.scheduler.explain.diagnosis import WaitingCase
 from volcano.scheduler.explain.owners import ChangedOwner, Operation, escaped
+from volcano.scheduler.explain.waiting_case import WaitingCase
 from volcano.scheduler.model import EPSILON
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"

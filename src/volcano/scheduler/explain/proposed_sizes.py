@@ -12,9 +12,9 @@ from volcano.scheduler.core.node_view import NodeView
 from volcano.scheduler.explain.amounts_text import amount_text
 from volcano.scheduler.explain.causes_nodes import node_masks
 from volcano.scheduler.explain.change_costs import GANG, REPLICAS, REQUEST, ChangeCandidate
-from volcano.scheduler.explain.diagnosis import WaitingCase
 from volcano.scheduler.explain.owners import ChangedOwner, Operation, escaped
 from volcano.scheduler.explain.trials import attempt, opened, standing
+from volcano.scheduler.explain.waiting_case import WaitingCase
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import CPU, EPSILON, MEMORY, PODS, Job, Status, Task
 

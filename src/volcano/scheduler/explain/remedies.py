@@ -24,9 +24,9 @@ from volcano.scheduler.explain.amounts_text import amount_text
 from volcano.scheduler.explain.causes_nodes import node_masks
 from volcano.scheduler.explain.causes_queues import needed_of
 from volcano.scheduler.explain.command_lines import create_command, patch_command
-from volcano.scheduler.explain.diagnosis import WaitingCase
 from volcano.scheduler.explain.owners import Operation, escaped
 from volcano.scheduler.explain.trials import TrialResult, TrialRules, TriedJob, attempt, opened, standing
+from volcano.scheduler.explain.waiting_case import WaitingCase
 from volcano.scheduler.framework.decisions import queue_allocated
 from volcano.scheduler.model import Queue, Resources, Status, Task
 

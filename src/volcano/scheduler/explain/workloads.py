@@ -10,7 +10,6 @@ from volcano.api.core import Pod
 from volcano.api.decode import decode_object
 from volcano.api.meta import JSON
 from volcano.api.scheduling import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, PodGroup
-from volcano.scheduler.explain.diagnosis import Planned
 from volcano.scheduler.explain.owners import (
     ChangedOwner,
     remake_from_group,
@@ -19,6 +18,7 @@ from volcano.scheduler.explain.owners import (
 )
 from volcano.scheduler.explain.questions_asked import KnownCluster, WhyQuestion
 from volcano.scheduler.explain.trials import TriedJob
+from volcano.scheduler.explain.waiting_case import Planned, subject_of
 from volcano.scheduler.model import Job, Status
 
 
@@ -100,12 +100,6 @@ def _job_owned_by(around: KnownCluster, question: WhyQuestion, body: JSON) -> Jo
             if owner.kind == "Job" and (owner.uid == uid if uid else owner.name == question.name):
                 return job
     return None
-
-
-def subject_of(job: Job) -> TriedJob:
-    assert job.group is not None
-    waiting = sorted(job.by_status[Status.PENDING].values(), key=lambda task: task.uid)
-    return TriedJob(job.group, tuple(task.pod for task in waiting))
 
 
 def _pod_group(around: KnownCluster, question: WhyQuestion) -> AskedWorkload:
