@@ -2,7 +2,8 @@
 
 Run by developers when the project moves to another Kubernetes release; users never need it:
 
-    go mod download k8s.io/api@v0.36.3 k8s.io/apimachinery@v0.36.3 k8s.io/apiextensions-apiserver@v0.36.3
+    go mod download k8s.io/api@v0.36.3 k8s.io/apimachinery@v0.36.3 k8s.io/apiextensions-apiserver@v0.36.3 \
+        k8s.io/kube-aggregator@v0.36.3
     python tools/generate_protobuf_table.py $(go env GOMODCACHE)/k8s.io v0.36.3
 
 Numbers and types come from the generated.proto files; which fields are pointers (so that a zero means something), which
@@ -36,7 +37,7 @@ TAGGED = re.compile(r'^\t(?:(\w+)\s+)?([*\[\]\w.]+)\s+`.*?json:"([^"]*)".*?proto
 
 def main(modules: Path, release: str) -> None:
     messages: dict[str, dict[str, str]] = {}
-    for module in ("api", "apimachinery", "apiextensions-apiserver"):
+    for module in ("api", "apimachinery", "apiextensions-apiserver", "kube-aggregator"):
         for file in sorted((modules / f"{module}@{release}").rglob("generated.proto")):
             messages.update(read(file))
     groups = {(row.group, row.version): None for row in BUILT_IN}

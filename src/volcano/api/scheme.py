@@ -126,6 +126,7 @@ BUILT_IN: Final[tuple[ResourceType, ...]] = (
         "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", "crd", "crds",
         cluster=True, sub=STATUS,
     ),
+    _row("apiregistration.k8s.io/v1", "APIService", "apiservices", cluster=True, sub=STATUS),
     _row(
         "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations",
         cluster=True,

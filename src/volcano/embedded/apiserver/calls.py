@@ -11,9 +11,11 @@ from volcano.embedded.apiserver.access.authentication import TokenClaims
 from volcano.embedded.apiserver.admitting.server_admission import ServerAdmission
 from volcano.embedded.apiserver.kinds.service_addresses import ServiceAddresses
 from volcano.embedded.apiserver.kinds.strategy import Strategy
+from volcano.embedded.apiserver.registry.extension_apis import ExtensionApis
 from volcano.embedded.apiserver.registry.resources import ResourceRegistry, Served
 from volcano.embedded.apiserver.registry.watch_hub import WatchHub
 from volcano.embedded.apiserver.store.contract import ObjectKey, Store, Stored
+from volcano.embedded.apiserver.wire.extension_client import ExtensionClient
 from volcano.embedded.apiserver.wire.outbound import Outbound
 from volcano.embedded.apiserver.wire.representation import Renderer, view_from
 from volcano.embedded.apiserver.wire.requests import RequestTarget
@@ -37,6 +39,8 @@ class Backend:
     outbound: Outbound
     webhooks: WebhookClient
     addresses: ServiceAddresses
+    extensions: ExtensionApis
+    extension_client: ExtensionClient
     local_handlers: dict[ObjectKey, Handler] = field(default_factory=dict)
     """Services whose `proxy` is answered by a function of this process; its paths begin at the service."""
     local_paths: dict[str, Handler] = field(default_factory=dict)

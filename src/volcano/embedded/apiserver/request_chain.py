@@ -26,6 +26,7 @@ from volcano.embedded.apiserver.access.authentication import ANONYMOUS, Authenti
 from volcano.embedded.apiserver.access.authorization import MASTERS, AccessRequest, Authorizer, denial
 from volcano.embedded.apiserver.calls import Backend, Call
 from volcano.embedded.apiserver.exchange import Exchange, Step
+from volcano.embedded.apiserver.pages.aggregation import Aggregation
 from volcano.embedded.apiserver.pages.resource_metrics import ResourceMetrics
 from volcano.embedded.apiserver.pages.reviews import AccessReviews
 from volcano.embedded.apiserver.pages.router import PUBLIC_PATHS, Pages
@@ -83,6 +84,7 @@ class RequestChain:
             impersonate,
             Authorization(authorizer),
             read_body,
+            Aggregation(backend.extensions, backend.extension_client),  # groups that other servers answer
             LocalPaths(backend),  # pages of other components in this process
             pages.answer,  # health, version, metrics, discovery, OpenAPI
             InFlightLimit(telemetry),

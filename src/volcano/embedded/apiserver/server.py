@@ -24,14 +24,17 @@ from volcano.embedded.apiserver.pages.router import Pages
 from volcano.embedded.apiserver.pages.status import Health
 from volcano.embedded.apiserver.pages.telemetry import Telemetry
 from volcano.embedded.apiserver.registry.definition_follower import DefinitionFollower
+from volcano.embedded.apiserver.registry.extension_apis import ExtensionApis
 from volcano.embedded.apiserver.registry.resources import ResourceRegistry
 from volcano.embedded.apiserver.registry.watch_hub import WatchHub
 from volcano.embedded.apiserver.request_chain import RequestChain
 from volcano.embedded.apiserver.store.contract import Store
+from volcano.embedded.apiserver.upkeep.api_service_status import ApiServiceStatus
 from volcano.embedded.apiserver.upkeep.bootstrap import ADMIN, bootstrap
 from volcano.embedded.apiserver.upkeep.definition_cleaner import DefinitionCleaner
 from volcano.embedded.apiserver.upkeep.expiry import Expiry
 from volcano.embedded.apiserver.upkeep.quota_status import QuotaStatus
+from volcano.embedded.apiserver.wire.extension_client import ExtensionClient
 from volcano.embedded.apiserver.wire.outbound import Outbound
 from volcano.embedded.apiserver.wire.requests import RequestTarget
 from volcano.embedded.apiserver.wire.webhook_client import WebhookClient
@@ -74,20 +77,24 @@ class ApiServer:
             outbound=outbound,
             webhooks=webhook_client,
             addresses=ServiceAddresses(store),
+            extensions=ExtensionApis(store),
+            extension_client=ExtensionClient(webhook_client, outbound),
         )
         self.health = Health()
         telemetry = Telemetry(store, hub, metrics)
-        pages = Pages(registry, self.health, telemetry, store, clock)
+        pages = Pages(registry, self.backend.extensions, self.health, telemetry, store, clock)
         self._chain = RequestChain(self.backend, authenticator, authorizer, pages, telemetry)
         self._quotas = QuotaStatus(store, self.backend.admission.quota, self.handle, clock)
         self._cleaner = DefinitionCleaner(store, self.handle, clock)
         self._expiry = Expiry(store, self.handle, clock)
+        self._api_services = ApiServiceStatus(self.backend, self.handle)
 
     async def start(self) -> None:
         """Create the objects that every cluster has; the server is ready to serve afterwards."""
         await bootstrap(self.handle, crd_manifests())
         self._cleaner.start()
         self._expiry.start()
+        self._api_services.start()
 
     async def close(self) -> None:
         """End all watches and close the store."""
@@ -95,6 +102,7 @@ class ApiServer:
         await self._quotas.close()
         await self._cleaner.close()
         await self._expiry.close()
+        await self._api_services.close()
         await self.backend.outbound.close()
         await self.backend.store.close()
 

@@ -56,6 +56,7 @@ def test_the_steps_are_in_this_order(server: ApiServer):
         "Impersonation",
         "Authorization",
         "read_body",
+        "Aggregation",
         "LocalPaths",
         "Pages.answer",
         "InFlightLimit",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from volcano.api.scheme import ResourceType
+from volcano.embedded.apiserver.kinds.api_services import API_SERVICES, ApiServices
 from volcano.embedded.apiserver.kinds.autoscalers import Autoscalers
 from volcano.embedded.apiserver.kinds.config_maps import ConfigMaps, Secrets
 from volcano.embedded.apiserver.kinds.definitions import Definitions
@@ -75,6 +76,7 @@ STRATEGIES: Final[Mapping[str, type[Strategy]]] = {
     "rolebindings.rbac.authorization.k8s.io": RoleBindings,
     "clusterrolebindings.rbac.authorization.k8s.io": RoleBindings,
     "customresourcedefinitions.apiextensions.k8s.io": Definitions,
+    API_SERVICES: ApiServices,
     "mutatingwebhookconfigurations.admissionregistration.k8s.io": WebhookConfigurations,
     "validatingwebhookconfigurations.admissionregistration.k8s.io": WebhookConfigurations,
     "leases.coordination.k8s.io": WithoutGeneration,

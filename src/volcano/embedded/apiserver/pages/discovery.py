@@ -11,7 +11,8 @@ import msgspec
 from volcano.api.meta import JSON
 from volcano.embedded.apiserver.pages.resource_metrics import METRICS
 from volcano.embedded.apiserver.pages.reviews import REVIEWS
-from volcano.embedded.apiserver.registry.resources import ResourceRegistry, Served
+from volcano.embedded.apiserver.registry.extension_apis import ExtensionApis
+from volcano.embedded.apiserver.registry.resources import ResourceRegistry, Served, version_rank
 from volcano.machinery.transport import Request, Response
 
 VERBS: Final = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
@@ -44,31 +45,34 @@ NOT_STORED: Final = (*((row, ["create"]) for row in REVIEWS), *((row, ["get", "l
 AGGREGATED: Final = {"v2", "v2beta1"}
 
 
-def discover(registry: ResourceRegistry, request: Request) -> JSON | Response | None:
+def discover(registry: ResourceRegistry, extensions: ExtensionApis, request: Request) -> JSON | Response | None:
     """The document of a discovery path; None for other paths."""
     parts = [part for part in request.path.split("/") if part]
     if parts in (["api"], ["apis"]) and (version := _aggregated_version(request)):
-        return _aggregated(registry, request, version, is_core=parts == ["api"])
+        return _aggregated(registry, extensions, request, version, is_core=parts == ["api"])
     match parts:
         case ["api"]:
             return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
         case ["api", "v1"]:
             return _resource_list(registry, "", "v1")
         case ["apis"]:
-            groups = [_group(name, versions) for name, versions in _groups(registry).items() if name]
+            groups = [_group(name, versions) for name, versions in _groups(registry, extensions).items() if name]
             return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
         case ["apis", group]:
-            versions = _groups(registry).get(group)
+            versions = _groups(registry, extensions).get(group)
             return {"kind": "APIGroup", "apiVersion": "v1", **_group(group, versions)} if versions else None
         case ["apis", group, version]:
-            return _resource_list(registry, group, version) if version in _groups(registry).get(group, ()) else None
+            is_served = version in _groups(registry, extensions).get(group, ())
+            return _resource_list(registry, group, version) if is_served else None
     return None
 
 
-def _groups(registry: ResourceRegistry) -> dict[str, list[str]]:
+def _groups(registry: ResourceRegistry, extensions: ExtensionApis) -> dict[str, list[str]]:
     groups = dict(registry.groups())
     for row, _ in NOT_STORED:
         groups.setdefault(row.group, [row.version])
+    for group, versions in extensions.groups().items():
+        groups[group] = sorted({*groups.get(group, ()), *versions}, key=version_rank)
     return groups
 
 
@@ -146,13 +150,20 @@ def _aggregated_version(request: Request) -> str:
     return ""
 
 
-def _aggregated(registry: ResourceRegistry, request: Request, version: str, *, is_core: bool) -> Response:
+def _aggregated(
+    registry: ResourceRegistry, extensions: ExtensionApis, request: Request, version: str, *, is_core: bool
+) -> Response:
     items: list[JSON] = [
         {
             "metadata": {"name": group, "creationTimestamp": None} if group else {"creationTimestamp": None},
-            "versions": [_aggregated_group_version(registry, group, v) for v in versions],
+            "versions": [
+                _extension_version(extensions, group, v)
+                if extensions.find(group, v)
+                else _aggregated_group_version(registry, group, v)
+                for v in versions
+            ],
         }
-        for group, versions in _groups(registry).items()
+        for group, versions in _groups(registry, extensions).items()
         if (group == "") is is_core
     ]
     api_version = f"apidiscovery.k8s.io/{version}"
@@ -214,3 +225,27 @@ def _aggregated_subresource(group: str, version: str, kind: str, name: str) -> J
         "responseKind": {"group": group, "version": version, "kind": kind},
         "verbs": _SUBRESOURCE_VERBS[name],
     }
+
+
+def _extension_version(extensions: ExtensionApis, group: str, version: str) -> JSON:
+    """What an extension server listed last; stale while it does not answer."""
+    listed = extensions.resources(group, version)
+    rows = [row for row in listed or () if isinstance(row, dict) and row.get("name")]
+    resources: dict[str, JSON] = {}
+    for row in rows:
+        name, _, below = str(row["name"]).partition("/")
+        kind = {"group": row.get("group") or group, "version": row.get("version") or version, "kind": row.get("kind")}
+        if not below:
+            resources[name] = {
+                "resource": name,
+                "responseKind": kind,
+                "scope": "Namespaced" if row.get("namespaced") else "Cluster",
+                "singularResource": row.get("singularName") or str(row.get("kind") or "").lower(),
+                "verbs": row.get("verbs") or [],
+                **{field: row[field] for field in ("shortNames", "categories") if row.get(field)},
+            }
+        elif name in resources:
+            below_it = resources[name].setdefault("subresources", [])
+            below_it.append({"subresource": below, "responseKind": kind, "verbs": row.get("verbs") or []})
+    freshness = "Stale" if listed is None else "Current"
+    return {"version": version, "freshness": freshness, "resources": list(resources.values())}

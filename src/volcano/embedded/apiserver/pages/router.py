@@ -12,6 +12,7 @@ from volcano.embedded.apiserver.pages.openapi_pages import OpenApiPages
 from volcano.embedded.apiserver.pages.status import VERSION, Health
 from volcano.embedded.apiserver.pages.store_pages import StorePages
 from volcano.embedded.apiserver.pages.telemetry import Telemetry
+from volcano.embedded.apiserver.registry.extension_apis import ExtensionApis
 from volcano.embedded.apiserver.registry.resources import ResourceRegistry
 from volcano.embedded.apiserver.store.contract import Store
 from volcano.embedded.apiserver.wire.representation import reply
@@ -29,9 +30,16 @@ class Pages:
     """Answers requests that name no resource."""
 
     def __init__(
-        self, registry: ResourceRegistry, health: Health, telemetry: Telemetry, store: Store, clock: Clock
+        self,
+        registry: ResourceRegistry,
+        extensions: ExtensionApis,
+        health: Health,
+        telemetry: Telemetry,
+        store: Store,
+        clock: Clock,
     ) -> None:
         self._registry = registry
+        self._extensions = extensions
         self._health = health
         self._telemetry = telemetry
         self._store = StorePages(store, clock)
@@ -68,7 +76,7 @@ class Pages:
                 return await self._openapi.reply(request)
             case "":
                 return reply({"paths": self._paths()})
-        found = discover(self._registry, request)
+        found = discover(self._registry, self._extensions, request)
         return reply(found) if isinstance(found, dict) else found
 
     def _paths(self) -> list[str]:

@@ -18,6 +18,7 @@ from volcano.embedded.apiserver.serving.connect import Connector
 from volcano.embedded.apiserver.serving.kubelet_streams import TUNNEL
 from volcano.embedded.apiserver.upkeep.bootstrap import ADMIN
 from volcano.embedded.apiserver.upkeep.own_service import publish
+from volcano.embedded.apiserver.wire.extension_client import FRONT_PROXY_NAME
 from volcano.machinery.certificates import Authority, Pair, kubeconfig, server_context, write_private
 from volcano.machinery.clock import Clock
 from volcano.machinery.https_server import ServerLimits, bind, serving_https
@@ -69,7 +70,8 @@ async def serve(
     kubelets = _kubelet_context(authority, pki, clock)
     server.backend.outbound.kubelet_context = kubelets
     connector = Connector(server, kubelets)
-    await publish(server.handle, reachable, bound_port)
+    server.backend.extension_client.certificate = _front_proxy_certificate(authority, pki, clock)
+    await publish(server.handle, reachable, bound_port, authority.pair.certificate)
     app = AsgiApp(server, connector, limits)
     bounds = ServerLimits(header_seconds=app.limits.header_seconds, reserved_organization=MASTERS)
     async with serving_https(app, listener, context, bounds, tunnel_prefix=TUNNEL):
@@ -93,3 +95,11 @@ def _kubelet_context(authority: Authority, pki: Path, clock: Clock) -> ssl.SSLCo
     context.check_hostname = False  # kubelets are addressed by IP; that our CA signed the certificate is the check
     context.load_cert_chain(path)
     return context
+
+
+def _front_proxy_certificate(authority: Authority, pki: Path, clock: Clock) -> Path:
+    """Our client certificate towards extension servers; it has no rights here."""
+    pair = authority.client_pair(FRONT_PROXY_NAME, (), clock.now(), file_name=FRONT_PROXY_NAME)
+    path = pki / f"{FRONT_PROXY_NAME}.pem"
+    write_private(path, pair.certificate + pair.key)
+    return path

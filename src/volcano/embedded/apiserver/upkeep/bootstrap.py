@@ -34,6 +34,12 @@ PRIORITY_CLASSES: Final[Sequence[JSON]] = (
     },
 )
 
+METRICS_API: Final[JSON] = {
+    "metadata": {"name": "v1beta1.metrics.k8s.io"},
+    "spec": {"group": "metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100},
+}
+"""Answered by pages.resource_metrics; installers look for it, and metrics-server's own manifest may replace it."""
+
 
 async def bootstrap(handle: Handler, crds: Iterable[JSON] = ()) -> None:
     """Create what is missing."""
@@ -46,6 +52,7 @@ async def bootstrap(handle: Handler, crds: Iterable[JSON] = ()) -> None:
         await ensure(handle, f"{rbac}/clusterroles", role)
     for binding in CLUSTER_ROLE_BINDINGS:
         await ensure(handle, f"{rbac}/clusterrolebindings", binding)
+    await ensure(handle, "/apis/apiregistration.k8s.io/v1/apiservices", METRICS_API)
     for crd in crds:
         await ensure(handle, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd, replaces_spec=True)
 

@@ -37,6 +37,7 @@ class Outbound:
         *,
         query: Sequence[tuple[str, str]] = (),
         headers: Mapping[str, str] | None = None,
+        repeated: Sequence[tuple[str, str]] = (),
         body: bytes = b"",
         context: ssl.SSLContext | bool | None = None,
         seconds: float | None = 60.0,
@@ -45,7 +46,8 @@ class Outbound:
     ) -> Response:
         """The response, as a stream if wanted. A server that cannot be reached is ServiceUnavailable.
 
-        `server_name` is whom the certificate and the Host header name, where that is not the address's host.
+        `server_name` is whom the certificate and the Host header name, where that is not the address's host;
+        `repeated` are headers whose names may occur several times.
         """
         import aiohttp  # imported late: many servers never make a request
 
@@ -58,7 +60,7 @@ class Outbound:
                 method,
                 url,
                 params=list(query),
-                headers=passed,
+                headers=[*passed.items(), *repeated],
                 data=body or None,
                 ssl=context if context is not None else True,
                 server_hostname=server_name,

@@ -27,6 +27,10 @@ MAGIC: Final = b"k8s\x00"
 MAX_MESSAGE_DEPTH: Final = 100
 _META: Final = "k8s.io.apimachinery.pkg.apis.meta.v1"
 _EXTENSIONS: Final = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1"
+_PACKAGES: Final = {
+    "apiextensions.k8s.io": _EXTENSIONS,
+    "apiregistration.k8s.io": "k8s.io.kube_aggregator.pkg.apis.apiregistration.v1",
+}
 
 
 class _WireField(msgspec.Struct, frozen=True):
@@ -71,9 +75,7 @@ def _message_of(api_version: str, kind: str) -> str:
     group, _, version = api_version.rpartition("/")
     if kind == "DeleteOptions":
         return f"{_META}.DeleteOptions"
-    package = f"k8s.io.api.{group.split('.')[0] or 'core'}.{version}"
-    if group == "apiextensions.k8s.io":
-        package = _EXTENSIONS
+    package = _PACKAGES.get(group) or f"k8s.io.api.{group.split('.')[0] or 'core'}.{version}"
     name = f"{package}.{kind}"
     if name not in _messages():
         raise BadRequest(f'no kind "{kind}" is registered for version "{api_version}" in protobuf')

@@ -89,16 +89,23 @@ class WebhookClient:
     def context(self, bundle: str, *, is_checked: bool = True) -> ssl.SSLContext:
         """TLS that trusts the authorities of a base64 bundle; those of the machine without one."""
         if not is_checked:
-            found: ssl.SSLContext = unverified()
-            return found
+            return tls_context(bundle, is_checked=False)
         context = self._contexts.get(bundle)
         if context is None:
-            try:
-                pem = base64.b64decode(bundle).decode() if bundle else None
-                context = ssl.create_default_context(cadata=pem)
-            except (ssl.SSLError, binascii.Error, UnicodeDecodeError) as error:
-                raise WebhookFailed(f"the caBundle cannot be read: {error}") from error
+            context = tls_context(bundle)
             if len(self._contexts) >= CONTEXTS_KEPT:
                 self._contexts.clear()
             self._contexts[bundle] = context
         return context
+
+
+def tls_context(bundle: str, *, is_checked: bool = True) -> ssl.SSLContext:
+    """TLS that trusts the authorities of a base64 bundle; those of the machine without one."""
+    if not is_checked:
+        found: ssl.SSLContext = unverified()
+        return found
+    try:
+        pem = base64.b64decode(bundle).decode() if bundle else None
+        return ssl.create_default_context(cadata=pem)
+    except (ssl.SSLError, binascii.Error, UnicodeDecodeError) as error:
+        raise WebhookFailed(f"the caBundle cannot be read: {error}") from error

@@ -26,9 +26,9 @@ async def test_the_service_leads_to_where_the_server_listens_now():
     server = ApiServer(MemoryStore(), clock=SystemClock())
     await server.start()
 
-    await publish(server.handle, "10.1.2.3", 6443)
+    await publish(server.handle, "10.1.2.3", 6443, b"authority")
     first = await read(server, SERVICE)
-    await publish(server.handle, "10.1.2.4", 7443)
+    await publish(server.handle, "10.1.2.4", 7443, b"authority")
 
     service = await read(server, SERVICE)
     assert service["spec"]["clusterIP"] == first["spec"]["clusterIP"] == "10.96.0.1"
@@ -45,10 +45,10 @@ async def test_the_service_leads_to_where_the_server_listens_now():
 async def test_publishing_the_same_again_changes_nothing():
     server = ApiServer(MemoryStore(), clock=SystemClock())
     await server.start()
-    await publish(server.handle, "::1", 6443)
+    await publish(server.handle, "::1", 6443, b"authority")
     before = [(await read(server, path))["metadata"]["resourceVersion"] for path in (SERVICE, ENDPOINTS, SLICE)]
 
-    await publish(server.handle, "::1", 6443)
+    await publish(server.handle, "::1", 6443, b"authority")
 
     assert [(await read(server, path))["metadata"]["resourceVersion"] for path in (SERVICE, ENDPOINTS, SLICE)] == before
     assert (await read(server, SLICE))["addressType"] == "IPv6"
@@ -64,7 +64,7 @@ async def test_a_server_that_cannot_keep_its_service_starts_all_the_same(caplog)
     made = await server.handle(Request("POST", path, headers=headers, body=msgspec.json.encode(other), user=ADMIN))
     assert made.status == 201
 
-    await publish(server.handle, "10.1.2.3", 6443)
+    await publish(server.handle, "10.1.2.3", 6443, b"authority")
 
     assert "already allocated" in caplog.text
     await server.close()

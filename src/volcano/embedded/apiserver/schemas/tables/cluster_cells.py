@@ -111,6 +111,15 @@ def ingress_class(obj: JSON, now: datetime) -> list[Any]:
     return [name, text(obj, "spec", "controller"), shown, age_of(obj, now)]
 
 
+def api_service(obj: JSON, now: datetime) -> list[Any]:
+    service = mapping(obj, "spec", "service")
+    where = f"{text(service, 'namespace')}/{text(service, 'name')}" if service else "Local"
+    available = next((c for c in objects(obj, "status", "conditions") if c.get("type") == "Available"), {})
+    state = text(available, "status") or "Unknown"
+    shown = state if state in ("True", "Unknown") else f"{state} ({text(available, 'reason')})"
+    return [name_of(obj), where, shown, age_of(obj, now)]
+
+
 def binding(obj: JSON, now: datetime) -> list[Any]:
     subjects = objects(obj, "subjects")
     by_kind = {

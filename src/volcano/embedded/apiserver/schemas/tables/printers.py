@@ -100,6 +100,7 @@ PRINTERS: Final[Mapping[tuple[str, str], tuple[str, Cells]]] = {
     ("networking.k8s.io", "IngressClass"): ("Controller, Parameters, Age", cluster.ingress_class),
     ("rbac.authorization.k8s.io", "RoleBinding"): _BINDINGS,
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): _BINDINGS,
+    ("apiregistration.k8s.io", "APIService"): ("Service, Available, Age", cluster.api_service),
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): _WEBHOOKS,
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): _WEBHOOKS,
     ("resource.k8s.io", "ResourceClaim"): ("State, Age", cluster.resource_claim),
