@@ -127,3 +127,45 @@ async def test_queues_are_made_closed_opened_and_deleted(system: RealSystem, pla
         assert code == 0, said
         await system.until(lambda wanted=wanted: state() == wanted)
     assert vcctl(plane.kubeconfig, "queue", "delete", "-n", name)[0] == 0
+
+
+@pytest.fixture
+def printed_job(running: Components, api: Client):
+    """A job in the namespace default, where introductions have theirs."""
+    path, name = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs", "my-printed-job"
+    body = a_job(name, a_task(lasts="3600s"))
+    assert api.create(path, body).status == 201
+    wait_for(lambda: phase_of(api, name) == "Running", why="the job runs")
+    yield name
+    if api.get(f"{path}/{name}").status == 200:
+        api.delete(f"{path}/{name}")
+    wait_for(lambda: api.get(f"{path}/{name}").status == 404, why="the job is gone")
+
+
+def phase_of(api: Client, name: str) -> str:
+    answer = api.get(f"/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs/{name}")
+    status = answer.body.get("status") or {} if answer.status == 200 else {}
+    return (status.get("state") or {}).get("phase", "")
+
+
+def test_n_names_the_job_as_older_texts_write_it(printed_job: str, plane: ControlPlane, api: Client):
+    for verb, wanted in (("view", "Running"), ("suspend", "Aborted"), ("resume", "Running"), ("delete", "")):
+        code, said = vcctl(plane.kubeconfig, "job", verb, "-n", printed_job)
+
+        assert code == 0, said
+        assert f"-n is the namespace; the job {printed_job} in default is taken" in said
+        wait_for(lambda wanted=wanted: phase_of(api, printed_job) == wanted, why=f"after {verb} it is {wanted!r}")
+
+
+def test_a_guarantee_without_deserved_is_shown_as_deserved(running: Components, plane: ControlPlane, api: Client):
+    path = "/apis/scheduling.volcano.sh/v1beta1/queues"
+    name = "printed-guarantee"
+    assert vcctl(plane.kubeconfig, "queue", "create", "-n", name, "-w", "2", "--guarantee", "cpu=4")[0] == 0
+    made = api.get(f"{path}/{name}").body["spec"]
+
+    code, said = vcctl(plane.kubeconfig, "queue", "tree")
+
+    assert (code, made["weight"], "deserved" in made) == (0, 2, False)
+    shown = said[said.index(f"{name}  ") :]
+    assert "deserved 4, guaranteed 4" in shown
+    assert api.delete(f"{path}/{name}").status == 200

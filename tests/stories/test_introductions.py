@@ -1,21 +1,32 @@
-"""Manifests as public introductions of Volcano print them, each from submission to its expected end, on nodes with GPUs."""
+"""Manifests as public introductions of Volcano print them, each from submission to its expected end, on nodes with GPUs.
+
+What introductions print, and where it is tried on both API servers:
+
+| what is printed | embedded | real kube-apiserver |
+|---|---|---|
+| every manifest of examples/introduction, from submission to its end | here | here |
+| the default, the binpack and the capacity configuration | here | here |
+| a queue with a guarantee and no deserved is admitted; a smaller deserved is refused | test_introduction_rules.py | test_introduction_rules.py (policies), tests/kubernetes/test_admission.py (webhook and policies) |
+| its guarantee stays under reclaim, with capacity and with proportion | test_introduction_rules.py | test_introduction_rules.py |
+| … under preempt, reclaim, gangpreempt and gangreclaim, flat and in hierarchies | tests/unit/scheduler/solve/test_guarantees.py | decided by the same pure function |
+| `vcctl queue tree` shows the guarantee as deserved | tests/system/cli/test_queues_flows_pods.py | tests/kubernetes/test_command_line.py |
+| GPUs in `requests` only, of Jobs, CronJobs and JobTemplates | test_introduction_rules.py | test_introduction_rules.py |
+| VK_TASK_INDEX, VC_TASK_INDEX, VK_TASK_NUM, VC_TASK_NUM | test_introduction_rules.py | test_introduction_rules.py |
+| `vcctl job view|suspend|resume|delete -n NAME` | tests/system/cli/test_jobs.py | tests/kubernetes/test_command_line.py |
+| `vcctl queue create -n my-queue -w 2` | tests/system/cli/test_queues_flows_pods.py | tests/kubernetes/test_command_line.py |
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.kubernetes.components import apply, discover, path_of, wait_for
-from tests.running_server import Client
-from tests.stories.builders import DURATION, a_job
-from tests.stories.hosts import GPU, KubernetesHost
-from volcano.admission.policies import policy_manifests
+from tests.stories.builders import DURATION
+from tests.stories.hosts import GPU
 from volcano.api.batch import Job
-from volcano.api.core import ConfigMap, Pod
+from volcano.api.core import Pod
 from volcano.api.manifests import load_documents
-from volcano.api.meta import Key
 from volcano.api.scheduling import PodGroup, Queue
 from volcano.api.scheme import resource_type
 
@@ -35,31 +46,10 @@ SERVERS = {"mpiworker", "executor"}
 """Tasks whose pods run until the job ends."""
 
 
-@pytest.fixture(scope="module")
-def policies(api: Client) -> Iterator[None]:
-    """Admission by policies on the real API server; they fill in the limit of a GPU that is only requested."""
-    bodies = policy_manifests()
-    apply(api, bodies)
-    wait_for(lambda: made_by_trial(api).get("schedulerName"), why="the policies are in force")
-    yield
-    plurals = discover(api)
-    for body in bodies:
-        api.delete(f"{path_of(body, plurals)}/{body['metadata']['name']}")
-    wait_for(lambda: not made_by_trial(api).get("schedulerName"), why="the policies are gone")
-
-
-def made_by_trial(api: Client) -> dict:
-    """The spec of a Job that is created as a dry run."""
-    path = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
-    body = a_job("trial")
-    del body["spec"]["schedulerName"]
-    return api.create(path, body, query={"dryRun": "All"}).body.get("spec", {})
-
-
 @pytest.fixture(autouse=True)
 def _admission(request: pytest.FixtureRequest) -> None:
-    if "host" in request.fixturenames and isinstance(request.getfixturevalue("host"), KubernetesHost):
-        request.getfixturevalue("policies")
+    if "host" in request.fixturenames:
+        request.getfixturevalue("admission")
 
 
 def documents(name: str) -> list[dict]:
@@ -76,10 +66,12 @@ def lasting(document: dict) -> dict:
     return document
 
 
-async def submit(system, name: str) -> list[str]:
+async def submit(system, name: str, scheduler: str = "volcano") -> list[str]:
     """Apply a file in its order; a queue is used only once it is open. The names of its queues."""
     queues = []
     for document in documents(name):
+        if document["kind"] == "Job":
+            document["spec"]["schedulerName"] = scheduler
         (made,) = await system.apply(lasting(document))
         if document["kind"] == "Queue":
             queue = made["metadata"]["name"]
@@ -140,24 +132,18 @@ def test_the_pods_of_a_podgroup_run_together(host) -> None:
         await system.delete(PodGroup, "intro-group")
 
 
-@pytest.mark.hosts("embedded")
 def test_gpus_that_are_only_requested_are_limited_and_charged(host) -> None:
     @host
     async def story(system):
-        await submit(system, "pytorch-ddp")
+        queues = await submit(system, "pytorch-ddp")
         await system.until(lambda: len(system.pods("intro-pytorch-ddp")) == 3)
 
+        found = await system.client.list_json(resource_type(Pod), system.namespace)
         limits = sorted(
-            container["resources"]["limits"][GPU]
-            for pod in await pods_json(system)
-            for container in pod["spec"]["containers"]
+            container["resources"]["limits"][GPU] for pod in found["items"] for container in pod["spec"]["containers"]
         )
         assert limits == ["1", "2", "2"]
-
-
-async def pods_json(system) -> list[dict]:
-    found = await system.client.list_json(resource_type(Pod), "default")
-    return found["items"]
+        await remove(system, queues, JOBS["pytorch-ddp"])
 
 
 def test_the_type_of_the_mpi_job_is_the_label() -> None:
@@ -166,30 +152,27 @@ def test_the_type_of_the_mpi_job_is_the_label() -> None:
     assert job["metadata"]["labels"] == {"volcano.sh/job-type": "MPI"}
 
 
-@pytest.mark.hosts("embedded")
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_jobs_run_under_the_configuration(host, name: str) -> None:
+def test_jobs_run_under_the_configuration(host, configure, name: str) -> None:
     @host
     async def story(system):
         (configuration,) = documents(name)
-        key = Key("volcano-system", "volcano-scheduler-configmap")
-        await system.client.patch(resource_type(ConfigMap), key, {"data": configuration["data"]})
-        await submit(system, "hierarchy")
-        await submit(system, "pytorch-ddp")
+        scheduler = await configure(system, configuration["data"]["volcano-scheduler.conf"])
+        queues = await submit(system, "hierarchy", scheduler) + await submit(system, "pytorch-ddp", scheduler)
 
-        for job in ("intro-dev-job", "intro-test-job", "intro-pytorch-ddp"):
+        jobs = [*JOBS["hierarchy"], *JOBS["pytorch-ddp"]]
+        for job in jobs:
             await system.until(lambda job=job: system.phase(job) == "Completed", why=f"{job} is Completed")
+        await remove(system, queues, jobs)
 
 
-@pytest.mark.hosts("embedded")
-def test_binpack_puts_gpu_pods_on_one_node(host) -> None:
+def test_binpack_puts_gpu_pods_on_one_node(host, configure) -> None:
     @host
     async def story(system):
         (configuration,) = documents("scheduler-binpack")
-        key = Key("volcano-system", "volcano-scheduler-configmap")
-        await system.client.patch(resource_type(ConfigMap), key, {"data": configuration["data"]})
-        await system.settle()
-        await submit(system, "multi-queue")
-        await system.until(lambda: system.phase("intro-serving") == "Running")
+        scheduler = await configure(system, configuration["data"]["volcano-scheduler.conf"])
+        queues = await submit(system, "multi-queue", scheduler)
+        await system.until(lambda: system.phase("intro-serving") in ("Running", "Completed"))
 
         assert len({pod.spec.node_name for pod in system.pods("intro-serving")}) == 1
+        await remove(system, queues, JOBS["multi-queue"])

@@ -107,6 +107,15 @@ def test_a_queue_is_created_as_introductions_print_it(call, server):
     assert server.get(SCHEDULING, "Queue", Key("", "my-queue"))["spec"]["weight"] == 2
 
 
+def test_the_tree_shows_a_guarantee_without_deserved_as_deserved(call, server):
+    assert call("vcctl queue create -n team -w 2 --guarantee cpu=4").code == 0
+
+    shown = call("vcctl queue tree").out
+
+    assert "deserved" not in server.get(SCHEDULING, "Queue", Key("", "team"))["spec"]
+    assert "deserved 4, guaranteed 4" in shown[shown.index("team  ") :]
+
+
 # -- flows --------------------------------------------------------------------------------------------------------
 def a_flow_file(tmp_path):
     path = tmp_path / "flows.yaml"
