@@ -2,6 +2,7 @@
 
 python tools/build_docs.py            build into site/; a warning, such as a broken link, is an error
 
+The words after a block's language say how it is tested (tests/documentation/blocks.py); the site is built without them.
 Pages link to each other and to files of the repository by relative paths, which work on a code host as well. Links to
 files that are not pages (sources, examples) become text, because the site does not contain them.
 """
@@ -19,6 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / ".cache" / "docs-site"
 TOP = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+FENCE = re.compile(r"^( *```\w+) .*$", re.MULTILINE)
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#:\s]+)(#[^)]*)?\)")
 
 
@@ -28,7 +30,7 @@ def collect() -> None:
     for name in TOP:
         shutil.copy(ROOT / name, PAGES / name)
     for page in PAGES.rglob("*.md"):
-        page.write_text(LINK.sub(partial(_link, page), page.read_text()))
+        page.write_text(FENCE.sub(r"\1", LINK.sub(partial(_link, page), page.read_text())))
 
 
 def _link(page: Path, found: re.Match[str]) -> str:

@@ -38,7 +38,7 @@ def section(path: tuple[CommandSpec, ...]) -> list[str]:
     lines += [f"Usage: `{f'{name} {command.arguments}'.strip()} [flags]`", ""]
     lines += table(command.flags)
     if command.examples:
-        lines += ["```", *command.examples, "```", ""]
+        lines += ["```sh help", *command.examples, "```", ""]
     return lines
 
 

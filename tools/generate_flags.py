@@ -53,7 +53,7 @@ def prose(text: str) -> str:
         mark, _, verbatim = paragraph.partition("\n")
         if mark == "\b":
             heading, *lines = verbatim.splitlines()
-            block = ["", "```", *(line.removeprefix("  ") for line in lines), "```"] if lines else []
+            block = ["", "```sh help", *(line.removeprefix("  ") for line in lines), "```"] if lines else []
             parts.append("\n".join([heading, *block]))
         else:
             parts.append(" ".join(paragraph.split()))

@@ -13,8 +13,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.documentation.blocks import Block, Page, PageError, missing_line, read_page
 from tests.frameworks.framework import ROOT, Framework
-from tests.frameworks.pages import Block, Page, PageError, missing_line, read_page
 from tests.kubernetes.helm import find_helm
 from tests.system.real_system import Up, environment, running_up
 
@@ -62,6 +62,8 @@ def run_framework(framework: Framework) -> Outcome:
         return Outcome(framework, "skipped", f"apt-get install {packages}")
     try:
         page = read_page(framework.page)
+        if not page.runs or not page.up:
+            raise PageError(f"{page.path.name}: a block `sh up` and one `sh run` are needed")
         start = time.monotonic()
         install(framework, page, transcript)
         outcome.install_seconds = time.monotonic() - start

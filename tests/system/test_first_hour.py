@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests import needs
-from tests.frameworks.pages import missing_line, read_page
+from tests.documentation.blocks import read_page
+from tests.documentation.session import type_in
 from tests.kubernetes.control_plane import ControlPlane, binaries
 from tests.system.ordinary_user import OrdinaryUser, ordinary_user
 from tests.system.real_system import ROOT
@@ -71,14 +72,7 @@ def test_the_first_hour_as_printed(who):
     with newcomer(who) as user, cluster(user) as has_cluster:
         chosen = [title for title in tasks() if is_possible(title, has_cluster=has_cluster)]
 
-        output = type_in(user, chosen)
-
-        for number, title in enumerate(chosen):
-            part = output.partition(f"== {title}\n")[2]
-            rest = f"== {chosen[number + 1]}\n" if number + 1 < len(chosen) else "== end\n"
-            assert rest in part, f"{title} ended early:\n{part[-6000:]}"
-            printed = part.partition(rest)[0]
-            assert not missing_line(printed, tasks()[title].see), f"{title}:\n{printed}"
+        type_in([tasks()[title] for title in chosen], user.folder / "clone", settings(user), HOUR_SECONDS, user.prefix)
 
 
 def is_possible(title: str, *, has_cluster: bool) -> bool:
@@ -145,18 +139,11 @@ def cluster(user: OrdinaryUser) -> Iterator[bool]:
             agent.wait(60)
 
 
-def type_in(user: OrdinaryUser, titles: list[str]) -> str:
-    """What a shell prints in which these tasks are typed one after the other."""
-    blocks = tasks()
-    script = "".join(f"echo '== {title}'\n{blocks[title].script}" for title in titles)
-    script = f"trap 'for each in $(jobs -p); do kill $each; done; wait' EXIT\n{script}echo '== end'\n"
+def settings(user: OrdinaryUser) -> dict[str, str]:
+    """The environment of a shell in which the package is not installed yet."""
     python = Path(user.python).parent if user.prefix else Path(sys.executable).resolve().parent
     search = [str(python), "/usr/local/bin", "/usr/bin", "/bin", str(Path(sys.executable).parent)]
     # What the package requires comes from the environment of the tests; the package itself is built and installed.
-    settings = user.environment | {"PATH": ":".join(search), **PACKAGE_ALONE}
-    settings["PYTHONPATH"] = settings["PYTHONPATH"].removeprefix(f"{ROOT / 'src'}:")
-    done = subprocess.run(
-        [*user.prefix, "bash", "-euo", "pipefail", "-c", script], cwd=user.folder / "clone", env=settings,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=HOUR_SECONDS, check=False,
-    )  # fmt: skip
-    return done.stdout
+    variables = user.environment | {"PATH": ":".join(search), **PACKAGE_ALONE}
+    variables["PYTHONPATH"] = variables["PYTHONPATH"].removeprefix(f"{ROOT / 'src'}:")
+    return variables

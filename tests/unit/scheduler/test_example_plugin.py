@@ -23,6 +23,23 @@ def night_shift() -> type[Plugin]:
     return module.NightShift  # type: ignore[no-any-return]
 
 
+NightShift = night_shift()
+
+
+def test_jobs_wait_for_the_night() -> None:
+    given = cluster(
+        nodes={"n1": "cpu=4"},
+        jobs={"train": gang(2, queue="nights", min_resources="cpu=2")},
+        queues={"nights": share(annotations={"example.com/night-shift": "true"})},
+        now=datetime(2026, 1, 1, 12, tzinfo=UTC),
+    )
+
+    outcome = given.schedule("enqueue", "gang, night-shift", knowing=[NightShift])
+
+    assert outcome.phases == {"train": "Pending"}
+    assert outcome.why["train"] == "waits for the night shift at 20:00"
+
+
 def at(hour: int) -> Cluster:
     return cluster(
         nodes={"n1": "cpu=4"},
@@ -32,8 +49,8 @@ def at(hour: int) -> Cluster:
     )
 
 
-def test_jobs_wait_for_the_night() -> None:
-    outcome = at(12).schedule("enqueue", "gang, night-shift", knowing=[night_shift()])
+def test_jobs_of_other_queues_do_not_wait() -> None:
+    outcome = at(12).schedule("enqueue", "gang, night-shift", knowing=[NightShift])
 
     assert outcome.phases == {"serve": "Inqueue", "train": "Pending"}
     assert outcome.why["train"] == "waits for the night shift at 20:00"
@@ -41,6 +58,6 @@ def test_jobs_wait_for_the_night() -> None:
 
 @pytest.mark.parametrize("hour", [21, 3])
 def test_at_night_they_are_let_in(hour: int) -> None:
-    outcome = at(hour).schedule("enqueue", "gang, night-shift", knowing=[night_shift()])
+    outcome = at(hour).schedule("enqueue", "gang, night-shift", knowing=[NightShift])
 
     assert outcome.phases == {"serve": "Inqueue", "train": "Inqueue"}
