@@ -11,7 +11,7 @@ import pytest
 
 from tests.running_server import Answer, Client
 from volcano.admission.chain import WEBHOOKS
-from volcano.admission.policies import policy_manifests
+from volcano.admission.policies import policy_manifests, submitter_manifests
 from volcano.admission.webhook.registration import configuration_name
 from volcano.api.batch import Job
 from volcano.api.errors import ApiError
@@ -149,8 +149,9 @@ def serve_webhooks(running: Components, api: Client, folder: Path) -> list[JSONO
         "spec": {"type": "ExternalName", "externalName": "localhost"},
     }
     assert api.create(SERVICES.rstrip("/"), named).status == 201
-    bodies = list(webhooks(Values()))
-    for body in bodies:
+    registered = list(webhooks(Values()))
+    bodies = [*registered, *submitter_manifests()]
+    for body in registered:
         for entry in body["webhooks"]:
             entry["clientConfig"]["service"]["port"] = port
     apply(api, bodies)
@@ -384,6 +385,68 @@ def test_pods_of_this_project_are_left_to_the_scheduler_of_the_cluster(mode: str
     }
 
     assert made(api, f"/api/v1/namespaces/{installed}/pods", pod)["spec"]["schedulerName"] == "default-scheduler"
+
+
+# -- who submitted it ---------------------------------------------------------------------------------------------
+SUBMITTED_BY = "volcano.sh/submitted-by"
+SUBMITTED = {
+    "Job": ("/apis/batch.volcano.sh/v1alpha1/namespaces/{}/jobs", lambda: a_job(name="own")),
+    "CronJob": (
+        "/apis/batch.volcano.sh/v1alpha1/namespaces/{}/cronjobs",
+        lambda: {"metadata": {"name": "own"}, "spec": {
+            "schedule": "0 0 1 1 *", "concurrencyPolicy": "Allow", "jobTemplate": {"spec": a_job(name="own")["spec"]},
+        }},
+    ),
+    "JobFlow": (
+        "/apis/flow.volcano.sh/v1alpha1/namespaces/{}/jobflows",
+        lambda: {"metadata": {"name": "own"}, "spec": {"flows": [], "jobRetainPolicy": "retain"}},
+    ),
+    "PodGroup": (
+        "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups",
+        lambda: {**a_group(), "metadata": {"name": "own"}},
+    ),
+}  # fmt: skip
+
+
+def as_user(name: str) -> dict[str, str]:
+    """An administrator by another name."""
+    return {"Impersonate-User": name, "Impersonate-Group": "system:masters"}
+
+
+@pytest.mark.parametrize("kind", SUBMITTED)
+def test_nobody_changes_who_submitted_an_object(mode: str, api: Client, namespace: str, kind: str):
+    path, body = SUBMITTED[kind][0].format(namespace), SUBMITTED[kind][1]()
+    group_version = "/".join(path.split("/")[2:4])
+    body |= {"apiVersion": group_version, "kind": kind}
+    body["metadata"]["annotations"] = {SUBMITTED_BY: "somebody-else"}
+    assert api("POST", path, body, headers=as_user("ada")).status == 201
+    found = api.get(f"{path}/own").body
+    assert found["metadata"]["annotations"][SUBMITTED_BY] == "ada"
+
+    for named in ("eve", "", None):
+        patch = {"metadata": {"annotations": {SUBMITTED_BY: named}}}
+        answer = api("PATCH", f"{path}/own", patch, headers=as_user("eve"), content_type="application/merge-patch+json")
+        assert answer.status >= 400 and "cannot be changed or removed" in answer.body["message"], (named, answer)
+    other = api.merge(f"{path}/own", {"metadata": {"annotations": {"other": "x"}}})
+
+    assert other.status == 200, other
+    assert other.body["metadata"]["annotations"][SUBMITTED_BY] == "ada"
+    assert api.delete(f"{path}/own").status == 200
+
+
+async def test_what_components_make_of_a_job_names_its_submitter(mode: str, system: RealSystem, api: Client):
+    """Their own writes pass: the PodGroup is made, changed and admitted, and the pods run."""
+    body = a_job(a_task("a", 2), name="mine", minAvailable=1)
+    assert api("POST", jobs(system.namespace), body, headers=as_user("ada")).status == 201
+    await system.until(lambda: system.phase("mine") == "Running")
+    changed = api.merge(f"{jobs(system.namespace)}/mine", {"spec": {"minAvailable": 2}})
+    assert changed.status == 200, changed
+
+    await system.until(lambda: [group.spec.min_member for group in system.groups()] == [2])
+
+    assert [group.annotations[SUBMITTED_BY] for group in system.groups()] == ["ada"]
+    await system.delete(Job, "mine")
+    await system.until(lambda: not system.groups())
 
 
 # -- what it means for work ---------------------------------------------------------------------------------------

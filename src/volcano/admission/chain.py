@@ -22,7 +22,7 @@ from volcano.admission.pods import mutate_pod, validate_pod
 from volcano.admission.queues import mutate_queue, validate_queue
 from volcano.admission.reservations import validate_reservation
 from volcano.admission.review import Notice, Reader, ReviewAnswer, Settings, deny
-from volcano.admission.submitters import mutate_jobflow
+from volcano.admission.submitters import kept_submitter, mutate_jobflow
 from volcano.api import batch, core, flow, reservation, scheduling, topology
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType, resource_type
@@ -133,6 +133,7 @@ class AdmissionChain:
     ) -> None:
         """`in_process`: in the API server itself, where reviewing every update of a PodGroup costs no request."""
         self.settings = settings or Settings()
+        self._in_process = in_process
         self._webhooks = tuple(_on_updates(BY_PATH[path]) if in_process else BY_PATH[path] for path in enabled)
 
     def review(self, attributes: Attributes, reader: Reader) -> ReviewOutcome:
@@ -147,6 +148,10 @@ class AdmissionChain:
     def mutate(self, attributes: Attributes, reader: Reader) -> ReviewOutcome:
         """The object after all mutating webhooks."""
         warnings: list[str] = []
+        if self._in_process:
+            attributes = msgspec.structs.replace(
+                attributes, object=kept_submitter(attributes).changed(attributes.object)
+            )
         for webhook in self._concerned(attributes, "mutating"):
             answer = webhook.rule(attributes, reader, self.settings)
             warnings += answer.warnings

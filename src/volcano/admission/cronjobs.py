@@ -10,21 +10,21 @@ from volcano.admission.submitters import submitter_problem
 from volcano.api import names
 from volcano.api.batch import CronJob
 from volcano.api.cron.schedule import CronError, load_zone, parse_schedule
-from volcano.machinery.admission import UPDATE, Attributes
+from volcano.machinery.admission import Attributes
 
 MAX_NAME_LENGTH: Final = names.LABEL_LENGTH - 11
 """Each job's name is the CronJob's, a hyphen and the minute it was due."""
 _ZONE_PART: Final = re.compile(r"[A-Za-z0-9._+-]{1,14}")
 
 
-def validate_cronjob(attributes: Attributes, _reader: Reader, _settings: Settings) -> ReviewAnswer:
+def validate_cronjob(attributes: Attributes, _reader: Reader, settings: Settings) -> ReviewAnswer:
     cronjob = read(CronJob, attributes.object)
     if isinstance(cronjob, ReviewAnswer):
         return cronjob
     problems = _schedule_problems(cronjob.spec.schedule)
     if cronjob.spec.time_zone is not None:
         problems += _zone_problems(cronjob.spec.time_zone)
-    problems += [problem for problem in (submitter_problem(attributes),) if problem and attributes.operation == UPDATE]
+    problems += [problem for problem in (submitter_problem(attributes, settings),) if problem]
     return refuse_all(problems + _name_problems(cronjob.name or attributes.name))
 
 

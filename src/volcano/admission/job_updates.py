@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from volcano.admission.job_partitions import partition_problems
-from volcano.admission.review import ALLOWED, ReviewAnswer, deny, section
+from volcano.admission.review import ALLOWED, ReviewAnswer, Settings, deny, section
 from volcano.admission.submitters import submitter_problem
 from volcano.admission.topologies import both_tiers_message, gives_both_tiers
 from volcano.api.batch import Job, TaskSpec
@@ -36,7 +36,7 @@ ZERO_MEANS_SOMETHING: Final = frozenset(
 MAX_DEPTH: Final = 100
 
 
-def validate_job_update(job: Job, attributes: Attributes) -> ReviewAnswer:
+def validate_job_update(job: Job, attributes: Attributes, settings: Settings) -> ReviewAnswer:
     """The first rule that fails."""
     total = 0
     for task in job.spec.tasks:
@@ -49,7 +49,7 @@ def validate_job_update(job: Job, attributes: Attributes) -> ReviewAnswer:
         return deny("job 'minAvailable' must be >= 0")
     if gives_both_tiers(job.spec.network_topology):
         return deny(both_tiers_message("networkTopology"))
-    if problem := submitter_problem(attributes):
+    if problem := submitter_problem(attributes, settings):
         return deny(problem)
     spec, old = section(attributes.object, "spec"), section(attributes.old, "spec")
     if len(spec.get("tasks") or ()) != len(old.get("tasks") or ()):

@@ -6,14 +6,14 @@ from volcano.admission.review import ALLOWED, Reader, ReviewAnswer, Settings, de
 from volcano.admission.submitters import submitter_problem
 from volcano.api.dag import UnknownDependency, first_flaw
 from volcano.api.flow import JobFlow
-from volcano.machinery.admission import UPDATE, Attributes
+from volcano.machinery.admission import Attributes
 
 
-def validate_jobflow(attributes: Attributes, _reader: Reader, _settings: Settings) -> ReviewAnswer:
+def validate_jobflow(attributes: Attributes, _reader: Reader, settings: Settings) -> ReviewAnswer:
     flow = read(JobFlow, attributes.object)
     if isinstance(flow, ReviewAnswer):
         return flow
-    if attributes.operation == UPDATE and (problem := submitter_problem(attributes)):
+    if problem := submitter_problem(attributes, settings):
         return deny(problem)
     graph = {step.name: step.depends_on.targets if step.depends_on is not None else [] for step in flow.spec.flows}
     flaw = first_flaw(graph)

@@ -25,12 +25,12 @@ MAX_WARNINGS: Final = 16
 MAX_MESSAGE_CHARACTERS: Final = 32 * 1024
 
 
-def validate_job(attributes: Attributes, reader: Reader, _settings: Settings) -> ReviewAnswer:
+def validate_job(attributes: Attributes, reader: Reader, settings: Settings) -> ReviewAnswer:
     job = read(Job, attributes.object)
     if isinstance(job, ReviewAnswer):
         return job
     if attributes.operation == UPDATE:
-        return validate_job_update(job, attributes)
+        return validate_job_update(job, attributes, settings)
     name = job.name or attributes.name
     if not job.spec.tasks:
         return deny("No task specified in job spec")

@@ -15,7 +15,7 @@ from volcano.admission.review import (
     refuse_all,
     section,
 )
-from volcano.admission.submitters import submitter_changes
+from volcano.admission.submitters import submitter_changes, submitter_problem
 from volcano.admission.topologies import both_tiers_message, gives_both_tiers
 from volcano.api.core import Namespace
 from volcano.api.jobs.estimates import annotation_problem
@@ -43,11 +43,12 @@ def _queue_changes(group: PodGroup, attributes: Attributes, reader: Reader) -> t
     return (change("spec", "queue", value=queue),)
 
 
-def validate_podgroup(attributes: Attributes, reader: Reader, _settings: Settings) -> ReviewAnswer:
+def validate_podgroup(attributes: Attributes, reader: Reader, settings: Settings) -> ReviewAnswer:
     group = read(PodGroup, attributes.object)
     if isinstance(group, ReviewAnswer):
         return group
     problems = _negative_amounts(group)
+    problems += [problem for problem in (submitter_problem(attributes, settings),) if problem]
     if attributes.operation == UPDATE:  # what else is checked concerns what is submitted; a queue may close later
         return refuse_all(problems)
     problems = _queue_problems(str(section(attributes.object, "spec").get("queue") or ""), reader) + problems

@@ -1,19 +1,23 @@
 """Admission without a webhook: ValidatingAdmissionPolicies and MutatingAdmissionPolicies with their bindings.
 
-They cover what a policy can decide from one object alone, with the same words. Rules are in policy_rules.py and
-policy_job_rules.py, what is filled in in policy_mutations.py; `volcano manifests policies` prints all of it.
+They cover what a policy can decide from one object alone, with the same words. Rules are in policy_rules.py,
+policy_job_rules.py and policy_submitters.py, what is filled in in policy_mutations.py; `volcano manifests policies`
+prints all of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from volcano.admission import policy_job_rules as job_rules
 from volcano.admission import policy_mutations as mutations
 from volcano.admission import policy_rules as rules
 from volcano.admission.policy_mutations import Mutation
-from volcano.admission.policy_rules import Rule
+from volcano.admission.policy_rules import Rule, listed
+from volcano.admission.policy_submitters import CONTROLLERS, SUBMITTER_MUTATIONS, SUBMITTER_RULES
+from volcano.admission.review import controller_users
+from volcano.admission.submitters import SUBMITTED
 from volcano.api import batch, core, flow, scheduling, topology
 from volcano.api.meta import JSON, Resource
 from volcano.api.scheme import resource_type
@@ -24,9 +28,19 @@ MUTATING: Final = "v1"
 """Since Kubernetes 1.36; 1.34 and 1.35 serve v1beta1, where it is switched on."""
 
 
-def policy_manifests(mutating_version: str = MUTATING) -> list[JSON]:
-    """Every policy, each followed by its binding."""
-    policies = (*_validations(), *_mutations(f"{GROUP}/{mutating_version}"))
+def policy_manifests(mutating_version: str = MUTATING, *, namespace: str = "") -> list[JSON]:
+    """Every policy, each followed by its binding; the namespace is that of the installation, if it is not the usual."""
+    policies = (*_validations(), *_mutations(f"{GROUP}/{mutating_version}", namespace))
+    return [*_bound(policies), *submitter_manifests(namespace)]
+
+
+def submitter_manifests(namespace: str = "") -> list[JSON]:
+    """The policy that nobody changes who submitted an object; beside webhooks too, which do not see every write."""
+    users = {CONTROLLERS: listed(controller_users(namespace))}
+    return _bound([_validation("submitter", SUBMITTED, SUBMITTER_RULES, users, ("CREATE", "UPDATE"))])
+
+
+def _bound(policies: Iterable[JSON]) -> list[JSON]:
     return [manifest for policy in policies for manifest in (policy, _binding(policy))]
 
 
@@ -46,14 +60,14 @@ def _validations() -> list[JSON]:
 
 def _validation(
     name: str,
-    reader: type[Resource],
+    reader: type[Resource] | Sequence[type[Resource]],
     checks: Sequence[Rule],
     variables: Mapping[str, str],
     operations: Sequence[str],
     *,
     condition: str = "",
 ) -> JSON:
-    spec: JSON = {"failurePolicy": "Fail", "matchConstraints": _constraints(reader, operations)}
+    spec: JSON = {"failurePolicy": "Fail", "matchConstraints": _constraints(_several(reader), operations)}
     if condition:
         spec["matchConditions"] = [{"name": "is-ours", "expression": condition}]
     if variables:
@@ -63,38 +77,49 @@ def _validation(
 
 
 # -- mutation -----------------------------------------------------------------------------------------------------
-def _mutations(version: str) -> list[JSON]:
-    return [
-        _mutation("job", batch.Job, mutations.JOB_MUTATIONS, version),
-        _mutation("queue", scheduling.Queue, mutations.QUEUE_MUTATIONS, version),
-        _mutation("pod", core.Pod, mutations.POD_MUTATIONS, version),
-        _mutation("podgroup", scheduling.PodGroup, mutations.PODGROUP_MUTATIONS, version),
-        _mutation("cronjob", batch.CronJob, mutations.CRONJOB_MUTATIONS, version),
-        _mutation("jobflow", flow.JobFlow, mutations.JOBFLOW_MUTATIONS, version),
-        _mutation("jobtemplate", flow.JobTemplate, mutations.JOBTEMPLATE_MUTATIONS, version),
+def _mutations(version: str, namespace: str) -> list[JSON]:
+    filled_in: list[tuple[str, type[Resource], Sequence[Mutation]]] = [
+        ("job", batch.Job, mutations.JOB_MUTATIONS),
+        ("queue", scheduling.Queue, mutations.QUEUE_MUTATIONS),
+        ("pod", core.Pod, mutations.POD_MUTATIONS),
+        ("podgroup", scheduling.PodGroup, mutations.PODGROUP_MUTATIONS),
+        ("cronjob", batch.CronJob, mutations.CRONJOB_MUTATIONS),
+        ("jobflow", flow.JobFlow, ()),
+        ("jobtemplate", flow.JobTemplate, mutations.JOBTEMPLATE_MUTATIONS),
     ]
+    return [_mutation(name, reader, several, version, namespace) for name, reader, several in filled_in]
 
 
-def _mutation(name: str, reader: type[Resource], several: Sequence[Mutation], version: str) -> JSON:
+def _mutation(name: str, reader: type[Resource], several: Sequence[Mutation], version: str, namespace: str) -> JSON:
     spec: JSON = {
         "failurePolicy": "Fail",
         "reinvocationPolicy": "Never",
-        "matchConstraints": _constraints(reader, ("CREATE",)),
-        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": each.expression}} for each in several],
+        "matchConstraints": _constraints((reader,), ("CREATE",)),
     }
+    if reader in SUBMITTED:
+        several = (*several, *SUBMITTER_MUTATIONS)
+        spec["variables"] = _variables({CONTROLLERS: listed(controller_users(namespace))})
+    spec["mutations"] = [{"patchType": "JSONPatch", "jsonPatch": {"expression": each.expression}} for each in several]
     return _manifest(version, "MutatingAdmissionPolicy", f"volcano-{name}-mutation-policy", spec)
 
 
 # -- what both have -----------------------------------------------------------------------------------------------
-def _constraints(reader: type[Resource], operations: Sequence[str]) -> JSON:
-    row = resource_type(reader)
-    rule = {
-        "apiGroups": [row.group],
-        "apiVersions": [row.version],
-        "operations": list(operations),
-        "resources": [row.plural],
-    }
-    return {"resourceRules": [rule]}
+def _several(reader: type[Resource] | Sequence[type[Resource]]) -> Sequence[type[Resource]]:
+    return (reader,) if isinstance(reader, type) else reader
+
+
+def _constraints(readers: Sequence[type[Resource]], operations: Sequence[str]) -> JSON:
+    rows = [resource_type(reader) for reader in readers]
+    rules = [
+        {
+            "apiGroups": [row.group],
+            "apiVersions": [row.version],
+            "operations": list(operations),
+            "resources": [row.plural],
+        }
+        for row in rows
+    ]
+    return {"resourceRules": rules}
 
 
 def _variables(variables: Mapping[str, str]) -> list[JSON]:

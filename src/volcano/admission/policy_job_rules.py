@@ -11,7 +11,6 @@ from typing import Final
 from volcano.admission.job_policies import CHOICES, USER_ACTIONS, USER_EVENTS
 from volcano.admission.policy_rules import (
     DURATION,
-    KEEPS_SUBMITTER,
     NOTHING,
     QUALIFIED,
     SUBDOMAIN,
@@ -260,7 +259,6 @@ _UNCHANGED: Final = " && ".join(
     f"{new} == {old}" for new, old in zip(_fixed("object"), _fixed("oldObject"), strict=True)
 )
 UPDATE_RULES: Final = (
-    KEEPS_SUBMITTER,
     Rule(
         f"request.operation != 'UPDATE' || variables.tasks.size() == {given('oldObject.spec.tasks', '[]')}.size()",
         "job updates may not add or remove tasks",

@@ -6,8 +6,6 @@ from typing import Final, NamedTuple
 
 from volcano.admission.policy_job_rules import INDICES
 from volcano.admission.policy_rules import EXTENDED, listed
-from volcano.admission.review import CONTROLLER_USERS
-from volcano.api.jobs.estimates import SUBMITTER_KEY
 from volcano.api.jobs.plugins import JOB_PLUGINS
 
 
@@ -39,17 +37,6 @@ def _is_there(holder: str) -> str:
     parts = holder.split(".")
     return "".join(f"has({'.'.join(parts[:end])}) && " for end in range(3, len(parts) + 1))
 
-
-# -- who submitted it ---------------------------------------------------------------------------------------------
-_SUBMITTED_BY_USER: Final = f"!(request.userInfo.username in {listed(CONTROLLER_USERS)})"
-SUBMITTER_MUTATIONS: Final = (
-    put(f"{_SUBMITTED_BY_USER} && !has(object.metadata.annotations)", "/metadata/annotations", "{}"),
-    put(
-        _SUBMITTED_BY_USER,
-        f"/metadata/annotations/{SUBMITTER_KEY.replace('/', '~1')}",
-        "request.userInfo.username",
-    ),
-)
 
 # -- limits of extended resources ---------------------------------------------------------------------------------
 MAX_LIMITED: Final = {"containers": 4, "initContainers": 1}
@@ -125,10 +112,8 @@ JOB_MUTATIONS: Final = (
     put(_pulling_in("svc"), "/spec/plugins/svc", "[]"),
     put(_pulling_in("ssh"), "/spec/plugins/ssh", "[]"),
     *limits_of_extended_resources("object.spec"),
-    *SUBMITTER_MUTATIONS,
 )
-CRONJOB_MUTATIONS: Final = (*limits_of_extended_resources("object.spec.jobTemplate.spec"), *SUBMITTER_MUTATIONS)
-JOBFLOW_MUTATIONS: Final = SUBMITTER_MUTATIONS
+CRONJOB_MUTATIONS: Final = limits_of_extended_resources("object.spec.jobTemplate.spec")
 JOBTEMPLATE_MUTATIONS: Final = limits_of_extended_resources("object.spec")
 
 # -- Queue --------------------------------------------------------------------------------------------------------
@@ -185,5 +170,4 @@ PODGROUP_MUTATIONS: Final = (
         "/spec/queue",
         f"namespaceObject.metadata.annotations['{_NAMESPACE_QUEUE}']",
     ),
-    *SUBMITTER_MUTATIONS,
 )

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Final, NamedTuple
 
-from volcano.admission.submitters import UNCHANGEABLE
-from volcano.api.jobs.estimates import ESTIMATE_KEY, ESTIMATE_RULE, MAX_ESTIMATE, SUBMITTER_KEY
+from volcano.api.jobs.estimates import ESTIMATE_KEY, ESTIMATE_RULE, MAX_ESTIMATE
 from volcano.api.pods.validation.resources import COUNTED
 
 
@@ -284,16 +283,7 @@ JOBFLOW_VARIABLES: Final[Mapping[str, str]] = {
     "names": "variables.flows.map(f, f.name)",
     **layers("variables.flows", _TARGETS),
 }
-_SUBMITTER: Final = "has({0}.metadata.annotations) && '" + SUBMITTER_KEY + "' in {0}.metadata.annotations"
-_SUBMITTER_TEXT: Final = "{0}.metadata.annotations['" + SUBMITTER_KEY + "']"
-KEEPS_SUBMITTER: Final = Rule(
-    f"request.operation != 'UPDATE' || !({_SUBMITTER.format('object')}) || {_SUBMITTER_TEXT.format('object')} == '' "
-    f"|| ({_SUBMITTER.format('oldObject')} "
-    f"&& {_SUBMITTER_TEXT.format('oldObject')} == {_SUBMITTER_TEXT.format('object')})",
-    UNCHANGEABLE,
-)
 JOBFLOW_RULES: Final = (
-    KEEPS_SUBMITTER,
     Rule(
         f"variables.flows.all(n, {_TARGETS}.all(t, t in variables.names))",
         "jobflow Flow is not DAG: vertex is not defined",
@@ -308,7 +298,6 @@ CRONJOB_VARIABLES: Final[Mapping[str, str]] = {
     "zone": given("object.spec.timeZone", "'UTC'"),
 }
 CRONJOB_RULES: Final = (
-    KEEPS_SUBMITTER,
     Rule("variables.schedule != ''", "spec.schedule: Required value"),
     Rule(
         "!variables.schedule.contains('TZ')",

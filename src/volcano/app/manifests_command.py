@@ -52,11 +52,13 @@ def crds_command() -> None:
 @manifests_command.command("policies")
 @click.option("--mutating-version", type=click.Choice(["v1", "v1beta1"]), default="v1", show_default=True,
               help="Version of MutatingAdmissionPolicies; v1beta1 before Kubernetes 1.36.")  # fmt: skip
-def policies_command(mutating_version: str) -> None:
+@click.option("--namespace", default="volcano-system", show_default=True,
+              help="Where the controllers run, whose word on who submitted a job is taken.")  # fmt: skip
+def policies_command(mutating_version: str, namespace: str) -> None:
     """Admission rules as ValidatingAdmissionPolicies and MutatingAdmissionPolicies, instead of the webhook."""
     from volcano.admission.policies import policy_manifests
 
-    click.echo(as_yaml(policy_manifests(mutating_version)), nl=False)
+    click.echo(as_yaml(policy_manifests(mutating_version, namespace=namespace)), nl=False)
 
 
 @manifests_command.command("chart")

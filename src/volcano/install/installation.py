@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from volcano.admission.policies import policy_manifests
+from volcano.admission.policies import policy_manifests, submitter_manifests
 from volcano.api.meta import JSON
 from volcano.api.schemas.crds import crd_manifests
 from volcano.install.monitoring import monitoring_parts
 from volcano.install.network import network_parts
-from volcano.install.rbac import rbac_parts
+from volcano.install.rbac import WITH_WEBHOOK, rbac_parts
 from volcano.install.values import Part, Values, chosen_parts
 from volcano.install.workloads import workload_parts
 
@@ -22,8 +22,10 @@ def installation_parts(values: Values) -> Iterator[Part]:
     yield from workload_parts(values)
     yield from network_parts(values)
     yield from monitoring_parts(values)
-    for body in policy_manifests():
+    for body in policy_manifests(namespace=values.namespace):
         yield Part("policies", body, WITH_POLICIES)
+    for body in submitter_manifests(values.namespace):
+        yield Part("policies", body, WITH_WEBHOOK)
 
 
 def installation(values: Values) -> list[JSON]:

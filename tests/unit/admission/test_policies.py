@@ -10,6 +10,7 @@ from admission_builders import a_job, a_queue, a_task, a_template
 
 from volcano.admission.policies import policy_manifests
 from volcano.admission.review import CONTROLLER_USERS
+from volcano.admission.submitters import FOREIGN, UNCHANGEABLE
 from volcano.api.quantity import parse_quantity
 from volcano.machinery.patch import json_patch
 
@@ -59,10 +60,14 @@ def evaluate(expression, **names):
     return ENVIRONMENT.compile(expression).eval(data=given).plain_value()
 
 
-def refused(policy, new, old=None, *, operation=None):
+def refused(policy, new, old=None, *, operation=None, user="ada"):
     """The messages of all rules that do not hold."""
     spec = POLICIES[policy]
-    names = {"object": new, "oldObject": old, "request": {"operation": operation or ("UPDATE" if old else "CREATE")}}
+    names = {
+        "object": new,
+        "oldObject": old,
+        "request": {"operation": operation or ("UPDATE" if old else "CREATE"), "userInfo": {"username": user}},
+    }
     if not all(evaluate(condition["expression"], **names) for condition in spec.get("matchConditions", ())):
         return []
     variables = {}
@@ -74,8 +79,10 @@ def refused(policy, new, old=None, *, operation=None):
 
 
 def mutated(policy, new, **names):
-    for mutation in POLICIES[policy]["mutations"]:
-        new = json_patch(new, evaluate(mutation["jsonPatch"]["expression"], object=new, **names))
+    spec = POLICIES[policy]
+    variables = {each["name"]: evaluate(each["expression"]) for each in spec.get("variables", ())}
+    for mutation in spec["mutations"]:
+        new = json_patch(new, evaluate(mutation["jsonPatch"]["expression"], object=new, variables=variables, **names))
     return new
 
 
@@ -85,7 +92,7 @@ def test_each_policy_has_its_binding_and_its_name():
     for manifest in MANIFESTS:
         names[manifest["kind"]].append(manifest["metadata"]["name"])
 
-    kinds = ("job", "queue", "pod", "podgroup", "hypernode", "jobflow", "cronjob")
+    kinds = ("job", "queue", "pod", "podgroup", "hypernode", "jobflow", "cronjob", "submitter")
     mutated_kinds = (*kinds[:4], "cronjob", "jobflow", "jobtemplate")
     assert names == {
         "ValidatingAdmissionPolicy": [f"{kind}-validation-policy" for kind in kinds],
@@ -125,7 +132,7 @@ def test_they_are_printed_as_yaml():
     printed = CliRunner().invoke(manifests_command, ["policies"])
 
     assert printed.exit_code == 0
-    assert printed.output.count("kind: ValidatingAdmissionPolicy\n") == 7
+    assert printed.output.count("kind: ValidatingAdmissionPolicy\n") == 8
 
 
 # -- jobs ---------------------------------------------------------------------------------------------------------
@@ -446,9 +453,33 @@ def test_a_job_gets_the_user_who_creates_it():
     assert replaced["metadata"]["annotations"] == {"volcano.sh/submitted-by": "ada", "a": "b"}
 
 
-def test_an_update_of_a_flow_keeps_its_submitter():
-    def flow(user):
-        return {"metadata": {"name": "j", "annotations": {"volcano.sh/submitted-by": user}}, "spec": {"flows": []}}
+def a_submitted(user):
+    annotations = {"volcano.sh/submitted-by": user} if user else {}
+    return {"metadata": {"name": "j", "annotations": annotations}, "spec": {}}
 
-    assert refused("jobflow-validation-policy", flow("ada"), flow("ada")) == []
-    assert any("submitted-by" in message for message in refused("jobflow-validation-policy", flow("eve"), flow("ada")))
+
+@pytest.mark.parametrize("named", ["eve", ""])
+def test_an_update_keeps_the_submitter(named):
+    ada, another = a_submitted("ada"), a_submitted(named)
+
+    assert refused("submitter-validation-policy", ada, ada) == []
+    assert refused("submitter-validation-policy", another, ada) == [UNCHANGEABLE]
+    assert refused("submitter-validation-policy", another, ada, user=CONTROLLER_USERS[1]) == []
+
+
+def test_nobody_is_named_as_submitter_by_another():
+    long = "u" * 600
+
+    assert refused("submitter-validation-policy", a_submitted("ada")) == []
+    assert refused("submitter-validation-policy", a_submitted("")) == []
+    assert refused("submitter-validation-policy", a_submitted("eve")) == [FOREIGN]
+    assert refused("submitter-validation-policy", a_submitted(long[:512]), user=long) == []
+    assert refused("submitter-validation-policy", a_submitted(long[:511]), user=long) == [FOREIGN]
+    assert refused("submitter-validation-policy", a_submitted("ada"), user=CONTROLLER_USERS[0]) == []
+
+
+def test_controllers_of_an_installation_elsewhere_are_known():
+    for manifest in policy_manifests(namespace="batch"):
+        for variable in manifest["spec"].get("variables", ()):
+            if variable["name"] == "controllers":
+                assert "system:serviceaccount:batch:volcano-controllers" in evaluate(variable["expression"])

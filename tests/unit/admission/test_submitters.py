@@ -62,21 +62,42 @@ def test_what_controllers_write_is_kept(controller: str):
     assert mutated(batch.Job, with_submitter(JOB, "ada"), controller)[SUBMITTER_KEY] == "ada"
 
 
-@pytest.mark.parametrize(("kind", "body"), KINDS[:3], ids=lambda each: getattr(each, "__name__", ""))
-def test_an_update_cannot_name_another_submitter(kind: type, body: JSON):
-    attributes = Attributes(
-        UPDATE, resource_type(kind), name="train", namespace="default", object=with_submitter(body, "eve"),
-        old=with_submitter(body, "ada"), user=User("eve"),
-    )  # fmt: skip
+def updated(kind: type, new: JSON, old: JSON, user: str = "eve") -> Attributes:
+    return Attributes(
+        UPDATE, resource_type(kind), name="train", namespace="default", object=new, old=old, user=User(user)
+    )
 
-    outcome = AdmissionChain().validate(attributes, WORLD)
+
+@pytest.mark.parametrize(("kind", "body"), KINDS, ids=lambda each: getattr(each, "__name__", ""))
+def test_an_update_cannot_name_another_submitter(kind: type, body: JSON):
+    forged, nobody = with_submitter(body, "eve"), with_submitter(body, "")
+    for new, old in ((forged, with_submitter(body, "ada")), (forged, body), (forged, nobody)):
+        outcome = AdmissionChain(in_process=True).review(updated(kind, new, old), WORLD)
+
+        assert UNCHANGEABLE in outcome.denial
+
+
+@pytest.mark.parametrize("left", [{}, {"annotations": {}}, {"annotations": {SUBMITTER_KEY: ""}}])
+@pytest.mark.parametrize(("kind", "body"), KINDS, ids=lambda each: getattr(each, "__name__", ""))
+def test_an_update_that_leaves_the_annotation_out_leaves_it_as_it_is(kind: type, body: JSON, left: JSON):
+    new = {**body, "metadata": {**body["metadata"], **left}}
+
+    outcome = AdmissionChain(in_process=True).review(updated(kind, new, with_submitter(body, "ada")), WORLD)
+
+    assert outcome.is_allowed, outcome.message
+    assert outcome.object is not None
+    assert outcome.object["metadata"]["annotations"] == {SUBMITTER_KEY: "ada"}
+
+
+@pytest.mark.parametrize(("kind", "body"), KINDS[:3], ids=lambda each: getattr(each, "__name__", ""))
+def test_a_webhook_refuses_to_leave_it_out(kind: type, body: JSON):
+    outcome = AdmissionChain().review(updated(kind, body, with_submitter(body, "ada")), WORLD)
 
     assert UNCHANGEABLE in outcome.denial
 
 
-def test_an_update_that_leaves_the_annotation_out_is_allowed():
-    attributes = Attributes(
-        UPDATE, resource_type(flow.JobFlow), name="f", object=FLOW, old=with_submitter(FLOW, "ada"), user=User("ada")
-    )
+@pytest.mark.parametrize("controller", CONTROLLER_USERS)
+def test_controllers_may_write_it_later(controller: str):
+    attributes = updated(scheduling.PodGroup, with_submitter(GROUP, "ada"), GROUP, controller)
 
-    assert AdmissionChain().validate(attributes, WORLD).is_allowed
+    assert AdmissionChain(in_process=True).review(attributes, WORLD).is_allowed

@@ -127,7 +127,10 @@ def test_admission_is_a_webhook_or_policies_or_nothing():
         for mode in ("webhook", "policies", "none")
     )
 
-    assert "ValidatingWebhookConfiguration" in webhook and "ValidatingAdmissionPolicy" not in webhook
+    assert "ValidatingWebhookConfiguration" in webhook and "MutatingAdmissionPolicy" not in webhook
+    assert [
+        body["metadata"]["name"] for body in installation(Values()) if body["kind"] == "ValidatingAdmissionPolicy"
+    ] == ["submitter-validation-policy"]
     assert "ValidatingAdmissionPolicy" in policies and "ValidatingWebhookConfiguration" not in policies
     assert not {"ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy"} & none
     assert "volcano-admission" not in objects("Deployment", admission__mode="policies")

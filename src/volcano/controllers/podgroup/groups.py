@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from volcano.api.core import Pod
-from volcano.api.jobs.estimates import ESTIMATE_KEY
+from volcano.api.jobs.estimates import ESTIMATE_KEY, without_submitter
 from volcano.api.meta import JSON, OwnerReference
 from volcano.api.pods.amounts import times, to_wire
 from volcano.api.quotas import group_usage
@@ -90,7 +90,8 @@ def inherited_annotations(owners: Iterable[Mapping[str, str]]) -> dict[str, str]
 
 
 def _annotations(pod: Pod, inherited: Mapping[str, str]) -> dict[str, str]:
-    annotations = {key: value for key, value in inherited.items() if key.startswith(INHERITED_PREFIX)}
+    known = without_submitter(inherited)
+    annotations = {key: value for key, value in known.items() if key.startswith(INHERITED_PREFIX)}
     annotations |= _picked(pod.annotations, POD_ANNOTATIONS)
     budget = next((key for key in BUDGETS if key in pod.annotations), None)
     if budget is not None:
