@@ -35,7 +35,7 @@ def policy_manifests(mutating_version: str = MUTATING, *, namespace: str = "") -
 
 
 def submitter_manifests(namespace: str = "") -> list[JSON]:
-    """The policy that nobody changes who submitted an object; beside webhooks too, which do not see every write."""
+    """The policy that keeps who submitted an object; installed beside webhooks too, which do not see every write."""
     users = {CONTROLLERS: listed(controller_users(namespace))}
     return _bound([_validation("submitter", SUBMITTED, SUBMITTER_RULES, users, ("CREATE", "UPDATE"))])
 

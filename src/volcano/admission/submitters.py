@@ -49,7 +49,7 @@ def kept_submitter(attributes: Attributes) -> ReviewAnswer:
 
 
 def submitter_problem(attributes: Attributes, settings: Settings) -> str:
-    """Why an update is refused: the submitter would be another afterwards, or nobody."""
+    """Why an update is refused: the submitter would be another afterwards, or none."""
     if attributes.operation != UPDATE or attributes.user.name in settings.controller_users:
         return ""
     return UNCHANGEABLE if _stated(attributes.object) != _stated(attributes.old) else ""
