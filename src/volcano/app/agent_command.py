@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -112,9 +112,11 @@ def _tls(
     if flags["tls_cert_file"]:
         return KubeletTls(Path(flags["tls_cert_file"]), trusted)
     authority = Authority(pki, clock.now())
-    pair = authority.issue("system:node", ("system:nodes",), clock.now(), hosts=("localhost", nodes.address))
-    write_private(pki / "kubelet.pem", pair.certificate + pair.key)
-    return KubeletTls(pki / "kubelet.pem", trusted)
+
+    def renew(now: datetime) -> Path:
+        return authority.node_pair(("localhost", nodes.address), now)
+
+    return KubeletTls(renew(clock.now()), trusted, renew)
 
 
 async def _run(agents: Sequence[Agent], *, keep_pods: bool) -> None:

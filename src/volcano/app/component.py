@@ -9,7 +9,7 @@ import signal
 import socket
 import ssl
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -20,6 +20,7 @@ import msgspec
 from volcano.api.durations import parse_duration
 from volcano.api.meta import Key
 from volcano.app.settings import data_directory
+from volcano.machinery.certificate_renewal import FollowedPair
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock, SystemClock
 from volcano.machinery.garbage_collection import collect_fully_every, survivors_frozen
@@ -115,14 +116,27 @@ def log_to_stderr(verbosity: int = 0) -> None:
     logging.getLogger("asyncio").setLevel(logging.WARNING)
 
 
-def tls_context(certificate: str, key: str, authority: str = "") -> ssl.SSLContext | None:
-    """For a health endpoint: TLS 1.2 or newer, when all three files are given."""
-    if not (certificate and key and authority):
-        return None
+@contextlib.asynccontextmanager
+async def tls_from_files(clock: Clock, certificate: str, key: str) -> AsyncIterator[ssl.SSLContext | None]:
+    """TLS 1.2 or newer with the files that flags name, loaded again when they change; None where none is named."""
+    if not (certificate and key):
+        yield None
+        return
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(Path(certificate), Path(key))
-    return context
+    try:
+        context.load_cert_chain(certificate, key)
+    except OSError as error:  # ssl.SSLError is an OSError
+        raise click.ClickException(f"{certificate}, {key}: {error}") from error
+    async with FollowedPair(context, Path(certificate), Path(key)).followed(clock) as followed:
+        yield followed
+
+
+def tls_of_health(clock: Clock, flags: Mapping[str, Any]) -> contextlib.AbstractAsyncContextManager[Any]:
+    """For a health endpoint: when all three files are given."""
+    if not flags["ca_cert_file"]:
+        return contextlib.nullcontext()
+    return tls_from_files(clock, flags["tls_cert_file"], flags["tls_private_key_file"])
 
 
 def common_options(lease: str) -> Callable[[F], F]:

@@ -20,7 +20,7 @@ from volcano.app.component import (
     lead_or_just_work,
     parse_feature_gates,
     run_component,
-    tls_context,
+    tls_of_health,
 )
 from volcano.controllers.service.job_metrics import ControllerMetrics
 from volcano.controllers.service.manager import (
@@ -114,7 +114,7 @@ async def _main(flags: dict[str, Any], controllers: list[Controller]) -> None:
     clock, metrics = SystemClock(), ControllerMetrics()
     async with contextlib.AsyncExitStack() as stack:
         if flags["enable_healthz"]:
-            context = tls_context(flags["tls_cert_file"], flags["tls_private_key_file"], flags["ca_cert_file"])
+            context = await stack.enter_async_context(tls_of_health(clock, flags))
             routes = {("GET", "/healthz"): health_route()}
             await stack.enter_async_context(serving(flags["healthz_address"], routes, context))
         if flags["enable_metrics"]:

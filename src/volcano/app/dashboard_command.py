@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ssl
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
@@ -12,7 +11,7 @@ import click
 import msgspec
 
 from volcano.api.history_records import HISTORY_PATH
-from volcano.app.component import find_endpoint, run_component
+from volcano.app.component import find_endpoint, run_component, tls_from_files
 from volcano.app.dashboard_service import DEFAULT_PORT, LOOPBACK, LOOPBACK_NAMES, STOP_SECONDS
 from volcano.dashboard.application import Dashboard, DashboardSettings
 from volcano.dashboard.logins import TokenLogin
@@ -125,10 +124,10 @@ async def serving_dashboard(endpoint: Endpoint, clock: Clock, flags: dict[str, A
     )
     watched = Watched(own, clock)
     dashboard = Dashboard(watched, TokenLogin(own, clock, client_for), clock, RandomIds(), settings)
-    context = _context(flags["tls_cert_file"], flags["tls_private_key_file"])
     limits = ServerLimits(stop_seconds=STOP_SECONDS, stranger_idle_seconds=IDLE_SECONDS)
+    tls = tls_from_files(clock, flags["tls_cert_file"], flags["tls_private_key_file"])
     try:
-        async with serving_https(WebApplication(dashboard.answer), listener, context, limits):
+        async with tls as context, serving_https(WebApplication(dashboard.answer), listener, context, limits):
             yield f"{'https' if context else 'http'}://{host}:{settings.port}/"
     finally:
         await dashboard.close()
@@ -136,15 +135,3 @@ async def serving_dashboard(endpoint: Endpoint, clock: Clock, flags: dict[str, A
         await plain.close()
         if history is not None:
             await history.close()
-
-
-def _context(certificate: str, key: str) -> ssl.SSLContext | None:
-    if not certificate:
-        return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
-        context.load_cert_chain(certificate, key)
-    except (OSError, ssl.SSLError) as error:
-        raise click.ClickException(f"{certificate}, {key}: {error}") from error
-    return context

@@ -13,6 +13,7 @@ import msgspec
 
 from volcano.app.port_holder import holder_of
 from volcano.app.system import System
+from volcano.machinery.certificate_renewal import FollowedPair
 from volcano.machinery.certificates import Authority, server_context, write_private
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
@@ -37,6 +38,8 @@ DEFAULT_PORT: Final = 8480
 LOOPBACK: Final = "127.0.0.1"
 LOOPBACK_NAMES: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 LINK_FILE: Final = "dashboard-link"
+CERTIFICATE: Final = "dashboard"
+"""The name of its files beside the API server's, which has other hosts."""
 OFF: Final = "off"
 STOP_SECONDS: Final = 1
 """Open pages are connected for ever; their browsers connect again."""
@@ -96,11 +99,16 @@ async def dashboard_beside(
         whose = f"; {holder} listens there" if holder else ""
         raise click.ClickException(f"{error.strerror}{whose}; choose another --dashboard, or off") from error
     port = listener.getsockname()[1]
-    context = None
+    context, followed = None, None
     if not address.is_local:
         now = clock.now()
         authority = await clock.run(lambda: Authority(folder / "pki", now))
-        context = await clock.run(lambda: server_context(authority, [address.host], now))
+        context = await clock.run(lambda: server_context(authority, [address.host], now, file_name=CERTIFICATE))
+        followed = FollowedPair(
+            context,
+            folder / "pki" / f"{CERTIFICATE}.pem",
+            renew=lambda now: authority.server_pair([address.host], now, file_name=CERTIFICATE),
+        )
     shown = f"[{address.host}]" if ":" in address.host else address.host
     place = f"{'https' if context else 'http'}://{shown}:{port}/"
     ids = RandomIds()
@@ -117,7 +125,8 @@ async def dashboard_beside(
     limits = ServerLimits(stop_seconds=STOP_SECONDS, stranger_idle_seconds=60)
     async with serving_https(app, listener, context, limits):
         try:
-            yield link(first)
+            async with followed.followed(clock) if followed is not None else contextlib.nullcontext():
+                yield link(first)
         finally:
             await app.close()
             (folder / LINK_FILE).unlink(missing_ok=True)

@@ -17,7 +17,7 @@ from volcano.app.component import (
     election_options,
     lead_or_just_work,
     run_component,
-    tls_context,
+    tls_of_health,
 )
 from volcano.app.review_access import ReviewAccess, authenticated
 from volcano.history import queries
@@ -86,7 +86,7 @@ async def _main(flags: dict[str, Any], database: Database, retention: RetentionS
             ("GET", "/healthz"): health_route(),
             ("GET", "/metrics"): metrics_route(metrics.registry),
         }
-        context = tls_context(flags["tls_cert_file"], flags["tls_private_key_file"], flags["ca_cert_file"])
+        context = await stack.enter_async_context(tls_of_health(clock, flags))
         port = await stack.enter_async_context(serving(flags["listen_address"], routes, context))
         if flags["enable_healthz"]:
             await stack.enter_async_context(serving(flags["healthz_address"], {("GET", "/healthz"): health_route()}))

@@ -18,7 +18,7 @@ from volcano.app.component import (
     lead_or_just_work,
     parse_feature_gates,
     run_component,
-    tls_context,
+    tls_of_health,
 )
 from volcano.app.configuration_check import check_configuration
 from volcano.app.job_expansion import expand_job
@@ -129,7 +129,7 @@ async def _main(flags: dict[str, Any], settings: SchedulerSettings) -> None:
         dump_dir = flags["cache_dump_dir"] or settings.record_dir or tempfile.gettempdir()
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, service.recordings.request, dump_dir)
         if flags["enable_healthz"]:
-            context = tls_context(flags["tls_cert_file"], flags["tls_private_key_file"], flags["ca_cert_file"])
+            context = await stack.enter_async_context(tls_of_health(clock, flags))
             health = {("GET", "/healthz"): health_route()}
             await stack.enter_async_context(serving(flags["healthz_address"], health, context))
         if flags["enable_metrics"]:

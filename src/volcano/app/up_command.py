@@ -12,7 +12,7 @@ import resource
 import signal
 import stat
 from collections.abc import AsyncIterator, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -58,7 +58,7 @@ from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.embedded.apiserver.store.sqlite_store import SqliteStore
 from volcano.history.history import History
 from volcano.history.retention import RetentionSettings, retention_from
-from volcano.machinery.certificates import Authority, service_account_key, write_private
+from volcano.machinery.certificates import Authority, service_account_key
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock, SystemClock
 from volcano.machinery.https_server import PortUnavailable
@@ -264,9 +264,11 @@ def process_agent(client: Client, clock: Clock, nodes: NodeSettings, processes: 
     from volcano.embedded.agent.streams.kubelet_server import KubeletTls
 
     authority = Authority(pki, clock.now())
-    pair = authority.issue("system:node", ("system:nodes",), clock.now(), hosts=("localhost", nodes.address))
-    write_private(pki / "kubelet.pem", pair.certificate + pair.key)
-    tls = KubeletTls(pki / "kubelet.pem", authority.certificate_path)
+
+    def renew(now: datetime) -> Path:
+        return authority.node_pair(("localhost", nodes.address), now)
+
+    tls = KubeletTls(renew(clock.now()), authority.certificate_path, renew)
     return make_process_agent(client, clock, nodes, processes, tls=tls)
 
 

@@ -9,7 +9,7 @@ import base64
 import ipaddress
 import os
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -56,25 +56,41 @@ class Authority:
     def certificate_path(self) -> Path:
         return self.directory / "ca.crt"
 
-    def server_pair(self, hosts: Sequence[str], now: datetime) -> Path:
+    def server_pair(self, hosts: Sequence[str], now: datetime, *, file_name: str = "server") -> Path:
         """A file with the server's certificate and key, renewed when it lacks a host or is about to expire."""
         names = sorted({*hosts, "localhost", "127.0.0.1", "::1", *SERVICE_NAMES})
-        pair = _read_pair(self.directory, "server")
-        if pair is None or not _is_good(pair, self.pair, names, now):
-            pair = self.issue("volcano-apiserver", (), now, hosts=names)
-            _write_pair(self.directory, "server", pair)
-        path = self.directory / "server.pem"
-        write_private(path, pair.certificate + pair.key)
+        pair = self._kept(file_name, names, now, lambda: self.issue("volcano-apiserver", (), now, hosts=names))
+        return self._together(file_name, pair)
+
+    def node_pair(self, hosts: Sequence[str], now: datetime) -> Path:
+        """A file with the certificate and key of a kubelet, renewed likewise."""
+        pair = self._kept("kubelet", hosts, now, lambda: self.issue("system:node", ("system:nodes",), now, hosts=hosts))
+        return self._together("kubelet", pair)
+
+    def client_file(self, name: str, groups: Sequence[str], now: datetime, *, file_name: str) -> Path:
+        """A file with a client certificate and its key, renewed likewise."""
+        return self._together(file_name, self.client_pair(name, groups, now, file_name=file_name))
+
+    def _kept(self, file_name: str, hosts: Sequence[str], now: datetime, issue: Callable[[], Pair]) -> Pair:
+        """The pair in these files while it is good, else a new one."""
+        pair = _read_pair(self.directory, file_name)
+        if pair is None or not _is_good(pair, self.pair, hosts, now):
+            pair = issue()
+            _write_pair(self.directory, file_name, pair)
+        return pair
+
+    def _together(self, file_name: str, pair: Pair) -> Path:
+        """Certificate and key in one file, which changes only when they do."""
+        path, content = self.directory / f"{file_name}.pem", pair.certificate + pair.key
+        if not path.exists() or path.read_bytes() != content:
+            write_private(path, content)
         return path
 
     def client_pair(self, name: str, groups: Sequence[str], now: datetime, *, file_name: str = "") -> Pair:
         """A client certificate for a user; with a file name, kept there and renewed in time."""
-        pair = _read_pair(self.directory, file_name) if file_name else None
-        if pair is None or not _is_good(pair, self.pair, (), now):
-            pair = self.issue(name, groups, now)
-            if file_name:
-                _write_pair(self.directory, file_name, pair)
-        return pair
+        if not file_name:
+            return self.issue(name, groups, now)
+        return self._kept(file_name, (), now, lambda: self.issue(name, groups, now))
 
     def issue(self, name: str, groups: Sequence[str], now: datetime, *, hosts: Sequence[str] = ()) -> Pair:
         from cryptography import x509
@@ -106,11 +122,13 @@ class Authority:
         return _pair(builder.sign(ca_key, hashes.SHA256()), key)
 
 
-def server_context(authority: Authority, hosts: Sequence[str], now: datetime) -> ssl.SSLContext:
+def server_context(
+    authority: Authority, hosts: Sequence[str], now: datetime, *, file_name: str = "server"
+) -> ssl.SSLContext:
     """TLS for the listener; a client certificate is asked for, and must be ours if there is one."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(authority.server_pair(hosts, now))
+    context.load_cert_chain(authority.server_pair(hosts, now, file_name=file_name))
     context.load_verify_locations(authority.certificate_path)
     context.verify_mode = ssl.CERT_OPTIONAL
     return context

@@ -11,7 +11,7 @@ import aiohttp
 
 from volcano.machinery.clock import Clock
 from volcano.machinery.kubeconfig import Endpoint
-from volcano.machinery.tls import client_context
+from volcano.machinery.tls import FollowedEndpoint
 from volcano.machinery.transport import Request, Response
 
 MAX_CONNECTIONS: Final = 1024
@@ -27,8 +27,13 @@ class HttpTransport:
     """To a real API server, or to the embedded one from another process."""
 
     def __init__(self, endpoint: Endpoint, clock: Clock) -> None:
-        self._endpoint, self._clock = endpoint, clock
+        self._given, self._clock = endpoint, clock
+        self._followed: FollowedEndpoint | None = None
         self._session: aiohttp.ClientSession | None = None
+
+    @property
+    def _endpoint(self) -> Endpoint:
+        return self._followed.endpoint if self._followed is not None else self._given
 
     async def send(self, request: Request) -> Response:
         streams = request.param("watch") == "true" or request.param("follow") == "true"
@@ -87,10 +92,12 @@ class HttpTransport:
             await self._session.close()
 
     def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            context = client_context(self._endpoint)
+        if self._session is None or self._followed is None:
+            self._followed = FollowedEndpoint(self._given)
+            context = self._followed.context
             connector = aiohttp.TCPConnector(limit=MAX_CONNECTIONS, ssl=context if context else False)
             self._session = aiohttp.ClientSession(connector=connector, auto_decompress=True)
+        self._followed.refresh(self._clock.now())
         return self._session
 
     async def _credentials(self) -> dict[str, str]:

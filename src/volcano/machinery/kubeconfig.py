@@ -50,6 +50,9 @@ class Endpoint(msgspec.Struct, frozen=True):
     user: str = ""
     password: str = ""
     impersonate: str = ""
+    files: tuple[Path, ...] = ()
+    """What was read for it: credentials are read again when one of these files has changed."""
+    read_again: Any = None  # Callable[[], Endpoint]
 
 
 class FixedToken(msgspec.Struct, frozen=True):
@@ -191,11 +194,14 @@ def in_cluster(environ: dict[str, str]) -> Endpoint:
     host, port = environ["KUBERNETES_SERVICE_HOST"], environ.get("KUBERNETES_SERVICE_PORT", "443")
     host = f"[{host}]" if ":" in host else host
     namespace = SERVICE_ACCOUNT / "namespace"
+    authority = SERVICE_ACCOUNT / "ca.crt"
     return Endpoint(
         server=f"https://{host}:{port}",
         namespace=namespace.read_text().strip() if namespace.is_file() else "default",
-        ca=(SERVICE_ACCOUNT / "ca.crt").read_bytes(),
+        ca=authority.read_bytes(),
         tokens=TokenFile(SERVICE_ACCOUNT / "token"),
+        files=(authority,),
+        read_again=lambda: in_cluster(environ),
     )
 
 
@@ -216,7 +222,21 @@ def endpoint_from(files: list[Path], *, context: str = "", server: str = "") -> 
     _, found = named["contexts"][chosen]
     cluster_base, cluster = _named(named, "clusters", found.get("cluster", ""), chosen)
     user_base, user = _named(named, "users", found["user"], chosen) if found.get("user") else (Path(), {})
-    return _endpoint(cluster_base, cluster, user_base, user, found.get("namespace") or "default", server)
+    endpoint = _endpoint(cluster_base, cluster, user_base, user, found.get("namespace") or "default", server)
+    named_files = [
+        base / str(section[name])
+        for base, section, names in (
+            (cluster_base, cluster, ("certificate-authority",)),
+            (user_base, user, ("client-certificate", "client-key")),
+        )
+        for name in names
+        if section.get(name) and not section.get(f"{name}-data")
+    ]
+    return msgspec.structs.replace(
+        endpoint,
+        files=(*files, *named_files),
+        read_again=lambda: endpoint_from(files, context=chosen, server=server),
+    )
 
 
 def _endpoint(cluster_base: Path, cluster: JSON, user_base: Path, user: JSON, namespace: str, server: str) -> Endpoint:

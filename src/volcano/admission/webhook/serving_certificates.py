@@ -7,10 +7,10 @@ import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
+from volcano.machinery.certificate_renewal import FileState
 from volcano.machinery.certificates import Authority
 from volcano.machinery.clock import Clock
 
@@ -19,19 +19,6 @@ log = logging.getLogger(__name__)
 
 class CertificateError(Exception):
     """The certificates cannot be used; the message says which and why."""
-
-
-class FileState(NamedTuple):
-    """Differs whenever a file is replaced or written, also through a symbolic link as Secrets are mounted."""
-
-    modified_ns: int
-    size: int
-    inode: int
-
-    @classmethod
-    def of(cls, path: Path) -> FileState:
-        state = path.stat()
-        return cls(state.st_mtime_ns, state.st_size, state.st_ino)
 
 
 class CertificateFiles(msgspec.Struct, frozen=True):

@@ -6,10 +6,11 @@ objects that the agent has, never from the URL.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ssl
 from collections.abc import Callable, Iterable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -34,6 +35,7 @@ from volcano.embedded.agent.streams.node_usage import (
 from volcano.embedded.agent.streams.port_forward import forward_ports
 from volcano.embedded.agent.streams.spdy.forward import VERSIONS, SpdyForward, TcpStreams
 from volcano.embedded.agent.streams.upgrade import choose_version, upgraded, wants_spdy
+from volcano.machinery.certificate_renewal import FollowedPair
 from volcano.machinery.clock import Clock
 
 TRUSTED_GROUP: Final = "system:masters"
@@ -41,10 +43,14 @@ TRUSTED_NAME: Final = "kube-apiserver-kubelet-client"
 
 
 class KubeletTls(msgspec.Struct, frozen=True):
-    """A PEM file with the node's certificate and key, and the CA of the permitted clients."""
+    """A PEM file with the node's certificate and key, and the CA of the permitted clients.
+
+    `renew` replaces the file when its certificate is about to end; None where somebody else does.
+    """
 
     certificate: Path
     client_ca: Path
+    renew: Callable[[datetime], Any] | None = None
 
 
 class KnownPod(Protocol):
@@ -86,6 +92,7 @@ class KubeletServer:
         self._pods: AllPods = tuple
         self._meter = UsageMeter(clock)
         self._runner: web.AppRunner | None = None
+        self._upkeep: asyncio.Future[None] | None = None
 
     async def open(self, find: Find, pods: AllPods = tuple) -> int:
         """Start serving; returns the port."""
@@ -105,12 +112,18 @@ class KubeletServer:
         )
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, self._address, 0, ssl_context=_context(self._tls))
+        context = _context(self._tls)
+        if self._tls is not None and context is not None:
+            followed = FollowedPair(context, self._tls.certificate, renew=self._tls.renew)
+            self._upkeep = asyncio.ensure_future(followed.follow(self._clock))
+        site = web.TCPSite(self._runner, self._address, 0, ssl_context=context)
         await site.start()
         port: int = self._runner.addresses[0][1]
         return port
 
     async def close(self) -> None:
+        if self._upkeep is not None:
+            self._upkeep.cancel()
         if self._runner is not None:
             await self._runner.cleanup()
 
