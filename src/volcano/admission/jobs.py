@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -189,8 +190,8 @@ def _dependency_flaw(tasks: list[TaskSpec]) -> str:
     if not any(graph.values()):
         return ""
     for name, targets in graph.items():
-        for target in targets:
-            if targets.count(target) > 1:
+        for target, count in Counter(targets).items():
+            if count > 1:
                 return f"{name} names {target} twice"
     flaw = dag.first_flaw(graph)
     return "" if flaw is None else str(flaw)

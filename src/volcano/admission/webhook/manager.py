@@ -23,10 +23,11 @@ from volcano.admission.webhook.certificate_secret import service_names
 from volcano.admission.webhook.https import ReviewApp, serving_reviews
 from volcano.admission.webhook.registration import Location, RegistrationError, register
 from volcano.admission.webhook.reviews import Reviewer
-from volcano.admission.webhook.serving_certificates import CertificateFiles, Certificates, FileState, make_files
+from volcano.admission.webhook.serving_certificates import CertificateFiles, Certificates, make_files
 from volcano.api.core import Namespace
 from volcano.api.errors import ApiError
 from volcano.api.scheduling import Queue
+from volcano.machinery.certificate_renewal import FileState
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.events import EventRecorder

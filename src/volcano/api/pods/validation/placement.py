@@ -52,6 +52,7 @@ def check_tolerations(tolerations: list[Field]) -> None:
 def check_spread(spec: Field) -> None:
     constraints = spec.each("topologySpreadConstraints")
     seen = [(c.text("topologyKey"), c.text("whenUnsatisfiable")) for c in constraints]
+    last = {pair: index for index, pair in enumerate(seen)}
     for i, constraint in enumerate(constraints):
         key, action = seen[i]
         if constraint.number("maxSkew") <= 0:
@@ -61,7 +62,7 @@ def check_spread(spec: Field) -> None:
         if action not in ("DoNotSchedule", "ScheduleAnyway"):
             place = constraint.at("whenUnsatisfiable")
             Field(action, place.path, place.errors).unsupported(("DoNotSchedule", "ScheduleAnyway"))
-        if seen[i] in seen[i + 1 :]:
+        if last[seen[i]] > i:
             constraint.at("{topologyKey, whenUnsatisfiable}").duplicate(f"{{{key}, {action}}}")
         _check_domains(constraint, action)
         for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
-from volcano.api.errors import ServiceUnavailable
+from volcano.api.errors import ServiceUnavailable, TooLarge
 from volcano.api.meta import JSON
 from volcano.embedded.apiserver.calls import Call
 from volcano.embedded.apiserver.store.contract import ObjectKey, Stale, Stored, StoreFailed, Write
 from volcano.embedded.apiserver.verbs.conversion import in_storage_version
 
+MAX_OBJECT_BYTES: Final = 2 * 1024 * 1024
+"""Of a stored object with its managed fields; many patches would make it grow for ever. etcd's limit is 1.5 MiB."""
+
 
 async def commit(call: Call, key: ObjectKey, obj: JSON, *, expected: int, dry_run: bool = False) -> tuple[Stored, JSON]:
     """Make the object durable, if the store still has it at `expected`. A dry run only shows what would be stored."""
     stored_form = await in_storage_version(call, obj)
+    size = len(msgspec.json.encode(stored_form))
+    if size > MAX_OBJECT_BYTES:
+        raise TooLarge(f"the object would have {size} bytes; the limit is {MAX_OBJECT_BYTES}")
     if dry_run:
         current = call.backend.store.find(key)
         if (current.revision if current else 0) != expected:

@@ -11,12 +11,10 @@ from volcano.api.errors import BadRequest, UnsupportedMediaType
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType
 from volcano.embedded.apiserver.schemas.builtin.strict_fields import check_types, duplicate_fields
-from volcano.embedded.apiserver.wire.json_text import decode_json
+from volcano.embedded.apiserver.wire.json_text import MAX_BODY_NODES, decode_json
 from volcano.embedded.apiserver.wire.protobuf import MEDIA_TYPE, decode_protobuf
 from volcano.machinery.transport import Request
 
-MAX_YAML_BODY_NODES: Final = 100_000
-"""An object of a megabyte has about thirty thousand; building this many takes a second or two."""
 YAML_MEDIA_TYPES: Final = ("application/yaml", "application/x-yaml", "text/yaml")
 APPLY: Final = "application/apply-patch+yaml"
 
@@ -68,7 +66,7 @@ def decode_applied(body: bytes) -> JSON:
 def yaml_value(body: bytes) -> Any:
     """What a YAML body says, in JSON's types; aliases are not accepted."""
     try:
-        found = load_all_yaml(body, max_nodes=MAX_YAML_BODY_NODES, allow_aliases=False)
+        found = load_all_yaml(body, max_nodes=MAX_BODY_NODES, allow_aliases=False)
         if len(found) > 1:
             raise BoundedYamlError("expected a single document, but found another")
         return decode_json(msgspec.json.encode(found[0] if found else None))

@@ -20,7 +20,7 @@ import msgspec
 from volcano.api.errors import BadRequest
 from volcano.api.meta import JSON
 from volcano.api.times import micro_timestamp, timestamp
-from volcano.embedded.apiserver.wire.json_text import decode_json
+from volcano.embedded.apiserver.wire.json_text import MAX_BODY_NODES, decode_json
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 MAGIC: Final = b"k8s\x00"
@@ -61,11 +61,12 @@ def decode_protobuf(body: bytes) -> JSON:
     if not body.startswith(MAGIC):
         raise BadRequest("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
     try:
-        envelope = dict(_wire(body[len(MAGIC) :]))
-        type_meta = dict(_wire(envelope.get(1, b"")))
+        within = _Bounds(MAX_MESSAGE_DEPTH, [MAX_BODY_NODES])
+        envelope = dict(_wire(body[len(MAGIC) :], within))
+        type_meta = dict(_wire(envelope.get(1, b""), within))
         api_version, kind = type_meta.get(1, b"").decode(), type_meta.get(2, b"").decode()
         message = _message_of(api_version, kind)
-        obj = _decode(envelope.get(2, b""), message, MAX_MESSAGE_DEPTH)
+        obj = _decode(envelope.get(2, b""), message, within)
     except (ValueError, IndexError, KeyError, AttributeError, TypeError, struct.error, OverflowError) as error:
         raise BadRequest(f"the protobuf body cannot be read: {error}") from None
     return {"apiVersion": api_version, "kind": kind, **obj}
@@ -82,10 +83,28 @@ def _message_of(api_version: str, kind: str) -> str:
     return name
 
 
-def _wire(content: bytes) -> Iterator[tuple[int, Any]]:
+class _Bounds(msgspec.Struct):
+    """How much deeper a message may go, and how many fields the whole body may still have."""
+
+    levels: int
+    fields_left: list[int]
+
+    def deeper(self) -> _Bounds:
+        if self.levels <= 1:
+            raise ValueError(f"nested deeper than {MAX_MESSAGE_DEPTH} levels")
+        return _Bounds(self.levels - 1, self.fields_left)
+
+    def count(self) -> None:
+        self.fields_left[0] -= 1
+        if self.fields_left[0] < 0:
+            raise ValueError(f"more than {MAX_BODY_NODES} fields")
+
+
+def _wire(content: bytes, within: _Bounds) -> Iterator[tuple[int, Any]]:
     """Field numbers and raw values: integers for varints, bytes for the rest."""
     at, end = 0, len(content)
     while at < end:
+        within.count()
         tag, at = _varint(content, at)
         number, form = tag >> 3, tag & 7
         value: Any
@@ -119,27 +138,25 @@ def _varint(content: bytes, at: int) -> tuple[int, int]:
             raise ValueError("a number is too long")
 
 
-def _decode(content: bytes, message: str, depth: int) -> Any:
-    if depth == 0:
-        raise ValueError(f"nested deeper than {MAX_MESSAGE_DEPTH} levels")
+def _decode(content: bytes, message: str, within: _Bounds) -> Any:
     special = _SPECIAL.get(message)
     if special is not None:
-        return special(content, depth)
+        return special(content, within)
     fields = _messages()[message]
     obj: JSON = {}
-    for number, raw in _wire(content):
+    for number, raw in _wire(content, within):
         field = fields.get(number)
         if field is None or field.name == "-":
             continue
         if field.is_map:
-            entry = dict(_wire(raw))
-            obj.setdefault(field.name, {})[entry.get(1, b"").decode()] = _value(entry.get(2, b""), field.kind, depth)
+            entry = dict(_wire(raw, within))
+            obj.setdefault(field.name, {})[entry.get(1, b"").decode()] = _value(entry.get(2, b""), field.kind, within)
         elif field.is_list:
-            obj.setdefault(field.name, []).append(_value(raw, field.kind, depth))
+            obj.setdefault(field.name, []).append(_value(raw, field.kind, within))
         elif field.is_inline:
-            obj.update(_value(raw, field.kind, depth))
+            obj.update(_value(raw, field.kind, within))
         else:
-            value = _value(raw, field.kind, depth)
+            value = _value(raw, field.kind, within)
             if field.is_pointer or not _is_zero(value):
                 obj[field.name] = value
     return obj
@@ -149,7 +166,7 @@ def _is_zero(value: Any) -> bool:
     return value is None or value is False or value in ("", 0) or value in ([], {})
 
 
-def _value(raw: Any, kind: str, depth: int) -> Any:
+def _value(raw: Any, kind: str, within: _Bounds) -> Any:
     match kind:
         case "s":
             return raw.decode()
@@ -162,70 +179,70 @@ def _value(raw: Any, kind: str, depth: int) -> Any:
             return base64.b64encode(raw).decode()
         case "d":
             return struct.unpack("<d", raw)[0]
-    return _decode(raw, kind, depth - 1)
+    return _decode(raw, kind, within.deeper())
 
 
 # ── types whose JSON is not an object with their fields ──
 
 
-def _quantity(content: bytes, depth: int) -> str:
-    return bytes(dict(_wire(content)).get(1, b"0")).decode() or "0"
+def _quantity(content: bytes, within: _Bounds) -> str:
+    return bytes(dict(_wire(content, within)).get(1, b"0")).decode() or "0"
 
 
-def _int_or_string(content: bytes, depth: int) -> int | str:
-    fields = dict(_wire(content))
+def _int_or_string(content: bytes, within: _Bounds) -> int | str:
+    fields = dict(_wire(content, within))
     if fields.get(1, 0) == 1:
         return bytes(fields.get(3, b"")).decode()
-    return int(_value(fields.get(2, 0), "i", depth))
+    return int(_value(fields.get(2, 0), "i", within))
 
 
-def _time(content: bytes, depth: int) -> str | None:
-    fields = dict(_wire(content))
+def _time(content: bytes, within: _Bounds) -> str | None:
+    fields = dict(_wire(content, within))
     if not fields:
         return None
-    moment = datetime.fromtimestamp(_value(fields.get(1, 0), "i", depth), UTC)
+    moment = datetime.fromtimestamp(_value(fields.get(1, 0), "i", within), UTC)
     return timestamp(moment)
 
 
-def _micro_time(content: bytes, depth: int) -> str | None:
-    fields = dict(_wire(content))
+def _micro_time(content: bytes, within: _Bounds) -> str | None:
+    fields = dict(_wire(content, within))
     if not fields:
         return None
-    moment = datetime.fromtimestamp(_value(fields.get(1, 0), "i", depth), UTC)
-    micros = _value(fields.get(2, 0), "i", depth) // 1000
+    moment = datetime.fromtimestamp(_value(fields.get(1, 0), "i", within), UTC)
+    micros = _value(fields.get(2, 0), "i", within) // 1000
     return micro_timestamp(moment.replace(microsecond=micros % 1_000_000))
 
 
-def _raw_json(content: bytes, depth: int) -> Any:
-    raw = dict(_wire(content)).get(1, b"")
+def _raw_json(content: bytes, within: _Bounds) -> Any:
+    raw = dict(_wire(content, within)).get(1, b"")
     return decode_json(raw) if raw else None
 
 
-def _items(content: bytes, depth: int) -> list[str]:
-    return [raw.decode() for number, raw in _wire(content) if number == 1]
+def _items(content: bytes, within: _Bounds) -> list[str]:
+    return [raw.decode() for number, raw in _wire(content, within) if number == 1]
 
 
-def _props_or_array(content: bytes, depth: int) -> Any:
-    fields = list(_wire(content))
-    schemas = [_decode(raw, f"{_EXTENSIONS}.JSONSchemaProps", depth - 1) for number, raw in fields if number == 2]
+def _props_or_array(content: bytes, within: _Bounds) -> Any:
+    fields = list(_wire(content, within))
+    schemas = [_decode(raw, f"{_EXTENSIONS}.JSONSchemaProps", within.deeper()) for number, raw in fields if number == 2]
     single = next((raw for number, raw in fields if number == 1), None)
-    return schemas if single is None else _decode(single, f"{_EXTENSIONS}.JSONSchemaProps", depth - 1)
+    return schemas if single is None else _decode(single, f"{_EXTENSIONS}.JSONSchemaProps", within.deeper())
 
 
-def _props_or_bool(content: bytes, depth: int) -> Any:
-    fields = dict(_wire(content))
-    return _decode(fields[2], f"{_EXTENSIONS}.JSONSchemaProps", depth - 1) if 2 in fields else bool(fields.get(1))
+def _props_or_bool(content: bytes, within: _Bounds) -> Any:
+    fields = dict(_wire(content, within))
+    return _decode(fields[2], f"{_EXTENSIONS}.JSONSchemaProps", within.deeper()) if 2 in fields else bool(fields.get(1))
 
 
-def _props_or_strings(content: bytes, depth: int) -> Any:
-    fields = list(_wire(content))
+def _props_or_strings(content: bytes, within: _Bounds) -> Any:
+    fields = list(_wire(content, within))
     single = next((raw for number, raw in fields if number == 1), None)
     if single is not None:
-        return _decode(single, f"{_EXTENSIONS}.JSONSchemaProps", depth - 1)
+        return _decode(single, f"{_EXTENSIONS}.JSONSchemaProps", within.deeper())
     return [raw.decode() for number, raw in fields if number == 2]
 
 
-_SPECIAL: Final[Mapping[str, Callable[[bytes, int], Any]]] = {
+_SPECIAL: Final[Mapping[str, Callable[[bytes, _Bounds], Any]]] = {
     "k8s.io.apimachinery.pkg.api.resource.Quantity": _quantity,
     "k8s.io.apimachinery.pkg.util.intstr.IntOrString": _int_or_string,
     f"{_META}.Time": _time,

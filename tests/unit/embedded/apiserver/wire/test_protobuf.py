@@ -90,3 +90,14 @@ def test_anything_is_an_object_or_refused(raw: bytes):
         assert decode_protobuf(envelope("v1", "Pod", raw))["kind"] == "Pod"
     except BadRequest:
         pass
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\x12\x00" * 60_000, field(2, b"\x12\x00" * 60_000), field(1, field(11, b"") * 60_000)],
+    ids=["fields", "containers", "labels"],
+)
+def test_a_body_of_very_many_fields_is_refused(content: bytes):
+    """Two bytes for an empty container would become an object of a hundred thousand containers with defaults."""
+    with pytest.raises(BadRequest, match="more than 100000 fields"):
+        decode_protobuf(envelope("v1", "Pod", content * 2))

@@ -94,6 +94,7 @@ def _retained(current: JSON, patch: JSON) -> JSON:
     kept = patch[RETAIN]
     if not isinstance(kept, list) or not all(isinstance(key, str) for key in kept):
         raise BadRequest("invalid patch format of retainKeys list")
+    kept = frozenset(kept)
     for key, value in patch.items():
         if value is not None and not key.startswith("$") and key not in kept:
             raise BadRequest(f"invalid patch format of retainKeys list: it does not name {key!r}")

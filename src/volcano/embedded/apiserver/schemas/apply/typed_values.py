@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -221,7 +222,8 @@ def _merged_lists(live: list[Any], applied: list[Any], node: TypeNode, depth: in
     right = [(element_of(item, node), item) for item in applied]
     mine, theirs = dict(reversed(left)), dict(right)
     if len(theirs) < len(right):
-        twice = next(key for key, _ in right if [k for k, _ in right].count(key) > 1)
+        found = Counter(key for key, _ in right)
+        twice = next(key for key, count in found.items() if count > 1)
         raise TypedError(f"duplicate entries for key {twice}")
     shared = iter([key for key, _ in right if key in mine])
     following = next(shared, None)
