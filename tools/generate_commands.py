@@ -37,6 +37,8 @@ def section(path: tuple[CommandSpec, ...]) -> list[str]:
     lines = [f"### {name}", "", f"{command.short[:1].upper()}{command.short[1:]}.", ""]
     lines += [f"Usage: `{f'{name} {command.arguments}'.strip()} [flags]`", ""]
     lines += table(command.flags)
+    if command.script_flags:
+        lines += ["With a script or `--wrap`, as sbatch has them:", "", *table(command.script_flags)]
     if command.examples:
         lines += ["```sh help", *command.examples, "```", ""]
     return lines

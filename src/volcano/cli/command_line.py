@@ -108,6 +108,8 @@ class CommandSpec:
     section: str = EVERYDAY
     """The heading below which the help of the group lists the command."""
     examples: tuple[str, ...] = ()
+    script_flags: tuple[Flag, ...] = ()
+    """Flags that count when a script is submitted, which its own reader understands; help and manual list them."""
     hidden: bool = False
     """Works, but is for programs: completion asks for candidates with one."""
 
@@ -296,6 +298,8 @@ def help_screen(path: Sequence[CommandSpec]) -> str:
         lines += _flag_block("Flags:", [*own, *GLOBAL_FLAGS])
     else:
         lines += [*_flag_block("Flags:", own), "", *_flag_block("Global Flags:", list(GLOBAL_FLAGS))]
+    if command.script_flags:
+        lines += ["", *_flag_block("Flags with a script or --wrap, as sbatch has them:", list(command.script_flags))]
     if command.examples:
         lines += ["", "Examples:", *(f"  {example}" for example in command.examples)]
     if command.children:

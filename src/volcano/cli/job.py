@@ -10,6 +10,7 @@ from volcano.api.durations import format_duration
 from volcano.api.errors import AlreadyExists, ApiError
 from volcano.api.jobs.estimates import parse_time_limit
 from volcano.api.meta import JSON, Key
+from volcano.api.quantity import parse_quantity
 from volcano.api.scheme import ResourceType, find_resource_type
 from volcano.cli.bus_commands import ask_for
 from volcano.cli.command_line import Called, say
@@ -37,8 +38,9 @@ def run(called: Called) -> int:
         raise Failed("job name cannot be left blank")
     described = described_job(called)
     if values["filename"]:
-        if values["time"]:
-            raise Failed("--time: a job of a file states its own spec.runningEstimate")
+        for flag, stated in (("time", "spec.runningEstimate"), ("queue", "spec.queue")):
+            if values[flag]:
+                raise Failed(f"--{flag}: a job of a file states its own {stated}")
         return _run_file(connection, values["filename"], values["namespace"], values["dry-run"])
     return create_or_try(connection, described, values["namespace"], values["dry-run"])
 
@@ -59,6 +61,8 @@ def described_job(called: Called) -> JSON:
     """The Job that the flags describe: one task, one container."""
     values = called.values
     requests, limits = parse_resource_list(values["requests"]), parse_resource_list(values["limits"])
+    if "limits" not in called.given:
+        limits = {name: _larger(amount, requests.get(name, amount)) for name, amount in limits.items()}
     resources: JSON = {}
     if limits:
         resources["limits"] = limits
@@ -79,6 +83,8 @@ def described_job(called: Called) -> JSON:
         "schedulerName": values["scheduler"],
         "tasks": [{"replicas": values["replicas"], "template": template}],
     }
+    if values["queue"]:
+        spec["queue"] = values["queue"]
     if values["time"]:
         spec["runningEstimate"] = time_limit(values["time"])
     return {
@@ -87,6 +93,11 @@ def described_job(called: Called) -> JSON:
         "metadata": {"name": values["name"], "namespace": values["namespace"]},
         "spec": spec,
     }
+
+
+def _larger(limit: str, request: str) -> str:
+    """The limit where it was not given: the usual one, unless more is requested."""
+    return request if parse_quantity(request) > parse_quantity(limit) else limit
 
 
 def time_limit(text: str) -> str:

@@ -26,6 +26,7 @@ RUN_FLAGS: Final = (
     Flag("replicas", "r", default=1, kind=INT, help="how many pods the job has"),
     Flag("requests", "R", default=RESOURCES, help="what each pod requests"),
     Flag("limits", "L", default=RESOURCES, help="what each pod may use at most"),
+    Flag("queue", "q", help="the queue of the job; otherwise default"),
     Flag("scheduler", "S", default="volcano", help="the scheduler of the job"),
     Flag("time", "t", help="how long it will run at most, such as 1h30m, or as Slurm writes it: 90, 1:30:00, 2-12"),
 )

@@ -30,6 +30,8 @@ def page(root: CommandSpec) -> str:
             lines += _command(path)
     else:
         lines += [".SH OPTIONS", *_options(root.flags)]
+    if root.script_flags:
+        lines += [".SH OPTIONS WITH A SCRIPT", *_options(root.script_flags)]
     lines += [".SH GLOBAL OPTIONS", *_options(GLOBAL_FLAGS)]
     if root.examples:
         lines += [".SH EXAMPLES", *_examples(root.examples)]

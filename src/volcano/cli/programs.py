@@ -97,6 +97,31 @@ def _from_environment(flag: Flag, variable: str) -> Flag:
     return dataclasses.replace(flag, default=os.environ.get(variable) or flag.default)
 
 
+SCRIPT_FLAGS: Final = (
+    Flag("array", "a", help="one job for each index, such as 1-100%10 for at most ten at a time"),
+    Flag("chdir", "D", help="the working directory"),
+    Flag("constraint", "C", help="labels that nodes must have"),
+    Flag("cpus-per-task", "c", help="CPUs of each task"),
+    Flag("dependency", "d", help="start after other jobs: afterok:NAME:NAME, afterany, afternotok, after, singleton"),
+    Flag("error", "e", help="the file of error messages; otherwise they are in the output"),
+    Flag("export", help="variables to take along: ALL, NONE, or NAME,NAME=VALUE"),
+    Flag("gpus", "G", help="GPUs of the whole job; also --gpus-per-node, --gpus-per-task"),
+    Flag("gres", help="GPUs of each node, such as gpu:2"),
+    Flag("input", "i", help="the file that the script reads"),
+    Flag("job-name", "J", help="the name of the job; otherwise the script's"),
+    Flag("mem", help="memory of each node, such as 4G; also --mem-per-cpu, --mem-per-gpu"),
+    Flag("nodes", "N", help="how many nodes, each of which is a pod"),
+    Flag("ntasks", "n", help="how many tasks; also --ntasks-per-node"),
+    Flag("output", "o", help="the output file, such as %x-%j.out; otherwise slurm-%j.out"),
+    Flag("parsable", kind=BOOL, default=False, help="print only the number of the job"),
+    Flag("partition", "p", help="the queue; also --queue"),
+    Flag("requeue", kind=BOOL, default=False, help="restart the job when its node is lost; --no-requeue: never"),
+    Flag("time", "t", help="time limit, such as 90, 1:30:00 or 2-12:00:00"),
+    Flag("wait", "W", kind=BOOL, default=False, help="wait until the job has ended"),
+    Flag("wrap", help="commands for a shell, in place of a script"),
+)
+
+
 def _vsub() -> CommandSpec:
     variables = {"image": "VOLCANO_DEFAULT_IMAGE", "scheduler": "VOLCANO_SCHEDULER_NAME"}
     flags = tuple(_from_environment(flag, variables.get(flag.name, "")) for flag in RUN_FLAGS)
@@ -113,6 +138,7 @@ def _vsub() -> CommandSpec:
         ),
         "volcano.cli.aliases:submit",
         arguments="[SCRIPT [ARGUMENT…]]",
+        script_flags=SCRIPT_FLAGS,
         examples=(
             "vsub examples/slurm/hello.sh",
             "vsub --array 1-4%2 --wrap 'echo $SLURM_ARRAY_TASK_ID'",

@@ -132,7 +132,7 @@ def test_every_command_and_flag_is_shown_with_a_description(path):
     assert path[-1].short, "it says what it does"
     for child in path[-1].children:
         assert child.hidden or f"  {child.name} " in screen
-    for flag in (*path[-1].flags, *GLOBAL_FLAGS):
+    for flag in (*path[-1].flags, *path[-1].script_flags, *GLOBAL_FLAGS):
         assert flag.help and f"--{flag.name}" in screen
 
 

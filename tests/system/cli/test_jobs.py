@@ -37,9 +37,22 @@ def test_run_creates_the_job_that_the_flags_describe(call, server):
     assert "command" not in container
 
 
+def test_run_takes_the_queue_and_limits_follow_larger_requests(call, server):
+    assert call("vcctl job run wide -q team -R cpu=4,memory=50Mi").code == 0
+
+    spec = server.get(BATCH, "Job", Key("default", "wide"))["spec"]
+    (container,) = spec["tasks"][0]["template"]["spec"]["containers"]
+    assert spec["queue"] == "team"
+    assert container["resources"] == {
+        "requests": {"cpu": "4", "memory": "50Mi"},
+        "limits": {"cpu": "4", "memory": "100Mi"},
+    }
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [
+        ("vcctl job run -f a.yaml -q team", "Failed to run job: --queue: a job of a file states its own spec.queue"),
         ("vcctl job run", "Failed to run job: job name cannot be left blank\n"),
         ("vcctl job run -N x -R cpu", "Failed to run job: invalid resource"),
         ("vcctl job run -N x -R cpu=lots", "Failed to run job: quantities must match the regular expression"),

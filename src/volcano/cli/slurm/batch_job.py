@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final, TypeVar
@@ -23,6 +23,7 @@ from volcano.cli.resources import JOBS
 from volcano.cli.slurm.options import GivenOption, OptionRefused
 from volcano.cli.slurm.pod_script import BATCH, OTHER_NODE, SCONTROL, SRUN, literal
 from volcano.cli.slurm.shared_folders import with_folders
+from volcano.cli.slurm.shell_functions import function_variables
 from volcano.cli.slurm.values import (
     ArraySpec,
     ValueRefused,
@@ -68,6 +69,8 @@ class Submission:
     scheduler: str = "volcano"
     folders: tuple[str, ...] = ()
     """Folders of this machine to mount in the pods."""
+    hidden: tuple[str, ...] = ()
+    """Folders that cannot be mounted; output files in them are mounted one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,8 @@ class BatchRequest:
 
 
 def read_request(chosen: Mapping[str, GivenOption], default_name: str) -> BatchRequest:
-    """OptionRefused with the line of the first value that cannot be used."""
+    """OptionRefused with the line of every value that cannot be used."""
+    refused: list[str] = []
 
     def value(name: str, parse: Callable[[str], T], default: T) -> T:
         given = chosen.get(name)
@@ -108,7 +112,8 @@ def read_request(chosen: Mapping[str, GivenOption], default_name: str) -> BatchR
         try:
             return parse(given.value)
         except ValueRefused as error:
-            raise OptionRefused(f"{given.place}: {given.value!r} {error}") from error
+            refused.append(f"{given.place}: {given.value!r} {error}")
+            return default
 
     words: list[str] = []
     per_node = value("ntasks-per-node", parse_count, 0) or value("tasks-per-node", parse_count, 0)
@@ -128,7 +133,11 @@ def read_request(chosen: Mapping[str, GivenOption], default_name: str) -> BatchR
     queue, comma, _ = chosen["partition"].value.partition(",") if "partition" in chosen else ("default", "", "")
     if comma:
         words.append(f"{chosen['partition'].place}: of several partitions the first is taken: {queue}")
-    _check_choices(chosen)
+    refused += _wrong_choices(chosen)
+    limit, array = value("time", parse_time, None), value("array", parse_array, None)
+    value("exclude", expand_hosts, list[str]())
+    if refused:
+        raise OptionRefused("\n".join(dict.fromkeys(refused)))
     return BatchRequest(
         name=chosen["job-name"].value if "job-name" in chosen else default_name,
         queue=queue,
@@ -137,8 +146,8 @@ def read_request(chosen: Mapping[str, GivenOption], default_name: str) -> BatchR
         cpus_per_task=cpus,
         memory=memory,
         gpus=gpus,
-        limit=value("time", parse_time, None),
-        array=value("array", parse_array, None),
+        limit=limit,
+        array=array,
         settings={name: given.value for name, given in chosen.items()},
         words=tuple(words),
     )
@@ -152,17 +161,17 @@ def _gpus(value: Any, nodes: int, tasks_per_node: int) -> int:
     return per_node or -(-value("gpus", lambda text: parse_gpus(text, generic=False), 0) // nodes)
 
 
-def _check_choices(chosen: Mapping[str, GivenOption]) -> None:
+def _wrong_choices(chosen: Mapping[str, GivenOption]) -> list[str]:
+    wrong = []
     mode = chosen.get("open-mode")
     if mode is not None and mode.value not in ("append", "truncate"):
-        raise OptionRefused(f"{mode.place}: {mode.value!r} is neither append nor truncate")
+        wrong.append(f"{mode.place}: {mode.value!r} is neither append nor truncate")
     constraint = chosen.get("constraint")
     if constraint is not None and not re.fullmatch(r"[\w./=-]+([&|][\w./=-]+)*", constraint.value):
-        raise OptionRefused(
-            f"{constraint.place}: {constraint.value!r} is not supported: only labels with & or | between them"
-        )
+        wrong.append(f"{constraint.place}: {constraint.value!r} is not supported: only labels with & or | between them")
     if constraint is not None and "&" in constraint.value and "|" in constraint.value:
-        raise OptionRefused(f"{constraint.place}: {constraint.value!r} mixes & and |, which is not supported")
+        wrong.append(f"{constraint.place}: {constraint.value!r} mixes & and |, which is not supported")
+    return wrong
 
 
 # -- the job ----------------------------------------------------------------------------------------------------------
@@ -208,9 +217,11 @@ def batch_job(
     files = batch_files(request, facts, where, hosts[0])
     batch = _container(request, where, "batch", BATCH, arguments)
     programs = {"VSUB_SCRIPT": script, "VSUB_SRUN": SRUN, "VSUB_SCONTROL": SCONTROL}
+    programs |= function_variables(request.settings.get("export", "ALL"), where.environment)
     batch["env"] = _environment({**variables, **files, **programs})
     batch["workingDir"] = "/"
-    tasks = [_task(request, where, "batch", 1, batch)]
+    outputs = [files[each] for each in ("VSUB_OUTPUT", "VSUB_ERROR") if os.path.dirname(files[each]) in where.hidden]
+    tasks = [_task(request, where, "batch", 1, batch, outputs)]
     if request.nodes > 1:
         other = _container(request, where, "node", OTHER_NODE, [])
         tasks[0]["policies"] = [
@@ -246,14 +257,16 @@ def label_value(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text)[:63].strip("-_.")
 
 
-def _task(request: BatchRequest, where: Submission, name: str, replicas: int, container: JSON) -> JSON:
+def _task(
+    request: BatchRequest, where: Submission, name: str, replicas: int, container: JSON, outputs: Sequence[str] = ()
+) -> JSON:
     pod: JSON = {"restartPolicy": "Never", "containers": [container]}
     if request.limit is not None:
         pod["activeDeadlineSeconds"] = max(1, int(request.limit.total_seconds()))
     affinity = required_nodes(request.settings)
     if affinity:
         pod["affinity"] = affinity
-    with_folders(pod, list(where.folders))
+    with_folders(pod, where.folders, list(dict.fromkeys(outputs)))
     return {"name": name, "replicas": replicas, "template": {"spec": pod}}
 
 

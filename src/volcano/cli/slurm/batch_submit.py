@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import pwd
+import re
 import socket
 import sys
 from collections.abc import Mapping, Sequence
@@ -31,7 +32,7 @@ from volcano.cli.slurm.batch_job import (
     needed_folders,
     read_request,
 )
-from volcano.cli.slurm.directives import MAX_SCRIPT_BYTES, ScriptRefused, check_script, directives
+from volcano.cli.slurm.directives import MAX_SCRIPT_BYTES, ScriptRefused, check_script, read_directives
 from volcano.cli.slurm.job_numbers import jobs_called, take_numbers
 from volcano.cli.slurm.options import (
     BY_NAME,
@@ -41,10 +42,11 @@ from volcano.cli.slurm.options import (
     GivenOption,
     OptionRefused,
     of_command_line,
-    of_script,
-    settled,
+    read_lines,
+    sorted_out,
 )
 from volcano.cli.slurm.shared_folders import shared_folders
+from volcano.cli.slurm.shell_functions import absent_programs
 from volcano.machinery.clock import wait_blocking
 
 POLL_SECONDS: Final = 0.5
@@ -91,16 +93,7 @@ def _submit(words: list[str]) -> int:
     given, rest = of_command_line(words)
     options = {each.name: each for each in given}
     script, name, arguments = _script(options, rest)
-    try:
-        lines = of_script(directives(script))
-    except (OptionRefused, ScriptRefused) as error:
-        raise OptionRefused("\n".join(f"{name}: {line}" for line in str(error).splitlines())) from error
-    try:
-        chosen, notes = settled([*lines, *given])
-        request = read_request(chosen, name)
-    except OptionRefused as error:
-        raise OptionRefused("\n".join(f"{name}: {line}" if line.startswith("line ") else line
-                                      for line in str(error).splitlines())) from error  # fmt: skip
+    chosen, notes, request = _read(script, name, given)
     where = submission(chosen)
     hidden = exported(request.settings.get("export", "ALL"), where.environment)[1]
     if hidden:
@@ -111,12 +104,39 @@ def _submit(words: list[str]) -> int:
     connection = connect_to(_value(options, "kubeconfig"), _value(options, "master"))
     folders, hidden = shared_folders(connection, needed_folders(request, where), _value(options, "kubeconfig"))
     for folder in hidden:
-        print(f"vsub: {folder} in the pod is not this machine's: the system's data is in it", file=sys.stderr)
-    where = dataclasses.replace(where, folders=tuple(folders))
+        print(
+            f"vsub: what the job writes in {folder} stays in its pod, except for its output, since the system's data "
+            "is there; submit from a folder inside it",
+            file=sys.stderr,
+        )
+    where = dataclasses.replace(where, folders=tuple(folders), hidden=tuple(hidden))
     dependency = resolve(connection, where.namespace, chosen.get("dependency"), request, where.user)
     if "test-only" in chosen:
         return report(connection, batch_job(request, script, arguments, where, number=0))
     return _create(connection, request, script, arguments, where, dependency, chosen)
+
+
+def _read(script: str, name: str, given: list[GivenOption]) -> tuple[dict[str, GivenOption], list[str], BatchRequest]:
+    """The options that count, words about ignored ones, and the request; OptionRefused with all that is wrong."""
+    found, broken = read_directives(script)
+    lines, unreadable = read_lines(found)
+    chosen, notes, unsupported = sorted_out([*lines, *given])
+    wrong = [*broken, *unreadable, *unsupported]
+    try:
+        request = read_request(chosen, name)
+    except OptionRefused as error:
+        request = None
+        wrong += str(error).splitlines()
+    if wrong or request is None:
+        placed = sorted(wrong, key=_line_number)
+        raise OptionRefused("\n".join(f"{name}: {line}" if _line_number(line) else line for line in placed))
+    return chosen, [*notes, *absent_programs(script, os.environ)], request
+
+
+def _line_number(text: str) -> int:
+    """Of an error that begins with its line; 0 for one of the command line."""
+    found = re.match(r"line (\d+): ", text)
+    return int(found[1]) if found else 0
 
 
 def _script(options: Mapping[str, GivenOption], rest: list[str]) -> tuple[str, str, list[str]]:

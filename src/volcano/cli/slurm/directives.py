@@ -23,8 +23,16 @@ class ScriptRefused(ValueError):
 
 
 def directives(script: str) -> list[Directive]:
-    """Options of the script in their order; ScriptRefused for one whose quotes do not end."""
-    found = []
+    """Options of the script in their order; ScriptRefused with all lines whose quotes do not end."""
+    found, broken = read_directives(script)
+    if broken:
+        raise ScriptRefused("\n".join(broken))
+    return found
+
+
+def read_directives(script: str) -> tuple[list[Directive], list[str]]:
+    """The lines of options in their order, and what is wrong with those whose quotes do not end."""
+    found, broken = [], []
     for number, line in enumerate(script.splitlines(), 1):
         stripped = line.strip()
         if not stripped.startswith("#"):
@@ -35,8 +43,11 @@ def directives(script: str) -> list[Directive]:
         rest = line[len(mark) :]
         if not mark or (rest and not rest[0].isspace()):
             continue  # a comment; ##SBATCH is one, too
-        found.append(Directive(number, line.strip(), _words(rest, number)))
-    return found
+        try:
+            found.append(Directive(number, line.strip(), _words(rest, number)))
+        except ScriptRefused as error:
+            broken.append(str(error))
+    return found, broken
 
 
 def _words(text: str, line: int) -> tuple[str, ...]:

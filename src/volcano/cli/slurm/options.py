@@ -21,6 +21,11 @@ class Option(NamedTuple):
     refused: str = ""
 
 
+ALIASES: Final = {"queue": "partition"}
+"""Volcano's names of what Slurm calls otherwise."""
+HETEROGENEOUS: Final = ("hetjob", "packjob", ":")
+
+
 class GivenOption(NamedTuple):
     """An option with its value, and where it was given: a line of the script, or 0 for the command line."""
 
@@ -110,13 +115,30 @@ CONNECTION_SHORTS: Final = {"k": BY_NAME["kubeconfig"], "s": BY_NAME["master"]}
 
 
 def of_script(lines: Iterable[Directive]) -> list[GivenOption]:
-    given: list[GivenOption] = []
-    for each in lines:
-        options, rest = parse(each.words, BY_SHORT, f"line {each.line}: {each.text}")
-        if rest:
-            raise OptionRefused(f"line {each.line}: {each.text}: {rest[0]!r} is no option")
-        given += [option._replace(line=each.line, text=each.text) for option in options]
+    """The options of all lines; OptionRefused with every line that cannot be read."""
+    given, refused = read_lines(lines)
+    if refused:
+        raise OptionRefused("\n".join(refused))
     return given
+
+
+def read_lines(lines: Iterable[Directive]) -> tuple[list[GivenOption], list[str]]:
+    """The options of all lines that can be read, and what is wrong with the others."""
+    given: list[GivenOption] = []
+    refused: list[str] = []
+    for each in lines:
+        place = f"line {each.line}: {each.text}"
+        try:
+            options, rest = parse(each.words, BY_SHORT, place)
+        except OptionRefused as error:
+            refused.append(str(error))
+            continue
+        if rest and rest[0] in HETEROGENEOUS:
+            refused.append(f"{place}: a job of several kinds of nodes is not supported; write a Job of several tasks")
+        elif rest:
+            refused.append(f"{place}: {rest[0]!r} is no option")
+        given += [option._replace(line=each.line, text=each.text) for option in options]
+    return given, refused
 
 
 def of_command_line(words: Sequence[str]) -> tuple[list[GivenOption], list[str]]:
@@ -137,9 +159,9 @@ def parse(words: Sequence[str], shorts: Mapping[str, Option], place: str) -> tup
 
 def _long(word: str, waiting: list[str], place: str) -> list[GivenOption]:
     name, equals, value = word[2:].partition("=")
-    option = BY_NAME.get(name) or _abbreviated(name)
+    option = BY_NAME.get(ALIASES.get(name, name)) or _abbreviated(name)
     if option is None:
-        raise OptionRefused(f"{place or word}: --{name} is not known{did_you_mean(name, BY_NAME)}")
+        raise OptionRefused(f"{place or word}: --{name} is not known{did_you_mean(name, (*BY_NAME, *ALIASES))}")
     if option.takes == VALUE and not equals:
         value = _taken(option, waiting, place or word)
     elif option.takes == NO_VALUE and equals:
@@ -179,6 +201,14 @@ def _taken(option: Option, waiting: list[str], place: str) -> str:
 
 def settled(given: Iterable[GivenOption]) -> tuple[dict[str, GivenOption], list[str]]:
     """The last of each option, and a word for each ignored one; OptionRefused with all that are not supported."""
+    chosen, words, refused = sorted_out(given)
+    if refused:
+        raise OptionRefused("\n".join(refused))
+    return chosen, words
+
+
+def sorted_out(given: Iterable[GivenOption]) -> tuple[dict[str, GivenOption], list[str], list[str]]:
+    """The last of each option, a word for each ignored one, and one for each that is not supported."""
     chosen: dict[str, GivenOption] = {}
     words, refused = [], []
     for each in given:
@@ -189,6 +219,4 @@ def settled(given: Iterable[GivenOption]) -> tuple[dict[str, GivenOption], list[
             words.append(f"{each.place}: --{each.name} is ignored: {option.ignored}")
         else:
             chosen[each.name] = each
-    if refused:
-        raise OptionRefused("\n".join(refused))
-    return chosen, list(dict.fromkeys(words))
+    return chosen, list(dict.fromkeys(words)), refused

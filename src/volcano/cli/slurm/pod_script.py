@@ -9,15 +9,21 @@ from typing import Final
 
 SRUN: Final = r"""#!/bin/sh
 # Starts the tasks of a step: in this pod, and through ssh in the other pods of the job.
-tasks=${SLURM_NTASKS:-1} label=
+tasks=${SLURM_NTASKS:-1} label= output= error=
 while [ $# -gt 0 ]; do
   case $1 in
     -n|--ntasks) tasks=$2; shift 2 ;;
     -n*) tasks=${1#-n}; shift ;;
     --ntasks=*) tasks=${1#*=}; shift ;;
     -l|--label) label=1; shift ;;
-    -o|-e|-i|--output|--error|--input|--output=*|--error=*|--input=*)
-      echo "srun: $1 is not supported in a step: use the shell's < and >" >&2; exit 2 ;;
+    -o|--output) output=$2; shift 2 ;;
+    -e|--error) error=$2; shift 2 ;;
+    -o?*) output=${1#-o}; shift ;;
+    -e?*) error=${1#-e}; shift ;;
+    --output=*) output=${1#*=}; shift ;;
+    --error=*) error=${1#*=}; shift ;;
+    -i*|--input|--input=*) echo "srun: $1 is not supported in a step: use the shell's <" >&2; exit 2 ;;
+    --multi-prog|--pty|--het-group*) echo "srun: $1 is not supported in a step of a batch job" >&2; exit 2 ;;
     -N|-c|-p|-t|-J|-w|-x|-C|-m|--nodes|--cpus-per-task|--partition|--time|--job-name|--nodelist|--exclude|--constraint\
 |--distribution|--mem|--gres|--gpus|--mpi|--cpu-bind|--ntasks-per-node|--mem-per-cpu|--gpus-per-task|--kill-on-bad-exit)
       shift 2 ;;
@@ -30,6 +36,16 @@ done
 hosts=$(echo "${SLURM_JOB_NODELIST:-localhost}" | tr , ' ')
 count=0; for host in $hosts; do count=$((count + 1)); done
 each=$(( (tasks + count - 1) / count ))
+for word in "$@"; do
+  [ "$word" != : ] || { echo "srun: a step of several programs (:) is not supported" >&2; exit 2; }
+done
+place() {  # the name of a task's file; a step without %t has one file for all tasks
+  printf '%s' "$1" | sed "s/%t/$rank/g; s/%n/$node/g; s/%N/$host/g; s/%s/${SLURM_STEP_ID:-0}/g; s/%[jJ]/$SLURM_JOB_ID/g
+s/%A/${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}/g; s/%a/${SLURM_ARRAY_TASK_ID:-4294967294}/g; s/%%/%/g"
+}
+for file in "$output" "$error"; do  # tasks add to a common file, which is empty at first
+  case $file in ''|none|*%[tnN]*) ;; *) : > "$(rank=0 node=0 host= place "$file")" || exit 1 ;; esac
+done
 quoted=; for word in "$@"; do
   quoted="$quoted '$(printf '%s' "$word" | sed "s/'/'\\\\''/g")'"
 done
@@ -40,6 +56,10 @@ for host in $hosts; do
   while [ $here -lt $each ] && [ $rank -lt "$tasks" ]; do
     (
       export SLURM_PROCID=$rank SLURM_LOCALID=$here SLURM_NODEID=$node
+      [ "$output" != none ] || output=/dev/null
+      [ "$error" != none ] || error=/dev/null
+      if [ -n "$output" ]; then exec >> "$(place "$output")" || exit 1; fi
+      if [ -n "$error" ]; then exec 2>> "$(place "$error")" || exit 1; elif [ -n "$output" ]; then exec 2>&1; fi
       if [ $node -eq 0 ]; then
         if [ -n "$label" ]; then "$@" | sed "s/^/$rank: /"; else exec "$@"; fi
       else
@@ -98,10 +118,21 @@ if [ -n "$error" ]; then
   mkfifo "$to" || exit 1
   tee -a "$error" < "$to" >&2 & readers="$readers $!"
 fi
+set -- "$tools/slurm_script" "$@"
+count=${VSUB_FUNCTIONS:-0}
+while [ "$count" -gt 0 ]; do  # functions of the submitting shell get their names back, which only env can give
+  count=$((count - 1))
+  eval "set -- \"\$VSUB_FUNCTION_$count\" \"\$@\"; unset VSUB_FUNCTION_$count"
+done
+unset VSUB_FUNCTIONS
+for name in srun scontrol; do  # a login shell (#!/bin/bash -l) sets PATH anew, but keeps functions
+  set -- "BASH_FUNC_$name%%=() { $tools/bin/$name \"\$@\"; }" "$@"
+done
+set -- env "$@"
 if [ "$to" = "$tools/out" ]; then
-  "$tools/slurm_script" "$@" < "$input" > "$tools/out" 2>&1 &
+  "$@" < "$input" > "$tools/out" 2>&1 &
 else
-  "$tools/slurm_script" "$@" < "$input" > "$tools/out" 2> "$to" &
+  "$@" < "$input" > "$tools/out" 2> "$to" &
 fi
 child=$!
 trap 'kill -TERM "$child" 2>/dev/null' TERM INT

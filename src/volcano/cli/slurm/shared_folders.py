@@ -1,12 +1,13 @@
-"""Folders of this machine that a batch job needs and its pods would not see: they are mounted where they are.
+"""Folders of this machine that a batch job needs and in which its pods could not write: each is mounted where it is.
 
-Only on the embedded system, whose pods see the files of this machine except for temporary ones. On a cluster, the file
-systems of nodes and the image decide.
+Only on the embedded system, whose pods see the files of this machine read-only and without temporary ones. On a
+cluster, the file systems of nodes and the image decide.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +18,6 @@ from volcano.cli.connection import ApiConnection
 from volcano.cli.resources import NODES
 from volcano.machinery.kubeconfig import embedded_data_directory
 
-PRIVATE_FOLDERS: Final = (Path("/tmp"), Path("/var/tmp"))
 EMBEDDED: Final = "+volcano-"
 ISOLATION_KEY: Final = "agent.volcano.sh/isolation"
 PLAIN: Final = "pods are plain processes"
@@ -25,33 +25,30 @@ PLAIN: Final = "pods are plain processes"
 
 def shared_folders(connection: ApiConnection, wanted: list[str], kubeconfig: str) -> tuple[list[str], list[str]]:
     """Folders to mount, and those that cannot be: the system's own data directory lies in them."""
-    private = [Path(each) for each in dict.fromkeys(wanted) if _is_private(Path(each))]
-    if not private or not _is_embedded(connection) or not _has_namespaces(connection):
+    if not _is_embedded(connection) or not _has_namespaces(connection):
         return [], []
+    asked = [Path(each) for each in dict.fromkeys(wanted)]
     named = [Path(each).parent for each in (kubeconfig, os.environ.get("KUBECONFIG")) if each]
     own = [embedded_data_directory(), *named]
-    hidden = [each for each in private if any(_is_in(each, folder) for folder in own)]
-    mounted = [each for each in private if each not in hidden]
+    hidden = [each for each in asked if any(_is_in(each, folder) for folder in own)]
+    mounted = [each for each in asked if each not in hidden]
     outer = [each for each in mounted if not any(other != each and _is_in(other, each) for other in mounted)]
     return [str(each) for each in outer], [str(each) for each in hidden]
 
 
-def with_folders(pod: JSON, folders: list[str]) -> None:
-    """Add the mounts to a pod's spec."""
-    if not folders:
+def with_folders(pod: JSON, folders: Sequence[str], files: Sequence[str] = ()) -> None:
+    """Add the mounts to a pod's spec; `files` are output files in folders that cannot be mounted."""
+    paths = [*((path, "DirectoryOrCreate") for path in folders), *((path, "FileOrCreate") for path in files)]
+    if not paths:
         return
     pod["volumes"] = [
-        {"name": f"shared-{place}", "hostPath": {"path": folder, "type": "DirectoryOrCreate"}}
-        for place, folder in enumerate(folders)
+        {"name": f"shared-{place}", "hostPath": {"path": path, "type": kind}}
+        for place, (path, kind) in enumerate(paths)
     ]
     for container in pod["containers"]:
         container["volumeMounts"] = [
-            {"name": f"shared-{place}", "mountPath": folder} for place, folder in enumerate(folders)
+            {"name": f"shared-{place}", "mountPath": path} for place, (path, _) in enumerate(paths)
         ]
-
-
-def _is_private(folder: Path) -> bool:
-    return any(_is_in(private, folder) for private in PRIVATE_FOLDERS)
 
 
 def _is_in(outer: Path, inner: Path) -> bool:

@@ -62,3 +62,16 @@ def test_every_option_that_is_not_supported_is_told_with_its_line() -> None:
 def test_what_cannot_be_understood(line: str, why: str) -> None:
     with pytest.raises(OptionRefused, match=f"line 2: .*{why}"):
         of_script(directives(f"#!/bin/sh\n#SBATCH {line}\n"))
+
+
+def test_all_lines_that_cannot_be_read_are_told_and_the_queue_has_two_names() -> None:
+    script = "#!/bin/sh\n#SBATCH --nope\n#SBATCH hetjob\n#SBATCH word\n"
+
+    with pytest.raises(OptionRefused) as refused:
+        of_script(directives(script))
+
+    first, second, third = str(refused.value).splitlines()
+    assert first.startswith("line 2: ") and "--nope is not known" in first
+    assert second.startswith("line 3: ") and "several kinds of nodes" in second
+    assert third == "line 4: #SBATCH word: 'word' is no option"
+    assert of_command_line(["--queue", "a"])[0][0].name == of_command_line(["-p", "a"])[0][0].name == "partition"
