@@ -1,9 +1,9 @@
-"""What the dashboard and the history cost: page times and sizes, 50 open pages, and the start and memory of `volcano up`.
+"""What dashboard and history cost: page times and sizes, 50 open pages, the start and memory of `volcano up`.
 
     python benchmarks/dashboard.py [pages] [streams] [start] [--jobs 5000] [--nodes 1000] [--past 50000]
 
-`pages`: a system in memory on virtual time, with a history on disk that is filled through the recorder's own writer; the
-time of a page is that of the processor, from request to answer. `streams` and `start` measure real processes.
+`pages`: a system in memory on virtual time, with a history on disk that is filled through the recorder's own writer;
+the time of a page is that of the processor, from request to answer. `streams` and `start` measure real processes.
 """
 
 from __future__ import annotations

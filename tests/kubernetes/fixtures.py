@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests import needs
+from tests.oidc_provider import OidcProvider, oidc_provider
 from tests.running_server import Client
 from volcano.install.installation import installation
 from volcano.install.values import Values
@@ -49,8 +50,23 @@ def programs() -> Path:
 
 
 @pytest.fixture(scope="session")
-def plane(programs: Path, audit_logs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    with ControlPlane(tmp_path_factory.mktemp("plane"), programs, audits=True) as plane:
+def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OidcProvider]:
+    """Whose ID tokens the API server accepts."""
+    with oidc_provider(tmp_path_factory.mktemp("oidc")) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def plane(
+    programs: Path, provider: OidcProvider, audit_logs: list[Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ControlPlane]:
+    knows_provider = [
+        f"--oidc-issuer-url={provider.issuer}", f"--oidc-client-id={provider.client_id}",
+        f"--oidc-ca-file={provider.ca_file}", "--oidc-username-claim=email", "--oidc-groups-claim=groups",
+        "--oidc-groups-prefix=oidc:",
+    ]  # fmt: skip
+    more = {"kube-apiserver": knows_provider}
+    with ControlPlane(tmp_path_factory.mktemp("plane"), programs, audits=True, more=more) as plane:
         audit_logs.append(plane.audit_log)
         yield plane
 

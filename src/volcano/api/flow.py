@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Final
 
 from volcano.api.batch import JobSpec, TaskState
 from volcano.api.meta import Model, Resource
 from volcano.api.schema_annotations import Count, Duration, Name253, wire
 
+CREATED_BY_FLOW: Final = "volcano.sh/createdByJobFlow"
+"""On a Job that a JobFlow made: the flow, as an annotation, and as a label where its name is short enough."""
 Port = Annotated[int, wire(minimum=0, maximum=65535)]
 
 

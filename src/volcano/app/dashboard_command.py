@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -15,6 +16,7 @@ from volcano.app.component import find_endpoint, run_component, tls_from_files
 from volcano.app.dashboard_service import DEFAULT_PORT, LOOPBACK, LOOPBACK_NAMES, STOP_SECONDS
 from volcano.dashboard.application import Dashboard, DashboardSettings
 from volcano.dashboard.logins import TokenLogin
+from volcano.dashboard.oidc import DEFAULT_SCOPES, OidcLogin, OidcSettings, is_safe
 from volcano.dashboard.watched import Watched
 from volcano.dashboard.web import WebApplication
 from volcano.machinery.client import Client
@@ -45,6 +47,23 @@ class BearerTransport:
         return None
 
 
+class ProviderTransports:
+    """One transport for each origin of an identity provider: its endpoints may be on several hosts."""
+
+    def __init__(self, clock: Clock, ca: bytes | None) -> None:
+        self._clock, self._ca = clock, ca
+        self._opened: dict[str, HttpTransport] = {}
+
+    def __call__(self, origin: str) -> Transport:
+        if origin not in self._opened:
+            self._opened[origin] = HttpTransport(Endpoint(server=origin, ca=self._ca), self._clock)
+        return self._opened[origin]
+
+    async def close(self) -> None:
+        for transport in self._opened.values():
+            await transport.close()
+
+
 @click.command()
 @click.option("--master", default="", help="Address of the API server; overrides the kubeconfig.")
 @click.option("--kubeconfig", default="", help="Path of a kubeconfig, for what is followed and for TokenReviews.")
@@ -61,6 +80,18 @@ class BearerTransport:
 )
 @click.option("--history-server", default="", help="Address of `volcano history`, for usage and past moments.")
 @click.option("--behind-tls", is_flag=True, help="A proxy in front ends TLS: cookies are marked Secure.")
+@click.option("--oidc-issuer-url", default="", help="Issuer of OpenID Connect; people may then sign in there.")
+@click.option("--oidc-client-id", default="", help="What the issuer knows this dashboard as.")
+@click.option("--oidc-client-secret-file", default="", help="File with the client's secret, where it has one.")
+@click.option("--oidc-ca-file", default="", help="Certificates (PEM) to trust the issuer by [default: the system's].")
+@click.option(
+    "--oidc-scope", "oidc_scopes", multiple=True, help="A scope to ask for beside openid [default: profile, email]."
+)
+@click.option(
+    "--oidc-redirect-url",
+    default="",
+    help="The address of /login/oidc/callback, as browsers reach it [default: from each request].",
+)
 @click.option("-v", "--v", "verbosity", type=int, default=0, help="Log verbosity.")
 def dashboard_command(**flags: Any) -> None:
     """Serve the dashboard for a cluster. People sign in with their own tokens and see what these may.
@@ -78,7 +109,28 @@ def dashboard_command(**flags: Any) -> None:
             f"tokens would be sent without encryption to {host}: give --tls-cert-file and --tls-private-key-file, "
             "or --behind-tls where a proxy in front ends TLS"
         )
+    flags["oidc"] = _oidc(flags)
     run_component(lambda: _main(flags), verbosity=flags["verbosity"])
+
+
+def _oidc(flags: dict[str, Any]) -> OidcSettings | None:
+    issuer, client = flags["oidc_issuer_url"], flags["oidc_client_id"]
+    if bool(issuer) != bool(client):
+        raise click.UsageError("--oidc-issuer-url and --oidc-client-id belong together")
+    if not issuer:
+        return None
+    if not is_safe(issuer):
+        raise click.BadParameter(f"{issuer!r} is not an https address", param_hint="--oidc-issuer-url")
+    secret = _read(flags["oidc_client_secret_file"], "--oidc-client-secret-file").decode().strip()
+    scopes = tuple(flags["oidc_scopes"]) or DEFAULT_SCOPES
+    return OidcSettings(issuer, client, secret, scopes, flags["oidc_redirect_url"])
+
+
+def _read(path: str, flag: str) -> bytes:
+    try:
+        return Path(path).read_bytes() if path else b""
+    except OSError as error:
+        raise click.BadParameter(f"{path}: {error.strerror}", param_hint=flag) from error
 
 
 def _address(text: str) -> tuple[str, int]:
@@ -123,7 +175,11 @@ async def serving_dashboard(endpoint: Endpoint, clock: Clock, flags: dict[str, A
         port=listener.getsockname()[1], hosts=names, about=endpoint.server, is_behind_tls=flags["behind_tls"]
     )
     watched = Watched(own, clock)
-    dashboard = Dashboard(watched, TokenLogin(own, clock, client_for), clock, RandomIds(), settings)
+    providers = ProviderTransports(clock, _read(flags.get("oidc_ca_file", ""), "--oidc-ca-file") or None)
+    asked: OidcSettings | None = flags.get("oidc")
+    oidc = OidcLogin(asked, clock, RandomIds(), providers) if asked is not None else None
+    tokens = TokenLogin(own, clock, client_for)
+    dashboard = Dashboard(watched, tokens, clock, RandomIds(), settings, oidc=oidc)
     limits = ServerLimits(stop_seconds=STOP_SECONDS, stranger_idle_seconds=IDLE_SECONDS)
     tls = tls_from_files(clock, flags["tls_cert_file"], flags["tls_private_key_file"])
     try:
@@ -133,5 +189,6 @@ async def serving_dashboard(endpoint: Endpoint, clock: Clock, flags: dict[str, A
         await dashboard.close()
         await own.close()
         await plain.close()
+        await providers.close()
         if history is not None:
             await history.close()

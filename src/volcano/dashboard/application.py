@@ -22,8 +22,12 @@ from volcano.dashboard.callers import Caller
 from volcano.dashboard.changes import ChangeFeed
 from volcano.dashboard.job_rows import STATES
 from volcano.dashboard.logins import TokenLogin
+from volcano.dashboard.makers import PageRequest
 from volcano.dashboard.object_reads import followed_log
-from volcano.dashboard.pages import PAGES, PageRequest, WebPage
+from volcano.dashboard.oidc import PENDING_FOR, OidcLogin, SignInFailed
+from volcano.dashboard.openapi import PLACE as OPENAPI_PLACE
+from volcano.dashboard.openapi import PREFIX, WebProblem, openapi_text
+from volcano.dashboard.pages import PAGES, WebPage
 from volcano.dashboard.rendering import PACKAGE, render
 from volcano.dashboard.sessions import FailedLogins, OneTimeToken, Sessions, SignedIn
 from volcano.dashboard.usage_page import usage_csv, usage_page
@@ -81,10 +85,11 @@ class Dashboard:
         settings: DashboardSettings | None = None,
         *,
         link: OneTimeToken | None = None,
+        oidc: OidcLogin | None = None,
     ) -> None:
         self._watched, self._tokens, self._clock = watched, tokens, clock
         self._settings = settings or DashboardSettings()
-        self._link = link
+        self._link, self._oidc = link, oidc
         self._sessions, self._failures = Sessions(clock, ids), FailedLogins(clock)
         self._known: Shared | None = None
         self._feed = ChangeFeed(watched)
@@ -105,9 +110,13 @@ class Dashboard:
             return plain(200, "ok")
         if path.startswith("/static/"):
             return static_file(path.removeprefix("/static/"), request)
+        if path == OPENAPI_PLACE:
+            return Response(200, {"content-type": "application/json"}, openapi_text())
         if path == "/login":
             return await self._login(request)
-        session = self._sessions.find(request.cookie(self._cookie))
+        if self._oidc is not None and path in ("/login/oidc", "/login/oidc/callback"):
+            return await self._login_by_provider(request, self._oidc)
+        session = await self._session(request)
         if session is None or not await session.caller.is_valid():
             if session is not None:
                 self._sessions.end(session.id)
@@ -125,6 +134,23 @@ class Dashboard:
         except (ConnectionError, TimeoutError) as error:
             return self._problem(request, session, 502, f"the API server cannot be reached: {error}")
 
+    async def _session(self, request: WebRequest) -> SignedIn | None:
+        """By cookie; a program that reads JSON may bring the token of the API server with each request instead."""
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not request.path.startswith(f"{PREFIX}/") or request.method == "POST":
+            return self._sessions.find(request.cookie(self._cookie))
+        name = f"token-{hashlib.blake2b(token.encode(), digest_size=32).hexdigest()}"
+        known = self._sessions.find(name)
+        if known is not None:
+            return known
+        if self._failures.too_many(request.address):
+            raise BadWebRequest(429, "too many failed attempts; try again in a minute")
+        caller = await self._tokens.caller(token)
+        if caller is None:
+            self._failures.count(request.address)
+            return None
+        return self._sessions.begin(caller, name)
+
     async def _signed_in(self, request: WebRequest, session: SignedIn) -> Response:
         if request.method == "POST":
             self._check_write(request, session)
@@ -133,15 +159,15 @@ class Dashboard:
             raise BadWebRequest(405, "only GET and POST are known")
         if request.path == "/live":
             return self._stream(session, self._feed.follow(request.query.get("topics", "").split(",")))
-        is_json = request.path.startswith("/api/v1/")
-        path = request.path.removeprefix("/api/v1") if is_json else request.path
+        is_json = request.path.startswith(f"{PREFIX}/")
+        path = request.path.removeprefix(PREFIX) if is_json else request.path
         if path.endswith("/log/stream"):
             return self._log_stream(request, session)
         if path == "/usage.csv":
             return await self._csv(request, session)
         for pattern, page in self._pages:
             match = pattern.fullmatch(path if path != "/overview" else "/")
-            if match is not None:
+            if match is not None and (page.has_json or not is_json):
                 return await self._page(page, match.groupdict(), request, session, as_json=is_json)
         return self._outcome(request, session, question(path), f"there is no page {request.path}")
 
@@ -205,7 +231,7 @@ class Dashboard:
 
     def _problem(self, request: WebRequest, session: SignedIn | None, status: int, message: str) -> Response:
         if request.path.startswith("/api/"):
-            body = msgspec.json.encode({"error": message, "code": status})
+            body = msgspec.json.encode(WebProblem(message, status))
             return Response(status, {"content-type": "application/json"}, body)
         return self._html("problem.html", request, session, status=status, title=f"{status}", message=message)
 
@@ -228,20 +254,58 @@ class Dashboard:
         if caller is None:
             self._failures.count(request.address)
             return self._login_page(request, 401, "This token is not accepted. A link signs in only once.")
+        return redirect(own_place(request.query.get("next", "/")), {"set-cookie": self._begin(caller, request)})
+
+    def _begin(self, caller: Caller, request: WebRequest) -> str:
+        """The cookie of a new session."""
         session = self._sessions.begin(caller)
-        place = request.query.get("next", "/")
-        if not place.startswith("/") or place.startswith(("//", "/\\")) or "\n" in place or "\r" in place:
-            place = "/"
-        secure = "; Secure" if request.is_tls or self._settings.is_behind_tls else ""
-        cookie = f"{self._cookie}={session.id}; Path=/; HttpOnly; SameSite=Strict{secure}"
-        return redirect(place, {"set-cookie": cookie})
+        return f"{self._cookie}={session.id}; Path=/; HttpOnly; SameSite=Strict{self._secure(request)}"
+
+    def _secure(self, request: WebRequest) -> str:
+        return "; Secure" if request.is_tls or self._settings.is_behind_tls else ""
+
+    async def _login_by_provider(self, request: WebRequest, oidc: OidcLogin) -> Response:
+        if request.method != "GET":
+            raise BadWebRequest(405, "only GET is known here")
+        if self._failures.too_many(request.address):
+            return self._login_page(request, 429, "Too many failed attempts. Try again in a minute.")
+        name = f"{self._cookie}-oidc"
+        try:
+            if request.path == "/login/oidc":
+                scheme = "https" if self._secure(request) else "http"
+                here = f"{scheme}://{request.headers.get('host', '')}/login/oidc/callback"
+                place, browser = await oidc.begin(here, own_place(request.query.get("next", "/")))
+                # Lax: the provider's redirect is a navigation from another site.
+                cookie = f"{name}={browser}; Path=/login; Max-Age={int(PENDING_FOR.total_seconds())}; HttpOnly"
+                return redirect(place, {"set-cookie": f"{cookie}; SameSite=Lax{self._secure(request)}"})
+            token, place = await oidc.finish(request.query, request.cookie(name))
+            caller = await self._tokens.caller(token)
+        except SignInFailed as error:
+            self._failures.count(request.address)
+            return self._login_page(request, 401, str(error))
+        if caller is None:
+            self._failures.count(request.address)
+            text = f"{oidc.name} knows you, but the API server does not accept its token"
+            return self._login_page(request, 401, f"{text}: both have to name the same issuer and client.")
+        # A page instead of a redirect: a browser keeps a Strict cookie back where a chain began at another site.
+        page = self._html("signed_in.html", request, None, title="Signed in", refresh=place)
+        page.headers["set-cookie"] = self._begin(caller, request)
+        return page
 
     def _login_page(self, request: WebRequest, status: int, message: str) -> Response:
-        values = {"title": "Sign in", "message": message, "has_link": self._link is not None}
+        values = {
+            "title": "Sign in",
+            "message": message,
+            "has_link": self._link is not None,
+            "provider": self._oidc.name if self._oidc is not None else "",
+            "place": request.query.get("next", ""),
+        }
         return self._html("login.html", msgspec.structs.replace(request, headers={}), None, status=status, **values)
 
     def _to_login(self, request: WebRequest) -> Response:
-        if request.path.startswith("/api/") or request.path == "/live" or request.wants_part:
+        if request.path.startswith("/api/"):
+            return self._problem(request, None, 401, "sign in first, or bring a token: Authorization: Bearer TOKEN")
+        if request.path == "/live" or request.wants_part:
             return plain(401, "sign in first")
         if request.method != "GET":
             return redirect("/login")
@@ -316,6 +380,12 @@ class Dashboard:
                 yield f"event: problem\ndata: {msgspec.json.encode(text).decode()}\n\n".encode()
 
         return self._stream(session, lines())
+
+
+def own_place(place: str) -> str:
+    """A path of this site; anything else leads to the first page."""
+    is_own = place.startswith("/") and not place.startswith(("//", "/\\")) and "\n" not in place and "\r" not in place
+    return place if is_own else "/"
 
 
 def _moment(text: str) -> datetime | None:

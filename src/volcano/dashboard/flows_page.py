@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
@@ -78,24 +79,31 @@ def flow_row(flow: JobFlow) -> FlowRow:
 
 
 async def flow_details(view: CallerView, key: Key) -> FlowDetails:
-    """Steps stand in columns: each right of all that it needs."""
     flow = await view.get(JobFlow, key)
+    sight = await view.sight(Job)
+    found = {}
+    for step in flow.spec.flows[:MAX_STEPS] if sight.sees(flow.namespace) else ():
+        job = view.watched.get(Job, Key(flow.namespace, f"{flow.name}-{step.name}"))
+        if job is not None:
+            found[job.name] = job.status.state.phase or "Pending"
+    return drawn(flow, found, flow_row(flow), view.now)
+
+
+def drawn(flow: JobFlow, phases: Mapping[str, str], row: FlowRow, at: datetime) -> FlowDetails:
+    """Steps stand in columns, each right of all that it needs; `phases` are of the jobs that there are, by name."""
     graph = {
         step.name: list(step.depends_on.targets) if step.depends_on else [] for step in flow.spec.flows[:MAX_STEPS]
     }
     layers = layered(graph)
-    sight = await view.sight(Job)
     rows: dict[int, int] = {}
     steps: dict[str, DrawnStep] = {}
     for name in graph:
         layer = layers.get(name, 0)
-        row = rows.get(layer, 0)
-        rows[layer] = row + 1
-        job_name = f"{flow.name}-{name}"
-        job = view.watched.get(Job, Key(flow.namespace, job_name)) if sight.sees(flow.namespace) else None
-        phase = (job.status.state.phase or "Pending") if job is not None else ""
-        x, y = layer * (STEP_WIDTH + GAP_X) + 2, row * (STEP_HEIGHT + GAP_Y) + 2
-        steps[name] = DrawnStep(name, job_name if job is not None else "", phase, x, y, graph[name])
+        place = rows.get(layer, 0)
+        rows[layer] = place + 1
+        job = f"{flow.name}-{name}"
+        x, y = layer * (STEP_WIDTH + GAP_X) + 2, place * (STEP_HEIGHT + GAP_Y) + 2
+        steps[name] = DrawnStep(name, job if job in phases else "", phases.get(job, ""), x, y, graph[name])
     edges = []
     for step in steps.values():
         for need in step.needs:
@@ -106,4 +114,4 @@ async def flow_details(view: CallerView, key: Key) -> FlowDetails:
                 edges.append(FlowEdge(f"M{x1} {y1}C{middle} {y1} {middle} {y2} {x2} {y2}"))
     width = (max(layers.values(), default=0) + 1) * (STEP_WIDTH + GAP_X)
     height = max(rows.values(), default=1) * (STEP_HEIGHT + GAP_Y) + 4
-    return FlowDetails(view.now, flow_row(flow), list(steps.values()), edges, width, height)
+    return FlowDetails(at, row, list(steps.values()), edges, width, height)

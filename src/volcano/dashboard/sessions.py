@@ -41,9 +41,10 @@ class Sessions:
         self._clock, self._ids = clock, ids
         self._sessions: OrderedDict[str, SignedIn] = OrderedDict()
 
-    def begin(self, caller: Caller) -> SignedIn:
+    def begin(self, caller: Caller, id: str = "") -> SignedIn:
+        """Under a random id, unless one is given that is as hard to guess."""
         now = self._clock.monotonic()
-        session = SignedIn(self._ids.token().hex(), self._ids.token().hex(), caller, now, now)
+        session = SignedIn(id or self._ids.token().hex(), self._ids.token().hex(), caller, now, now)
         self._sessions[session.id] = session
         while len(self._sessions) > MAX_SESSIONS:
             self._sessions.popitem(last=False)

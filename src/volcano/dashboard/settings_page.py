@@ -26,6 +26,7 @@ class SettingsPage(msgspec.Struct, frozen=True, rename="camel"):
     problem: str
     configuration: str
     configuration_problem: str
+    is_of_now: bool = False  # asked for a past moment, whose configuration is not kept
 
 
 async def settings_page(view: CallerView) -> SettingsPage:

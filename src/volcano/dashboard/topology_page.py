@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
 import msgspec
 
 from volcano.api.hypernode_members import member_names
-from volcano.api.pods.amounts import added, amounts_of
+from volcano.api.pods.amounts import Amounts, added, amounts_of
+from volcano.api.quantity import Quantity
 from volcano.api.topology import HyperNode
 from volcano.dashboard.overview_page import ResourceUse, resource_uses
 from volcano.dashboard.view import CallerView
 
 MAX_DOMAINS: Final = 1_000
 MAX_DEPTH: Final = 32
+MAX_MEMBERS: Final = 12
 
 
 class DomainRow(msgspec.Struct, frozen=True, rename="camel"):
@@ -26,6 +28,7 @@ class DomainRow(msgspec.Struct, frozen=True, rename="camel"):
     nodes: int
     uses: list[ResourceUse]
     members: list[str]
+    direct: int  # nodes that are its own members; `members` are the first of them
 
 
 class TopologyPage(msgspec.Struct, frozen=True, rename="camel"):
@@ -33,14 +36,25 @@ class TopologyPage(msgspec.Struct, frozen=True, rename="camel"):
     domains: list[DomainRow]
     more: int
     sees_all_pods: bool
+    has_tree_of_now: bool = False  # HyperNodes are not part of the history: amounts of then in the tree of now
 
 
 async def topology_page(view: CallerView) -> TopologyPage:
-    hypernodes = {each.name: each for each in await view.all(HyperNode)}
     nodes = await view.nodes()
     loads, sees_all = await view.loads(nodes)
-    labels = {node.name: node.labels for node in nodes}
     have = {node.name: amounts_of(node.status.allocatable) for node in nodes}
+    rows, more = domain_rows(await view.all(HyperNode), {node.name: node.labels for node in nodes}, have, loads)
+    return TopologyPage(view.now, rows, more, sees_all)
+
+
+def domain_rows(
+    domains: Iterable[HyperNode],
+    labels: Mapping[str, Mapping[str, str]],
+    have: Mapping[str, Amounts],
+    loads: Mapping[str, Mapping[str, Quantity]],
+) -> tuple[list[DomainRow], int]:
+    """The tree from the top, each with the sums of all nodes below it; and how many did not find a place in it."""
+    hypernodes = {each.name: each for each in domains}
     below, leaves = members_of(hypernodes, labels)
     children = {name for members in below.values() for name in members}
     rows: list[DomainRow] = []
@@ -52,14 +66,14 @@ async def topology_page(view: CallerView) -> TopologyPage:
         use = resource_uses(
             added(*(have[node] for node in members if node in have)), added(*(loads.get(node, {}) for node in members))
         )
-        domain = hypernodes[name]
-        shown = sorted(leaves.get(name, ()))
-        rows.append(DomainRow(name, domain.spec.tier, domain.spec.tier_name, depth, len(members), use, shown))
+        own = sorted(leaves.get(name, ()))
+        spec = hypernodes[name].spec
+        rows.append(DomainRow(name, spec.tier, spec.tier_name, depth, len(members), use, own[:MAX_MEMBERS], len(own)))
         if depth < MAX_DEPTH:
             waiting += [
                 (child, depth + 1) for child in sorted(below.get(name, ()), reverse=True) if child in hypernodes
             ]
-    return TopologyPage(view.now, rows, max(0, len(hypernodes) - len(rows)), sees_all)
+    return rows, max(0, len(hypernodes) - len(rows))
 
 
 def _rank(each: HyperNode) -> tuple[int, str]:

@@ -98,6 +98,8 @@ DASHBOARD: Final[Rules] = (
 )
 EDITOR: Final[Rules] = (
     ("batch.volcano.sh", "jobs", "create get list update delete"),
+    # A Command (suspend, resume) blocks the deletion of its job; some clusters demand this right for that.
+    ("batch.volcano.sh", "jobs/finalizers", "update"),
     ("bus.volcano.sh", "commands", "create get list"),
 )
 VIEWER: Final[Rules] = (("batch.volcano.sh", "jobs", "get list"),)

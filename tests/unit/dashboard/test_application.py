@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import msgspec
+
 from tests.unit.dashboard.visiting import ADMIN, Visitor, dashboard_of, job, signed_in
 from volcano.api.batch import Job
 from volcano.api.meta import JSON, Key
@@ -276,6 +278,29 @@ def test_a_job_is_shown_from_waiting_to_completed():
         states = (await visitor.json("/api/v1/overview"))["states"]
         assert (states["waiting"], states["running"]) == (1, 1)
         await visitor.dashboard.close()
+
+
+def test_a_program_brings_its_token_with_each_request():
+    @on_virtual_time
+    async def story(system: VirtualSystem) -> None:
+        await system.client.create(JOBS, job("a"))
+        account = find_resource_type("", "ServiceAccount")
+        assert account is not None
+        await system.client.create(account, {"metadata": {"name": "bot", "namespace": "default"}})
+        key = Key("default", "bot")
+        made = await system.client.create_sub(account, key, "token", {"spec": {}})
+        token = msgspec.json.decode(made)["status"]["token"]
+        dashboard, _ = dashboard_of(system)
+        program = Visitor(dashboard)
+
+        listed = await program.get("/api/v1/jobs", authorization=f"Bearer {token}")
+        page = await program.get("/jobs", authorization=f"Bearer {token}")
+        wrong = await program.get("/api/v1/jobs", authorization="Bearer guess")
+        write = await program.post("/api/v1/jobs/default/a/do/delete", {}, authorization=f"Bearer {token}")
+        await dashboard.close()
+
+        assert listed.status == 200 and b'"total":0' in listed.body  # this account may list nothing
+        assert (page.status, write.status, wrong.status) == (303, 401, 401)
 
 
 NEEDS_HISTORY = ("/queues/{name}/chart", "/usage", "/usage/chart")

@@ -42,7 +42,16 @@ def test_pages_show_what_was_then_and_a_job_that_is_gone_stays_visible():
             assert overview["nodes"] == 4 and overview["resources"]
             assert gone["job"]["name"] == "early" and len(gone["roles"][0]["pods"]) == 2
             assert "As it was" in past and "do/delete" not in past
-            for address in ("/queues", "/nodes", "/jobs?group=queue"):
+            shown_then = (
+                "/queues",
+                "/nodes",
+                "/jobs?group=queue",
+                "/queues/default",
+                "/nodes/sim-0",
+                "/flows",
+                "/topology",
+            )
+            for address in (*shown_then, "/decisions", "/usage", "/settings"):
                 shown = await visitor.text(f"{address}{'&' if '?' in address else '?'}at={then}")
                 assert 'data-topics=""' in shown and "As it was" in shown
             assert [row["name"] for row in (await visitor.json("/api/v1/jobs"))["rows"]] == ["late"]

@@ -13,6 +13,7 @@ from typing import ClassVar, Final
 
 from volcano.api.batch import Job
 from volcano.api.core import Pod
+from volcano.api.flow import CREATED_BY_FLOW
 from volcano.api.indexes import PODS_BY_JOB, Indexes
 from volcano.api.jobs.estimates import submitter
 from volcano.api.jobs.sources import JobFlowSource, JobTemplateSource
@@ -43,7 +44,6 @@ from volcano.machinery.plan import (
 from volcano.machinery.plan import Step as PlanStep
 from volcano.machinery.world import Change, World
 
-CREATED_BY_FLOW: Final = "volcano.sh/createdByJobFlow"
 ALL: Final = ""  # the name in the key that stands for all flows of a namespace
 MAX_LABEL_CHARACTERS: Final = 63
 RECHECK_DELAY: Final = timedelta(seconds=1)
