@@ -38,7 +38,7 @@ WORD: Final = {"content-type": "application/x-www-form-urlencoded", "accept": "a
 
 
 class SignInFailed(Exception):
-    """Nobody is signed in; the message is for the person who tried."""
+    """The sign-in is refused; the message is for the person who tried."""
 
 
 class OidcSettings(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ REFERENCE: Final = "#/components/schemas/{name}"
 AT: Final = "A past moment, such as 2026-01-31T12:00:00Z: answered from the history."
 ERRORS: Final = {
     "400": "A parameter cannot be read.",
-    "401": "Nobody is signed in, or the token is not accepted any more.",
+    "401": "There is no session, or its token is not accepted any more.",
     "403": "The caller may not see this.",
     "404": "There is no such object, or no history.",
 }
