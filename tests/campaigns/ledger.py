@@ -32,7 +32,7 @@ class Ledger:
     def problems(self, api: Client) -> list[str]:
         """What is lost, wrong, or there although its deletion was acknowledged; not what changes meanwhile."""
         with self.lock:
-            expected, unsure = dict(self.maps), set(self.unsure)
+            expected, unsure, submitted = dict(self.maps), set(self.unsure), set(self.jobs)
         items = every(api, MAPS)
         with self.lock:
             changed = {name for name, _ in expected.items() ^ self.maps.items()}
@@ -48,7 +48,7 @@ class Ledger:
             f"{name}: its deletion was acknowledged" for name in found if name not in expected and name not in unsure
         ]
         jobs = {item["metadata"]["name"] for item in every(api, JOBS)}
-        return wrong + [f"job {name} is lost" for name in self.jobs - jobs]
+        return wrong + [f"job {name} is lost" for name in submitted - jobs]
 
 
 def every(api: Client, path: str) -> list[dict[str, Any]]:
