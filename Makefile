@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup $(if $(SEED),--hypothesi
 LOCKS := deploy/locks
 SOURCES := src tests benchmarks tools
 
-.PHONY: help install run test test-all test-coverage test-pythons coverage properties check format vectors faults soak kill bench experiments kubernetes test-kubernetes test-frameworks programs docs man lock audit release clean
+.PHONY: help install run test test-all test-coverage test-pythons coverage properties check format vectors faults soak kill fuzz bench experiments kubernetes test-kubernetes test-frameworks programs docs man lock audit release clean
 
 help:
 	@echo "make run      install into .venv and run a gang job of several roles, start to end"
@@ -28,6 +28,7 @@ help:
 	@echo "make faults   run ten thousand seeds of the fault simulation (hours); SEEDS=0:100 for fewer"
 	@echo "make soak     jobs come and go for MINUTES=10; prints what grows, and fails when it grows too fast"
 	@echo "make kill     kill, stop and damage a running system for MINUTES=10; nothing may be lost or run twice"
+	@echo "make fuzz     fuzz every parser that a client reaches for MINUTES=10; keeps inputs that reach new lines; ONLY=cel for one"
 	@echo "make bench    run the benchmarks and print their figures"
 	@echo "make experiments  simulate the experiments of the talks and write docs/experiments.md"
 	@echo "make docs     build the documentation site into site/; a broken link is an error"
@@ -116,6 +117,9 @@ faults: $(DEV_STAMP)
 # Real processes, for minutes to hours.
 soak kill: $(DEV_STAMP)
 	@$(BIN)/python -m tests.campaigns.$@ $(if $(MINUTES),--minutes $(MINUTES))
+
+fuzz: $(DEV_STAMP)
+	@$(BIN)/python -m tests.fuzz $(if $(MINUTES),--minutes $(MINUTES)) $(if $(ONLY),--only $(ONLY))
 
 bench: $(DEV_STAMP)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -98,7 +98,7 @@ def read_review(body: bytes) -> tuple[str, Attributes]:
     """The request's uid and its attributes."""
     try:
         review: Any = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise NotAReview(f"the AdmissionReview cannot be decoded: {error}") from error
     request = review.get("request") if isinstance(review, dict) else None
     if not isinstance(request, dict) or review.get("apiVersion") != VERSION:

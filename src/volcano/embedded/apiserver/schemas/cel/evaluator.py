@@ -16,6 +16,7 @@ from cel_expr_python.ext import ext_bindings, ext_encoders, ext_math, ext_option
 
 from volcano.api.meta import JSON
 from volcano.embedded.apiserver.schemas.cel.functions import FUNCTIONS
+from volcano.embedded.apiserver.schemas.cel.growth import TextGrowth, text_growth
 from volcano.embedded.apiserver.schemas.formats import is_date
 
 MAX_EXPRESSION_CHARACTERS: Final = 16 * 1024
@@ -40,6 +41,7 @@ class Program(msgspec.Struct, frozen=True):
     expression: Any
     uses_old_self: bool
     error: str = ""
+    growth: TextGrowth = TextGrowth()
 
 
 @lru_cache(maxsize=4)
@@ -96,7 +98,7 @@ def _compiled(source: str) -> Program:
         expression = environment("self", "oldSelf").compile(source)
     except Exception as error:  # the engine raises its own kinds, none of them public
         return Program(source, None, False, " ".join(str(error).split())[:500])
-    return Program(source, expression, _OLD_SELF.search(source) is not None)
+    return Program(source, expression, _OLD_SELF.search(source) is not None, growth=text_growth(source))
 
 
 def evaluate(program: Program, value: Any, old: Any, schema: JSON, *, optional_old: bool = False) -> bool | str:
@@ -121,6 +123,8 @@ class _Failure(msgspec.Struct, frozen=True):
 
 
 def _run(program: Program, value: Any, old: Any, schema: JSON, optional_old: bool) -> Any:
+    if program.growth != TextGrowth() and not program.growth.allows(len(msgspec.json.encode((value, old)))):
+        return _Failure("no further evaluation: the rule could make texts of more than the cost budget allows")
     names: dict[str, Any] = {"self": bound(value, schema)}
     if program.uses_old_self and not optional_old:
         names["oldSelf"] = bound(old, schema)
