@@ -109,10 +109,12 @@ vectors: $(DEV_STAMP)
 	@if [ -f $(VECTORS)/check.py ]; then $(BIN)/python tools/ci/vectors.py $(VECTORS) $(BIN)/volcano; \
 	else echo "$(VECTORS) is not here: the recorded decisions are skipped"; fi
 
-# The whole system with faults by seed; stops at the first seed that fails, and shows the fewest faults it needs.
+# The whole system with faults by seed; stops at the first seed that fails, and shows the fewest faults it needs. Seeds that
+# have passed on the same sources are left out, so that it can be stopped and started again. KEEP_GOING=1 runs all seeds.
 SEEDS ?= 0:10000
 faults: $(DEV_STAMP)
-	@$(BIN)/python -m volcano.testing.faults --seeds $(SEEDS) --minimize $(if $(MINUTES),--minutes $(MINUTES))
+	@$(BIN)/python -m volcano.testing.faults --seeds $(SEEDS) --minimize --record .cache/faults.jsonl \
+		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(KEEP_GOING),--keep-going)
 
 # Real processes, for minutes to hours.
 soak kill: $(DEV_STAMP)

@@ -160,11 +160,22 @@ class _JumpingSelector(selectors.SelectSelector):
         return ready
 
 
+class TimeOnlySelector(_JumpingSelector):
+    """For loops without sockets and threads: it asks the operating system only when no timer is left."""
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None:
+            return super().select(None)
+        if timeout > 0:
+            self.elapsed += timeout
+        return []
+
+
 class VirtualLoop(asyncio.SelectorEventLoop):
     """An event loop on which waiting takes no time."""
 
-    def __init__(self) -> None:
-        self._jumps = _JumpingSelector()
+    def __init__(self, selector: _JumpingSelector | None = None) -> None:
+        self._jumps = selector or _JumpingSelector()
         super().__init__(self._jumps)
 
     def time(self) -> float:

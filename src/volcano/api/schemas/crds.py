@@ -5,6 +5,7 @@ Names, scope and subresources come from the scheme, schemas from api.schemas.str
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Final
 
@@ -129,6 +130,13 @@ def _manifest(reader: type[Resource], row: ResourceType) -> JSON:
 
 
 def _schema(reader: type[Resource]) -> JSON:
+    """A copy for every caller: no part is shared with another manifest."""
+    schema: JSON = msgspec.json.decode(_encoded_schema(reader))
+    return schema
+
+
+@functools.cache
+def _encoded_schema(reader: type[Resource]) -> bytes:
     schema = struct_schema(reader)
     schema["properties"] |= {
         "apiVersion": {"type": "string", "description": COMMON["apiVersion"]},
@@ -138,5 +146,4 @@ def _schema(reader: type[Resource]) -> JSON:
     schema["description"] = KIND_DESCRIPTIONS[reader]
     if reader in REQUIRED:
         schema["required"] = list(REQUIRED[reader])
-    copied: JSON = msgspec.json.decode(msgspec.json.encode(schema))  # no part is shared with another manifest
-    return copied
+    return msgspec.json.encode(schema)

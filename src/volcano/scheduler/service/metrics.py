@@ -70,6 +70,7 @@ class Metrics:
             for name, (labels, buckets) in HISTOGRAMS.items()
         }
         self._set: dict[str, set[tuple[str, ...]]] = {}
+        self._values: dict[tuple[str, tuple[str, ...]], float] = {}  # what each gauge was set to last
 
     def _gauge(self, name: str, labels: tuple[str, ...]) -> Gauge:
         return Gauge(name, HELP[name], labels, subsystem=SUBSYSTEM, registry=self.registry)
@@ -80,7 +81,8 @@ class Metrics:
 
     def set(self, name: str, value: float, *labels: str) -> None:
         gauge = self._gauges.get(name)
-        if gauge is not None:
+        if gauge is not None and self._values.get((name, labels)) != value:
+            self._values[(name, labels)] = value
             (gauge.labels(*labels) if labels else gauge).set(value)
             self._set.setdefault(name, set()).add(labels)
 
@@ -118,4 +120,5 @@ class Metrics:
 
     def _forget(self, name: str, labels: tuple[str, ...]) -> None:
         self._set[name].discard(labels)
+        self._values.pop((name, labels), None)
         self._gauges[name].remove(*labels)

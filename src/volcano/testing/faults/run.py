@@ -55,10 +55,23 @@ class RunResult(msgspec.Struct):
     lines: list[str]
     digest: str
     commits: int = 0
+    unfinished: list[str] = []  # jobs that did not reach one of their ends, each also among the violations
+    waits_without_faults: list[str] = []  # jobs that do not reach it without faults either: not a violation
 
 
 def run_seed(seed: int, faults: Sequence[Fault] | None = None) -> RunResult:
-    """Run a seed with its own faults, or with some of them."""
+    """Run a seed with its own faults, or with some of them, and compare the end with that of a run without any."""
+    result = run_once(seed, faults)
+    if not result.unfinished or not result.faults:
+        return result
+    alike = set(run_once(seed, []).unfinished)
+    result.waits_without_faults = [each for each in result.unfinished if each in alike]
+    result.violations = [each for each in result.violations if each not in alike]
+    return result
+
+
+def run_once(seed: int, faults: Sequence[Fault] | None = None) -> RunResult:
+    """One run, judged by itself."""
     workload = workload_of(seed)
     chosen = (
         list(faults)
@@ -91,6 +104,7 @@ class _Run:
         self._timers: list[asyncio.TimerHandle] = []
         self._starting: set[asyncio.Task[None]] = set()
         self._has_stopped = False
+        self._unfinished: list[str] = []
 
     def _make_processes(self) -> Iterator[Process]:
         def process(name: str, make: processes.MakePart, lease: str = "") -> Process:
@@ -114,8 +128,15 @@ class _Run:
         violations = [*self._observer.violations, *logs.errors]
         for each in self._processes.values():
             violations += [f"{each.name} ended by {error!r}" for error in each.failures]
-        lines = self._trace.lines
-        return RunResult(self._seed, list(self._faults), violations, lines, self._trace.digest, self._observer.changes)
+        return RunResult(
+            self._seed,
+            list(self._faults),
+            violations,
+            self._trace.lines,
+            self._trace.digest,
+            self._observer.changes,
+            unfinished=self._unfinished,
+        )
 
     async def _live(self) -> None:
         await self._server.start()
@@ -222,6 +243,7 @@ class _Run:
         while wrong := self._observer.unfinished():
             if loop.time() > end or self._observer.violations:
                 self._observer.violations += wrong
+                self._unfinished = wrong
                 self._observer.describe()
                 return
             await wait_seconds(LOOK_SECONDS)

@@ -33,16 +33,27 @@ class Telemetry:
         self.in_flight = Gauge(
             "apiserver_current_inflight_requests", "Requests being answered.", ("request_kind",), registry=self.registry
         )
+        # The series by their labels: the client library checks and copies the labels whenever it is asked for one.
+        self._counters: dict[tuple[str, ...], Counter] = {}
+        self._histograms: dict[tuple[str, ...], Histogram] = {}
         self.registry.register(_StoreCollector(store, hub))
 
     def observe(self, target: RequestTarget | None, code: int, seconds: float) -> None:
         if target is None:
-            self._requests.labels("GET", "", "", "", "", str(code)).inc()
+            self._count("GET", "", "", "", "", str(code))
             return
         verb = target.verb.upper()
-        self._requests.labels(verb, target.group, target.version, target.resource, target.subresource, str(code)).inc()
+        self._count(verb, target.group, target.version, target.resource, target.subresource, str(code))
         if verb != "WATCH":
-            self._seconds.labels(verb, target.group, target.resource).observe(seconds)
+            labels = (verb, target.group, target.resource)
+            if (histogram := self._histograms.get(labels)) is None:
+                histogram = self._histograms[labels] = self._seconds.labels(*labels)
+            histogram.observe(seconds)
+
+    def _count(self, *labels: str) -> None:
+        if (counter := self._counters.get(labels)) is None:
+            counter = self._counters[labels] = self._requests.labels(*labels)
+        counter.inc()
 
     def page(self) -> bytes:
         return generate_latest(self.registry)

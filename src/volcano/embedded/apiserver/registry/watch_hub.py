@@ -20,7 +20,8 @@ from volcano.embedded.apiserver.store.contract import ADDED, DELETED, MODIFIED, 
 MAX_LAG_CHANGES: Final = 20_000
 MAX_CHUNK_BYTES: Final = 128 * 1024
 """Of events that are sent in one piece."""
-BOOKMARK_INTERVAL_SECONDS: Final = 10.0
+BOOKMARK_INTERVAL_SECONDS: Final = 60.0
+"""About as often as Kubernetes sends them."""
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
@@ -79,6 +80,7 @@ class WatchHub:
         resource = watcher.watch.selection.served.storage
         self._watchers.add(watcher)
         timer = asyncio.get_running_loop().call_later(watcher.watch.seconds, watcher.end)
+        watcher.start_bookmarks()
         try:
             if self._is_closed:
                 return
@@ -132,9 +134,18 @@ class _Watcher:
         self._sleep: asyncio.Future[None] | None = None
         self._sent_revision = 0  # the newest revision that was sent to the client
         self._bookmark_due = False
+        self._bookmarks: asyncio.TimerHandle | None = None
+
+    def start_bookmarks(self) -> None:
+        """One timer for the whole stream: a busy watcher wakes often, and a timer for each wake would cost more."""
+        if self.watch.bookmarks and not self.is_over:
+            loop = asyncio.get_running_loop()
+            self._bookmarks = loop.call_later(BOOKMARK_INTERVAL_SECONDS, self._request_bookmark)
 
     def end(self) -> None:
         self.is_over = True
+        if self._bookmarks is not None:
+            self._bookmarks.cancel()
         self.wake()
 
     def wake(self) -> None:
@@ -143,17 +154,12 @@ class _Watcher:
 
     async def rest(self) -> None:
         """Wait for a change, for the end of the stream, or for the next bookmark."""
-        loop = asyncio.get_running_loop()
-        self._sleep = loop.create_future()
-        timer = loop.call_later(BOOKMARK_INTERVAL_SECONDS, self._request_bookmark) if self.watch.bookmarks else None
-        try:
-            await self._sleep
-        finally:
-            if timer is not None:
-                timer.cancel()
+        self._sleep = asyncio.get_running_loop().create_future()
+        await self._sleep
 
     def _request_bookmark(self) -> None:
         self._bookmark_due = True
+        self.start_bookmarks()
         self.wake()
 
     async def initial_events(

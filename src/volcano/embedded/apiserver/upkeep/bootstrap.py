@@ -80,11 +80,13 @@ async def ensure(handle: Handler, path: str, obj: JSON, *, replaces_spec: bool =
 
 def _has(found: Any, wanted: Any) -> bool:
     """Whether every wanted field has its value; defaults may add more fields."""
+    if found == wanted:
+        return True
     if isinstance(wanted, dict):
         return isinstance(found, dict) and all(_has(found.get(key), value) for key, value in wanted.items())
     if isinstance(wanted, list):
         return isinstance(found, list) and len(found) == len(wanted) and all(map(_has, found, wanted))
-    return bool(found == wanted)
+    return False
 
 
 def _error(status: int, body: bytes) -> ApiError:

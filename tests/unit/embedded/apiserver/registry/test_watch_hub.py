@@ -10,7 +10,7 @@ import pytest
 from volcano.api.selectors import parse_label_selector
 from volcano.embedded.apiserver.registry.resources import ResourceRegistry
 from volcano.embedded.apiserver.registry.selection import Selection
-from volcano.embedded.apiserver.registry.watch_hub import Watch, WatchHub
+from volcano.embedded.apiserver.registry.watch_hub import BOOKMARK_INTERVAL_SECONDS, Watch, WatchHub
 from volcano.embedded.apiserver.store.contract import Compacted, FutureRevision, ObjectKey, Write
 from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.machinery.clock import run_virtually
@@ -159,13 +159,13 @@ def test_quiet_watchers_get_bookmarks_when_they_want_them():
     async def scenario() -> list[dict]:
         store = MemoryStore()
         hub = WatchHub(store)
-        stream = hub.stream(watch("app=none", seconds=35, bookmarks=True), since=0)
+        stream = hub.stream(watch("app=none", seconds=3 * BOOKMARK_INTERVAL_SECONDS, bookmarks=True), since=0)
         await put(store, "p", app="other")
         return [msgspec.json.decode(chunk) async for chunk in stream]
 
     events = run_virtually(scenario())
 
-    assert [event["type"] for event in events] == ["BOOKMARK"]
+    assert [event["type"] for event in events] == ["BOOKMARK"]  # and none while there is nothing new to mark
     assert events[0]["object"]["metadata"]["resourceVersion"] == "1"
 
 
