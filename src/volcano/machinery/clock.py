@@ -201,7 +201,11 @@ class Stopwatch:
     """Measures real durations for metrics; its readings never influence a decision."""
 
     def __init__(self) -> None:
-        self._started = time.perf_counter()
+        self._started, self._cpu = time.perf_counter(), time.process_time()
 
     def seconds(self) -> float:
         return time.perf_counter() - self._started
+
+    def cpu_seconds(self) -> float:
+        """Of this process."""
+        return time.process_time() - self._cpu

@@ -63,6 +63,9 @@ class JobTally:
     succeeded: int = 0
     failed: int = 0
     terminating: int = 0
+    unplaced: int = 0  # pending pods without a node
+    gang_is_short: bool = False  # its failed pods leave fewer than the gang or one of its tasks needs to start
+    awaits_policy: bool = False  # a policy acts after its timeout
     a_task_fell_short: bool = False  # fewer successes than its own minAvailable, where the gang covers the tasks
 
     @property
@@ -89,6 +92,13 @@ def all_finished(tally: JobTally) -> bool:
 
 def gang_is_broken(tally: JobTally) -> bool:
     return tally.total > 0 and tally.pending > tally.total - tally.min_available
+
+
+def gang_cannot_start(tally: JobTally) -> bool:
+    """Nothing of the job runs, and what waits is too small for a gang, since failed pods do not count."""
+    whole = tally.total == tally.pending + tally.succeeded + tally.failed
+    nothing_runs = whole and tally.running == tally.terminating == 0 < tally.unplaced == tally.pending
+    return nothing_runs and tally.gang_is_short and not tally.awaits_policy
 
 
 def out_of_retries(tally: JobTally) -> bool:
@@ -153,7 +163,10 @@ STATES: Final[Mapping[Phase, PhaseRules]] = {
     Phase.PENDING: PhaseRules(
         Work.SYNC,
         _ALIVE,
-        (Settles(Phase.RUNNING, gang_is_up, "running + succeeded + failed ≥ minAvailable"),),
+        (
+            Settles(Phase.RUNNING, gang_is_up, "running + succeeded + failed ≥ minAvailable"),
+            Settles(Phase.FAILED, gang_cannot_start, "none runs, too few are left for the gang"),
+        ),
     ),
     Phase.RUNNING: PhaseRules(
         Work.SYNC,
@@ -162,6 +175,7 @@ STATES: Final[Mapping[Phase, PhaseRules]] = {
             Settles(Phase.COMPLETED, enough_succeeded, "succeeded ≥ minSuccess"),
             Settles(Phase.FAILED, too_few_succeeded, "all finished, too few succeeded"),
             Settles(Phase.COMPLETED, all_finished, "all finished"),
+            Settles(Phase.FAILED, gang_cannot_start, "none runs, too few are left for the gang"),
             Settles(Phase.PENDING, gang_is_broken, "pending > replicas − minAvailable"),
         ),
     ),

@@ -37,6 +37,7 @@ class JobPodCounts:
     failed: int = 0
     unknown: int = 0
     terminating: int = 0
+    unplaced: int = 0  # pending pods without a node
     alive: dict[str, Counter[str]] = field(default_factory=dict)  # per task, without terminating pods
     present: dict[str, Counter[str]] = field(default_factory=dict)
     """Per task, every pod that the controller does not end itself, including pods that are being deleted by others: a
@@ -57,6 +58,7 @@ def count(view: JobView, is_victim: Callable[[JobPod], bool] = lambda _member: F
             counts.terminating += 1
         elif member.name in wanted:
             phases[member.phase] += 1
+            counts.unplaced += member.phase == "Pending" and not member.pod.spec.node_name
             alive[member.task][member.phase] += 1
     counts.present, counts.alive = dict(present), dict(alive)
     counts.pending, counts.running = phases["Pending"], phases["Running"]
@@ -65,7 +67,7 @@ def count(view: JobView, is_victim: Callable[[JobPod], bool] = lambda _member: F
     return counts
 
 
-def tally(view: JobView, counts: JobPodCounts) -> JobTally:
+def tally(view: JobView, counts: JobPodCounts, *, awaits_policy: bool = False) -> JobTally:
     spec, status = view.job.spec, view.job.status
     return JobTally(
         total=view.total,
@@ -79,20 +81,40 @@ def tally(view: JobView, counts: JobPodCounts) -> JobTally:
         succeeded=counts.succeeded,
         failed=counts.failed,
         terminating=counts.terminating,
+        unplaced=counts.unplaced,
+        gang_is_short=_gang_is_short(view, counts),
+        awaits_policy=awaits_policy,
         a_task_fell_short=_a_task_fell_short(view, counts),
     )
 
 
-def _a_task_fell_short(view: JobView, counts: JobPodCounts) -> bool:
+def _gang_covers_tasks(view: JobView) -> bool:
     tasks = view.job.spec.tasks
     needed = sum(task.replicas if task.min_available is None else task.min_available for task in tasks)
-    if view.job.spec.min_available < needed:
+    return view.job.spec.min_available >= needed
+
+
+def _gang_is_short(view: JobView, counts: JobPodCounts) -> bool:
+    """As the gang plugin of the scheduler judges it, which does not count failed pods."""
+    if not counts.failed:
+        return False
+    if view.total - counts.failed < view.job.spec.min_available:
+        return True
+    return _gang_covers_tasks(view) and any(
+        task.replicas - counts.alive.get(task_name(task), Counter())["Failed"]
+        < (task.replicas if task.min_available is None else task.min_available)
+        for task in view.job.spec.tasks
+    )
+
+
+def _a_task_fell_short(view: JobView, counts: JobPodCounts) -> bool:
+    if not _gang_covers_tasks(view):
         return False
     return any(
         task.min_available is not None
         and task_name(task) in counts.alive
         and counts.alive[task_name(task)]["Succeeded"] < task.min_available
-        for task in tasks
+        for task in view.job.spec.tasks
     )
 
 

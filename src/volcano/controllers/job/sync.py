@@ -141,13 +141,13 @@ def _status(view: JobView, plugins: list[JobPluginBase], waiting: Sequence[Waiti
         controlled_resources=records.entries,
         running_duration=None,
     )
-    return _phased(view, wanted, counts)
+    return _phased(view, wanted, counts, awaits_policy=bool(waiting))
 
 
-def _phased(view: JobView, wanted: JobStatus, counts: JobPodCounts) -> JobStatus:
+def _phased(view: JobView, wanted: JobStatus, counts: JobPodCounts, *, awaits_policy: bool) -> JobStatus:
     if not wanted.state.phase:
         wanted = entering(view, wanted, Phase.PENDING)
-    rule = settled(view.phase, tally(view, counts))
+    rule = settled(view.phase, tally(view, counts, awaits_policy=awaits_policy))
     phase = rule.then if rule is not None else view.phase
     reason, message = _reason(view, phase, counts)
     if phase != wanted.state.phase:

@@ -6,7 +6,6 @@ import functools
 import hashlib
 import logging
 import multiprocessing
-import time
 import warnings
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -15,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 import volcano
+from volcano.machinery.clock import Stopwatch
 from volcano.testing.faults.minimize import minimized
 from volcano.testing.faults.run import run_seed
 
@@ -97,7 +97,7 @@ def run_campaign(
 
 
 def outcome_of(seed: int, *, sources: str, minimize: bool) -> SeedOutcome:
-    began = time.process_time()
+    watch = Stopwatch()
     result = run_seed(seed)
     if result.violations and minimize:
         result = minimized(result)
@@ -108,7 +108,7 @@ def outcome_of(seed: int, *, sources: str, minimize: bool) -> SeedOutcome:
         faults=[str(each) for each in result.faults] if result.violations else [],
         waits_without_faults=result.waits_without_faults,
         commits=result.commits,
-        cpu_seconds=round(time.process_time() - began, 3),
+        cpu_seconds=round(watch.cpu_seconds(), 3),
     )
 
 

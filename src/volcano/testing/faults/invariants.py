@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
-from volcano.api.batch import JOB_NAME_KEY, JOB_VERSION_KEY, Job
+from volcano.api.batch import FINISHED_PHASES, JOB_NAME_KEY, JOB_VERSION_KEY, Job
 from volcano.api.core import FINISHED_POD_PHASES, Node, Pod
 from volcano.api.decode import decode
 from volcano.api.meta import Resource
@@ -212,6 +212,10 @@ class Observer:
             phase = job.status.state.phase if job is not None else "gone"
             if phase not in case.ends:
                 found.append(f"job {case.name} is {phase or 'new'}, not {' or '.join(sorted(case.ends))}")
+        for job in self.all(Job):
+            phase = job.status.state.phase
+            if any(owner.kind == "CronJob" for owner in job.metadata.owner_references) and phase not in FINISHED_PHASES:
+                found.append(f"job {job.name} of a cron is {phase or 'new'}")
         return found
 
     def describe(self) -> None:
