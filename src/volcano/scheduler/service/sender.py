@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from volcano.api.core import PersistentVolumeClaim, Pod
-from volcano.api.errors import ApiError
+from volcano.api.errors import ApiError, Conflict
 from volcano.api.scheme import resource_type
 from volcano.machinery.apply import Applier, Outcome, show_answers_in
 from volcano.machinery.client import Client
@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 VOLUME_BINDING_TIMEOUT: Final = timedelta(seconds=600)
 MIN_VOLUME_POLL_INTERVAL: Final = timedelta(milliseconds=100)
 MAX_VOLUME_POLL_INTERVAL: Final = timedelta(seconds=1)
+MAX_EVICTION_ATTEMPTS: Final = 4
+"""Of deleting a pod only as it was last seen; the last attempt deletes it however it has changed."""
 
 
 class Sender:
@@ -144,15 +146,33 @@ class Sender:
     async def _evict(self, plan: EvictionPlan) -> None:
         outcome = await self._applier.apply(plan.announce)
         pod = self._mirror.get(Pod, plan.pod.key)
-        if outcome.ok and pod is not None and pod.uid == plan.uid and not pod.is_finished:
-            # As the announcement's answer showed it: a pod that has finished must not be deleted and run again. Other
-            # changes of the pod, such as its start, must not prevent the eviction.
-            outcome = await self._applier.apply((Delete(ref(pod)),))
-        elif outcome.ok:
-            self._drop_assumption(plan.pod, plan.uid)
+        if outcome.ok and pod is not None and pod.uid == plan.uid:
+            outcome, is_deleted = await self._delete_unfinished(pod)
+        else:
+            is_deleted = False
         if not outcome.ok:
             log.warning("evicting %s failed: %s", plan.pod.key, outcome.failures[0])
+        if not is_deleted:
             self._drop_assumption(plan.pod, plan.uid)
+
+    async def _delete_unfinished(self, pod: Pod) -> tuple[Outcome, bool]:
+        """Delete the pod as it was last seen to be unfinished: its job would run a finished one again.
+
+        A pod that changes meanwhile is read again. Its start or another report must not prevent the eviction.
+        """
+        outcome = Outcome()
+        for attempt in range(MAX_EVICTION_ATTEMPTS):
+            if pod.is_finished or pod.is_deleting:
+                return Outcome(), pod.is_deleting
+            is_last = attempt == MAX_EVICTION_ATTEMPTS - 1
+            outcome = await self._applier.apply((Delete(ref(pod, fresh=not is_last)),))
+            if outcome.ok or not isinstance(outcome.failures[0].error, Conflict):
+                break
+            found = await self._pod_now(pod)
+            if found is None:
+                return Outcome(), True
+            pod = found
+        return outcome, outcome.ok
 
     def _drop_assumption(self, pod: Pod, uid: str) -> None:
         self._pending.forget(uid, self._mirror.get(Pod, pod.key))

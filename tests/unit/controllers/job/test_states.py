@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -246,6 +247,24 @@ def test_pending_becomes_running_when_the_gang_is_up(tally: JobTally, expected: 
 )
 def test_running_ends_or_falls_back_as_the_counts_say(tally: JobTally, expected: Phase | None) -> None:
     assert then(settled(P.RUNNING, tally)) == expected
+
+
+SHORT = JobTally(total=3, min_available=3, failed=1, pending=2, unplaced=2, gang_is_short=True)
+
+
+@pytest.mark.parametrize("phase", [P.PENDING, P.RUNNING])
+def test_a_gang_that_can_never_start_again_has_failed(phase: Phase) -> None:
+    assert then(settled(phase, SHORT)) == P.FAILED
+    assert then(settled(phase, replace(SHORT, pending=1, unplaced=1, succeeded=1))) == P.FAILED
+    for hopeful in (
+        replace(SHORT, gang_is_short=False),
+        replace(SHORT, awaits_policy=True),  # which may restart the job
+        replace(SHORT, unplaced=1),  # the other one is about to run
+        replace(SHORT, pending=1, unplaced=1, running=1),
+        replace(SHORT, pending=1, unplaced=1),  # one is missing and is made again
+        replace(SHORT, pending=1, unplaced=1, terminating=1),
+    ):
+        assert then(settled(phase, hopeful)) != P.FAILED, hopeful
 
 
 @pytest.mark.parametrize(

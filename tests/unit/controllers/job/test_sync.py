@@ -630,3 +630,34 @@ def test_a_job_with_plugins_lets_an_older_job_of_its_name_go_first() -> None:
     assert (waiting.phase, waiting.reason) == ("Pending", "OlderJobEnding")
     assert world.get(Service, "j").controller.uid == "uid-j"
     assert world.group is not None
+
+
+# -- gangs that can never start again ------------------------------------------------------------------------------------
+def a_gang_with_a_failed_and_an_evicted_pod(**more: Any) -> JobWorld:
+    world = submitted(a_task(replicas=2, **more))
+    world.enqueue()
+    world.run("j-worker-0", "j-worker-1")
+    world.evict("j-worker-0")
+    world.fail("j-worker-1")
+    world.wait()
+    return world
+
+
+def test_a_gang_of_which_a_pod_failed_and_another_was_evicted_has_failed() -> None:
+    world = a_gang_with_a_failed_and_an_evicted_pod()
+
+    assert world.phase == Phase.FAILED
+
+
+def test_such_a_gang_waits_for_a_policy_that_restarts_it_later() -> None:
+    restart = policy("RestartJob", "PodFailed", timeout="30s")
+    world = a_gang_with_a_failed_and_an_evicted_pod(policies=[restart])
+
+    before = world.phase
+    world.wait(40)
+    world.enqueue()
+
+    assert before == Phase.PENDING
+    assert world.job.status.version == 1
+    assert world.phase == Phase.PENDING
+    assert world.pods() == {"j-worker-0": "Pending", "j-worker-1": "Pending"}
