@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from volcano.machinery.clock import Stopwatch
-from volcano.testing.faults.campaign import Record, SeedOutcome, quiet, run_campaign, sources_digest
+from volcano.testing.faults.campaign import SeedOutcome, SeedRecord, quiet, run_campaign, sources_digest
 from volcano.testing.faults.minimize import minimized
 from volcano.testing.faults.run import run_seed
 
@@ -58,7 +58,7 @@ def main(
         sys.exit(run_one(seed, trace=trace, minimize=minimize, without_faults=without_faults))
     first, _, end = seeds.partition(":")
     chosen = range(int(first), int(end or int(first) + 1))
-    kept = Record(record)
+    kept = SeedRecord(record)
     sources = "" if any_sources else sources_digest()
     left = [each for each in chosen if not kept.has_passed(each, sources)]
     if len(left) < len(chosen):

@@ -34,7 +34,7 @@ class SeedOutcome(msgspec.Struct, omit_defaults=True):
     cpu_seconds: float = 0.0
 
 
-class Record:
+class SeedRecord:
     """The file of outcomes; the newest line about a seed counts."""
 
     def __init__(self, path: Path | None) -> None:
