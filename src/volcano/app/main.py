@@ -37,6 +37,7 @@ COMMANDS: Final = {
         "volcano.app.history_command:history_command",
         "Record what happens on a cluster, and answer about it.",
     ),
+    "mcp": ("volcano.app.mcp_command:mcp_command", "Answer assistants about the cluster, read-only."),
     "apiserver": ("volcano.app.apiserver_command:apiserver_command", "Run the embedded API server alone."),
     "store": ("volcano.app.store_command:store_command", "Check, back up, restore the embedded system's database."),
     "completion": ("volcano.app.completion_command:completion_command", "Print shell completion of all programs."),

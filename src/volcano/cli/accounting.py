@@ -14,7 +14,7 @@ from volcano.api.history_records import JobRecord, JobStory
 from volcano.cli.command_line import Called, say
 from volcano.cli.failures import Failed
 from volcano.cli.formats import NONE_FOUND
-from volcano.cli.past import PastConnection, clock_time, csv_text, elapsed, moment, present, table
+from volcano.cli.past import clock_time, csv_text, elapsed, moment, past_connection, present, table
 
 OUTPUTS: Final = ("", "wide", "csv", "json", "jsonl")
 MAX_JOBS: Final = 1_000_000
@@ -62,9 +62,9 @@ def vacct(called: Called) -> None:
         "label": str(values.get("labels") or ""),
         "since": moment(str(values.get("since") or ""), now),
         "until": moment(str(values.get("until") or ""), now),
-        **_states(str(values.get("state") or "")),
+        **asked_states(str(values.get("state") or "")),
     }
-    past, limit = PastConnection(called), min(int(values.get("limit") or MAX_JOBS), MAX_JOBS)
+    past, limit = past_connection(called), min(int(values.get("limit") or MAX_JOBS), MAX_JOBS)
     if names:
         jobs = [job for name in dict.fromkeys(names) for job in past.jobs(limit, **asked, name=name)]
     else:
@@ -93,7 +93,7 @@ def job_rows(jobs: list[JobRecord], columns: tuple[Column, ...], now: datetime) 
     return [[title for title, _ in columns], *([cell(job, now) for _, cell in columns] for job in jobs)]
 
 
-def _states(text: str) -> dict[str, str]:
+def asked_states(text: str) -> dict[str, str]:
     """`running`, `ended`, `waiting`, or phases such as Completed,Failed."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     states = [word.lower() for word in words if word.lower() in STATES]
@@ -107,7 +107,7 @@ def history(called: Called) -> None:
     if not name:
         vacct(called)
         return
-    past, namespace = PastConnection(called), str(called.values["namespace"])
+    past, namespace = past_connection(called), str(called.values["namespace"])
     uid = str(called.values.get("uid") or "")
     story = past.story(uid) if uid else past.newest(namespace, name)
     if story is None:

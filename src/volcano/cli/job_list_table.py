@@ -21,7 +21,7 @@ def terminal_table(jobs: list[JSON], now: datetime, *, width: int, everywhere: b
     headers = ["NAMESPACE", *HEADERS] if everywhere else HEADERS
     rows = [headers]
     for job in jobs:
-        cells = _cells(job, now)
+        cells = job_cells(job, now)
         rows.append([job["metadata"].get("namespace", ""), *cells] if everywhere else cells)
     widths = [max(len(row[column]) for row in rows) + 2 for column in range(len(headers) - 1)]
     room = max(MIN_REASON_CHARACTERS, width - sum(widths))
@@ -36,7 +36,7 @@ def terminal_table(jobs: list[JSON], now: datetime, *, width: int, everywhere: b
     return "\n".join(lines)
 
 
-def _cells(job: JSON, now: datetime) -> list[str]:
+def job_cells(job: JSON, now: datetime) -> list[str]:
     status = job.get("status") or {}
     state = status.get("state") or {}
     phase = state.get("phase") or "Pending"

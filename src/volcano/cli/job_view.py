@@ -18,7 +18,7 @@ from volcano.cli.connection import ApiConnection, connect
 from volcano.cli.failures import Failed
 from volcano.cli.formats import local_timestamp, parse_time, utc_now
 from volcano.cli.named_jobs import for_each_job
-from volcano.cli.past import PastConnection
+from volcano.cli.past import past_connection
 from volcano.cli.reserved_starts import described, reservation_of
 from volcano.cli.resources import EVENTS, JOBS
 
@@ -81,7 +81,7 @@ def _present(called: Called, connection: ApiConnection, namespace: str, name: st
         return connection.attempt(connection.client.get_json(JOBS, Key(namespace, name)))
     except NotFound as error:
         try:
-            story = PastConnection(called).newest(namespace, name)
+            story = past_connection(called).newest(namespace, name)
         except Failed:
             story = None
         if story is None:

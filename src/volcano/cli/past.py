@@ -41,12 +41,7 @@ _DATE: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d))
 class PastConnection:
     """Asks the history."""
 
-    def __init__(self, called: Called) -> None:
-        connection = connect(called)
-        address = str(called.values.get("history-server") or os.environ.get("VOLCANO_HISTORY") or "")
-        if address:
-            endpoint = msgspec.structs.replace(connection.endpoint, server=address.rstrip("/"))
-            connection = ApiConnection(endpoint, source="Its address is the history's.\n")
+    def __init__(self, connection: ApiConnection) -> None:
         self._connection = connection
 
     def ask(self, page: str, kind: type[T], **parameters: str) -> T:
@@ -66,11 +61,14 @@ class PastConnection:
         offset = 0
         while offset < limit:
             count = min(PAGE_JOBS, limit - offset)
-            page = self.ask("jobs", JobPage, offset=str(offset), limit=str(count), **parameters)
+            page = self.page(offset, count, **parameters)
             yield from page.jobs
             offset += len(page.jobs)
             if not page.jobs or offset >= page.total:
                 return
+
+    def page(self, offset: int, limit: int, **parameters: str) -> JobPage:
+        return self.ask("jobs", JobPage, offset=str(offset), limit=str(limit), **parameters)
 
     def story(self, uid: str) -> JobStory:
         return self.ask(f"jobs/{uid}", JobStory)
@@ -82,6 +80,20 @@ class PastConnection:
 
     def usage(self, **parameters: str) -> list[UsageRow]:
         return self.ask("usage", list[UsageRow], **parameters)
+
+
+def past_connection(called: Called) -> PastConnection:
+    """By the flags of a command."""
+    return past_at(connect(called), str(called.values.get("history-server") or ""))
+
+
+def past_at(connection: ApiConnection, address: str) -> PastConnection:
+    """At an address of `volcano history`, otherwise VOLCANO_HISTORY, or the API server itself."""
+    address = address or os.environ.get("VOLCANO_HISTORY") or ""
+    if not address:
+        return PastConnection(connection)
+    endpoint = msgspec.structs.replace(connection.endpoint, server=address.rstrip("/"))
+    return PastConnection(ApiConnection(endpoint, source="Its address is the history's.\n"))
 
 
 def moment(text: str, now: datetime) -> str:

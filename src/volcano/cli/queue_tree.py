@@ -24,7 +24,7 @@ def tree(called: Called) -> None:
     if not queues:
         say(NONE_FOUND)
         return
-    total = _total(connection.list(NODES))
+    total = allocatable_total(connection.list(NODES))
     for line in tree_lines(queues, total, colours=sys.stdout.isatty()):
         say(line)
 
@@ -84,7 +84,7 @@ def _bar(allocated: Quantity, borrowed: Quantity, whole: Quantity, colours: bool
     return f"\033[32m{own}\033[33m{lent_text}\033[0m{rest}" if colours else own + lent_text + rest
 
 
-def _total(nodes: list[JSON]) -> dict[str, Quantity]:
+def allocatable_total(nodes: list[JSON]) -> dict[str, Quantity]:
     total: dict[str, Quantity] = {}
     for node in nodes:
         for resource, amount in ((node.get("status") or {}).get("allocatable") or {}).items():

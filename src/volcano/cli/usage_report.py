@@ -11,7 +11,7 @@ from volcano.api.history_records import UsageRow
 from volcano.cli.command_line import Called, say
 from volcano.cli.failures import Failed
 from volcano.cli.formats import NONE_FOUND
-from volcano.cli.past import PastConnection, csv_text, elapsed, moment, present, table
+from volcano.cli.past import csv_text, elapsed, moment, past_connection, present, table
 from volcano.machinery.local_zone import local_zone
 
 GROUPS: Final = ("day", "queue", "user", "namespace")
@@ -31,22 +31,18 @@ FIGURES: Final = (
 
 def usage(called: Called) -> None:
     values, now = called.values, present()
-    by = [name.strip() for name in str(values.get("by") or "queue").split(",") if name.strip()]
-    unknown = [name for name in by if name not in GROUPS]
-    if unknown or not by:
-        raise Failed(f"--by: {', '.join(unknown) or 'nothing'} is not one of {', '.join(GROUPS)}")
+    by = asked_groups(str(values.get("by") or "queue"))
     form = str(values.get("output") or "")
     if form not in OUTPUTS:
         raise Failed(f"unable to match a printer for the output format {form!r}, allowed: csv, json")
-    zone = str(values.get("zone") or getattr(local_zone(), "key", "") or "UTC")
-    rows = PastConnection(called).usage(
+    rows = past_connection(called).usage(
         by=",".join(by),
         since=moment(str(values.get("since") or "1d"), now),
         until=moment(str(values.get("until") or "now"), now),
         namespace=str(values.get("namespace") or ""),
         queue=str(values.get("queue") or ""),
         user=str(values.get("user") or ""),
-        zone=zone,
+        zone=report_zone(str(values.get("zone") or "")),
     )
     if form == "json":
         say(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode())
@@ -54,6 +50,19 @@ def usage(called: Called) -> None:
         say(csv_text(usage_rows(rows, by, exact=True)))
     else:
         say(table(usage_rows(rows, by)) if rows else NONE_FOUND)
+
+
+def asked_groups(text: str) -> list[str]:
+    by = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in by if name not in GROUPS]
+    if unknown or not by:
+        raise Failed(f"by: {', '.join(unknown) or 'nothing'} is not one of {', '.join(GROUPS)}")
+    return by
+
+
+def report_zone(asked: str) -> str:
+    """The zone in which days begin: as asked, or this machine's."""
+    return asked or str(getattr(local_zone(), "key", "")) or "UTC"
 
 
 def usage_rows(rows: list[UsageRow], by: list[str], *, exact: bool = False) -> list[list[Any]]:

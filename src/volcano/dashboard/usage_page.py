@@ -70,7 +70,8 @@ async def usage_chart(client: Client, query: Mapping[str, str], now: datetime) -
     """CPU hours by day of the largest groups."""
     since, until, by, _ = asked_for(query, now)
     field = next((name for name in by if name != "day"), "queue")
-    rows = await past_usage(client, since=since, until=until, by=("day", field))
+    chosen = {name: query.get(name, "") for name in ("zone", "namespace", "queue", "user")}
+    rows = await past_usage(client, since=since, until=until, by=("day", field), **chosen)
     totals: dict[str, float] = {}
     series: dict[str, list[tuple[datetime, float]]] = {}
     for row in rows:

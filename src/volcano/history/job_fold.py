@@ -61,7 +61,7 @@ def fold_job(
         reason=state.reason[:MAX_REASON_CHARACTERS],
         message=state.message[:MAX_MESSAGE_CHARACTERS],
         retries=job.status.retry_count,
-        started=entered.get(Phase.RUNNING),
+        started=_first_run(job),
         ended=(state.last_transition_time or entered.get(state.phase) or now)
         if state.phase in STOPPED_PHASES
         else None,
@@ -189,6 +189,12 @@ def _identity(resource: Resource, now: datetime) -> dict[str, Any]:
         "labels": dict(resource.labels),
         "created": resource.metadata.creation_timestamp or now,
     }
+
+
+def _first_run(job: Job) -> datetime | None:
+    """When it began to run for the first time, also where later attempts have begun before it was seen."""
+    runs = (each.last_transition_time for each in job.status.conditions if each.status == Phase.RUNNING)
+    return min((moment for moment in runs if moment is not None), default=None)
 
 
 def _role(name: str, count: int, template: object) -> RoleRecord:
