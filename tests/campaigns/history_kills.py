@@ -97,6 +97,7 @@ def campaign(folder: Path, kills: int, chance: random.Random, *, recorder: bool 
     """What is wrong in the end, and how many jobs there were."""
     options = ["--nodes", "0", "--simulated-nodes", "20", "--dashboard", "off"]
     up = Up(folder, *options, *(["--history=off"] if recorder else []))
+    up.start_seconds = ANSWER_SECONDS
     path = folder / "history.db" if recorder else up.data / "history.db"
     beside = Recorder(up, path)
     up.start()

@@ -64,6 +64,7 @@ class Up:
         self.output: list[str] = []
         self.process: subprocess.Popen[str] | None = None
         self.is_up = False  # it has said so since it was started last
+        self.start_seconds = DEADLINE
 
     @property
     def command(self) -> list[str]:
@@ -82,7 +83,7 @@ class Up:
         self.is_up = False
         threading.Thread(target=self._read, args=(self.process, ready), daemon=True).start()
         # A program that has said why it ends may still be ending: only its line counts.
-        assert ready.wait(DEADLINE) and self.is_up, "".join(self.output)
+        assert ready.wait(self.start_seconds) and self.is_up, "".join(self.output)
 
     def _read(self, process: subprocess.Popen[str], ready: threading.Event) -> None:
         assert process.stdout is not None

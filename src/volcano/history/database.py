@@ -28,6 +28,8 @@ POSTGRESQL: Final = "postgresql"
 MEMORY: Final = "sqlite://"
 PRIVATE_FILE_MODE: Final = 0o600
 CACHE_KIB: Final = 4096
+PREPARING_LOCK: Final = 7_305_813_220
+"""The number of the advisory lock under which the schema is made or migrated; any that others do not use."""
 _VALUE: Final = re.compile(r"(?<!:):([a-z_][a-z_0-9]*)")
 
 
@@ -49,19 +51,41 @@ class Database:
 
     # -- life -----------------------------------------------------------------------------------------------------
     def prepare(self) -> None:
-        """Make the schema in an empty database, or bring an older one up to date; refuse a newer one."""
-        with self._lock:
+        """Make the schema in an empty database, or bring an older one up to date; refuse a newer one.
+
+        Several processes may do so at the same time: one does it, the others find it done.
+        """
+        with self._lock, self._alone():
             found = self._stored_revision()
             if found is None:
-                with self.transaction():
-                    for statement in STATEMENTS:
-                        self.execute(statement)
-                    self.execute(f"INSERT INTO {VERSION_TABLE} VALUES (:revision)", {"revision": REVISION})
+                self._make_schema()
             elif found != REVISION:
-                self.close()
+                if self.dialect == SQLITE:
+                    self.close()
                 from volcano.history.migrations.upgrade import upgrade  # imports Alembic: 40 MiB
 
                 upgrade(self.url, found)
+
+    def _make_schema(self) -> None:
+        with self.transaction():
+            if self._stored_revision() is not None:
+                return  # another process has made it since
+            for statement in STATEMENTS:
+                self.execute(statement)
+            self.execute(f"INSERT INTO {VERSION_TABLE} VALUES (:revision)", {"revision": REVISION})
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """PostgreSQL: no other process prepares the database meanwhile. SQLite has a lock in each transaction."""
+        if self.dialect == SQLITE:
+            yield
+            return
+        self.query("SELECT pg_advisory_lock(:key)", {"key": PREPARING_LOCK})
+        try:
+            yield
+        finally:
+            with contextlib.suppress(DatabaseProblem):
+                self.query("SELECT pg_advisory_unlock(:key)", {"key": PREPARING_LOCK})
 
     def close(self) -> None:
         with self._lock:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from volcano.history.database import SQLITE, Database
@@ -46,3 +48,43 @@ def test_a_newer_database_is_refused_and_left_alone(database: Database, database
         Database(database_url).prepare()
 
     assert [row[0] for row in database.query(f"SELECT version_num FROM {VERSION_TABLE}")] == ["9999"]
+
+
+def test_processes_that_start_together_make_one_schema(database: Database, database_url: str):
+    with database.transaction():
+        for table in (*TABLES, VERSION_TABLE):
+            database.execute(f"DROP TABLE {table}")
+    together, failures = threading.Barrier(4), []
+
+    def prepare() -> None:
+        mine = Database(database_url)
+        together.wait()
+        try:
+            mine.prepare()
+        except DatabaseProblem as problem:
+            failures.append(problem)
+        finally:
+            mine.close()
+
+    threads = [threading.Thread(target=prepare) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+    assert failures == []
+    assert [tuple(row) for row in database.query(f"SELECT version_num FROM {VERSION_TABLE}")] == [(REVISION,)]
+
+
+def test_an_older_database_is_migrated_with_what_is_in_it(database: Database, database_url: str):
+    """As a release before the first revision left it: the tables are made by migrations, and the rest is used at once."""
+    with database.transaction():
+        for table in (*TABLES, VERSION_TABLE):
+            database.execute(f"DROP TABLE {table}")
+        database.execute(f"CREATE TABLE {VERSION_TABLE} (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
+    database.close()
+
+    database.prepare()
+
+    assert [tuple(row) for row in database.query(f"SELECT version_num FROM {VERSION_TABLE}")] == [(REVISION,)]
+    assert database.query("SELECT COUNT(*) FROM jobs")[0][0] == 0
