@@ -21,6 +21,7 @@ from volcano.cli.expected_starts import SCHEDULER
 from volcano.cli.explain import PATH as EXPLAIN_PATH
 from volcano.cli.explain import recorded
 from volcano.cli.explain_facts import gather
+from volcano.cli.permitted_changes import with_permitted_changes
 from volcano.machinery.client import Client
 from volcano.machinery.transport import Request
 
@@ -116,7 +117,8 @@ async def why(client: Client, kind: str, key: Key) -> tuple[WhyAnswer | None, st
     headers = {"content-type": "application/json"}
     try:
         answer = await client.raw(Request("POST", EXPLAIN_PATH, headers=headers, body=msgspec.json.encode(question)))
-        return msgspec.json.decode(answer.body, type=WhyAnswer), ""
+        found = msgspec.json.decode(answer.body, type=WhyAnswer)
+        return await with_permitted_changes(client, found, question.get("object")), ""
     except ApiError as error:
         return recorded(question), f"the scheduler cannot be asked: {error.message}"
     except msgspec.MsgspecError as error:
