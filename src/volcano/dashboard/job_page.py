@@ -142,7 +142,9 @@ def phase_spans(job: Job) -> list[PhaseSpan]:
     ]
     found.sort(key=lambda each: each[1])
     created = job.metadata.creation_timestamp
-    if created is not None and (not found or found[0][0] != "Pending"):
+    if found and found[0][0] == "Pending":  # its time is of the last change while it waited
+        found.pop(0)
+    if created is not None:
         found.insert(0, ("Pending", created))
     spans: list[PhaseSpan] = []
     for number, (phase, began) in enumerate(found):

@@ -13,7 +13,7 @@ from volcano.api.batch import JOB_NAME_KEY
 from volcano.api.core import Node
 from volcano.api.meta import Key
 from volcano.api.pods.amounts import amounts_of
-from volcano.api.quantity import Quantity, QuantityError, parse_quantity
+from volcano.api.quantity import NANO, Quantity, QuantityError, parse_quantity
 from volcano.dashboard.job_page import PodCell, pod_cell
 from volcano.dashboard.overview_page import ResourceUse, is_ready, ordered_resources, resource_uses
 from volcano.dashboard.view import CallerView
@@ -24,6 +24,9 @@ MAX_CELLS: Final = 2_000
 BANDS: Final = 10
 MAX_PODS: Final = 500
 SYSTEM_LABELS: Final = ("kubernetes.io/", "k8s.io/")
+MAX_DEVICES: Final = 8
+SMALLEST: Final = {"cpu": "1", "memory": "1Gi"}
+"""What a pod that uses a device needs beside it, at the least."""
 SHAPES: Final = (
     {"cpu": "1"},
     {"cpu": "1", "memory": "4Gi"},
@@ -69,6 +72,7 @@ class NodesPage(msgspec.Struct, frozen=True, rename="camel"):
     page: int
     pages: int
     shapes: list[FreeShape]
+    stranded: dict[str, int]
     problem: str
     sees_all_pods: bool
 
@@ -114,7 +118,8 @@ async def nodes_page(view: CallerView, query: Mapping[str, str]) -> NodesPage:
         len(chosen),
         page,
         pages,
-        [free_shape(shape, usable, have, loads) for shape in shapes] if sees_all else [],
+        [free_shape(shape, usable, have, loads) for shape in shapes + device_shapes(have)] if sees_all else [],
+        stranded(usable, have, loads) if sees_all else {},
         problem,
         sees_all,
     )
@@ -151,6 +156,41 @@ def free_shape(
         ]
         counts.append(min(rooms))
     return FreeShape(dict(shape), sum(counts), sum(1 for count in counts if count), max(counts, default=0))
+
+
+def device_shapes(have: Mapping[str, Mapping[str, Quantity]]) -> list[dict[str, str]]:
+    """A small pod with one device of each kind, and one with as many as a node has."""
+    most: dict[str, int] = {}
+    for amounts in have.values():
+        for name, amount in amounts.items():
+            if is_device(name) and amount:
+                most[name] = max(most.get(name, 0), amount.nanos // NANO)
+    counts = [(name, count) for name, largest in sorted(most.items())[:MAX_DEVICES] for count in sorted({1, largest})]
+    return [{**SMALLEST, name: str(count)} for name, count in counts]
+
+
+def is_device(resource: str) -> bool:
+    """An extended resource, such as nvidia.com/gpu."""
+    return "/" in resource and not resource.startswith(("hugepages-", "kubernetes.io/"))
+
+
+def stranded(
+    nodes: Iterable[Node],
+    have: Mapping[str, Mapping[str, Quantity]],
+    loads: Mapping[str, Mapping[str, Quantity]],
+) -> dict[str, int]:
+    """Free devices, by kind, on nodes that have no room for the smallest pod beside them: nothing can use them now."""
+    smallest = {**{name: parse_quantity(text) for name, text in SMALLEST.items()}, "pods": parse_quantity(1)}
+    found: dict[str, int] = {}
+    for node in nodes:
+        all_of, used = have[node.name], loads.get(node.name, {})
+        free = {name: all_of.get(name, ZERO).nanos - used.get(name, ZERO).nanos for name in {*all_of, *smallest}}
+        room = min(max(0, free[name]) // amount.nanos for name, amount in smallest.items())
+        for name in filter(is_device, all_of):
+            count = max(0, free[name]) // NANO
+            if count > room:
+                found[name] = found.get(name, 0) + count - room
+    return found
 
 
 def share(have: Mapping[str, Quantity], used: Mapping[str, Quantity], resource: str) -> float:

@@ -207,7 +207,7 @@ async def nodes_then(client: Client, query: Mapping[str, str], at: datetime) -> 
     cells = [NodeCell(row.name, row.state, each, min(round(each * BANDS), BANDS)) for row, each in zip(rows, shares)]
     bands = Counter(min(int(each * BANDS), BANDS - 1) for each in shares)
     histogram = [bands[number] for number in range(BANDS)]
-    return NodesPage(at, resource, names, cells, histogram, rows[:MAX_LISTED], len(rows), 1, 1, [], "", True)
+    return NodesPage(at, resource, names, cells, histogram, rows[:MAX_LISTED], len(rows), 1, 1, [], {}, "", True)
 
 
 def node_then(node: NodeSample) -> NodeRow:

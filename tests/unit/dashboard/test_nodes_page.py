@@ -1,0 +1,36 @@
+"""Which shapes of pods still fit, and which free devices nothing can use."""
+
+from __future__ import annotations
+
+from volcano.api.core import Node
+from volcano.api.meta import ObjectMeta
+from volcano.api.pods.amounts import Amounts, amounts_of
+from volcano.dashboard.nodes_page import device_shapes, free_shape, stranded
+
+GPU = "nvidia.com/gpu"
+NODES = [Node(metadata=ObjectMeta(name=name)) for name in ("a", "b")]
+HAVE = {name: amounts_of({"cpu": "8", "memory": "32Gi", "pods": "110", GPU: "4"}) for name in ("a", "b")}
+
+
+def used(**by_node: dict[str, str]) -> dict[str, Amounts]:
+    return {name: amounts_of(amounts) for name, amounts in by_node.items()}
+
+
+def test_a_shape_counts_the_pods_that_fit_by_every_resource():
+    found = free_shape({"cpu": "2", GPU: "1"}, NODES, HAVE, used(a={"cpu": "5"}))
+
+    assert (found.fits, found.nodes, found.largest) == (1 + 4, 2, 4)
+
+
+def test_devices_have_shapes_of_their_own():
+    shapes = device_shapes(HAVE)
+
+    assert [shape[GPU] for shape in shapes] == ["1", "4"] and all("cpu" in shape for shape in shapes)
+    assert device_shapes({"a": amounts_of({"cpu": "8", "hugepages-2Mi": "1Gi"})}) == []
+
+
+def test_free_devices_beside_full_processors_are_stranded():
+    assert stranded(NODES, HAVE, {}) == {}
+    assert stranded(NODES, HAVE, used(a={"cpu": "8", GPU: "1"})) == {GPU: 3}
+    assert stranded(NODES, HAVE, used(a={"cpu": "6"}, b={"memory": "31.5Gi"})) == {GPU: 2 + 4}
+    assert stranded(NODES, HAVE, used(a={"cpu": "8", GPU: "4"})) == {}
