@@ -325,11 +325,13 @@ def measure_start(repeat: int) -> None:
     without = ("--dashboard", "off", "--history", "off")
     times: dict[bool, list[float]] = {False: [], True: []}
     memory: dict[bool, list[float]] = {False: [], True: []}
+    processor: dict[bool, list[float]] = {False: [], True: []}
     opened: list[float] = []
     for _ in range(repeat):
         for has_both in (False, True):
             options = ("--dashboard", "0") if has_both else without
             with running_up("--ephemeral", "--simulated-nodes", "10", *options) as (folder, process, took):
+                processor[has_both].append(processor_seconds(process.pid))
                 time.sleep(5)
                 times[has_both].append(took)
                 memory[has_both].append(memory_mib(process.pid))
@@ -343,7 +345,8 @@ def measure_start(repeat: int) -> None:
     for has_both in (False, True):
         print(
             f"volcano up {'with' if has_both else 'without'} dashboard and history: ready after "
-            f"{statistics.median(times[has_both]):.2f} s, {statistics.median(memory[has_both]):.1f} MiB",
+            f"{statistics.median(times[has_both]):.2f} s ({statistics.median(processor[has_both]):.2f} s of processor "
+            f"time), {statistics.median(memory[has_both]):.1f} MiB",
             flush=True,
         )
     print(f"after the first pages were opened: {statistics.median(opened):.1f} MiB")

@@ -12,6 +12,8 @@ from volcano.dashboard.watched import Watched
 
 PAUSE: Final = timedelta(milliseconds=400)
 """Between two messages, so that a burst of changes redraws a page once."""
+PAUSE_FOR_EACH_PAGE: Final = timedelta(milliseconds=30)
+"""With many open pages messages come less often, so that redrawing all of them keeps a bounded part of the time."""
 HEARTBEAT: Final = timedelta(seconds=20)
 """Proxies close streams on which nothing comes, and a client that is gone is noticed."""
 
@@ -61,7 +63,7 @@ class ChangeFeed:
     async def _pass_on(self) -> None:
         while True:
             await self._watched.next_change()
-            await self._watched.clock.sleep(PAUSE)
+            await self._watched.clock.sleep(max(PAUSE, len(self._waiting) * PAUSE_FOR_EACH_PAGE))
             for waiter in self._waiting:
                 if not waiter.done():
                     waiter.set_result(None)
