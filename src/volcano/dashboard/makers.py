@@ -99,7 +99,7 @@ async def make_overview(asked: PageRequest) -> Any:
 
 
 async def make_queues(asked: PageRequest) -> Any:
-    return await queues_page(asked.view)
+    return await queues_page(asked.view, asked.query)
 
 
 async def make_queue(asked: PageRequest) -> Any:
@@ -165,7 +165,7 @@ async def make_job_then(asked: PageRequest, at: datetime) -> Any:
 
 
 async def make_queues_then(asked: PageRequest, at: datetime) -> Any:
-    return await queues_then(asked.view.caller.client, at)
+    return await queues_then(asked.view.caller.client, asked.query, at)
 
 
 async def make_nodes_then(asked: PageRequest, at: datetime) -> Any:

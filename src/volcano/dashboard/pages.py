@@ -108,7 +108,7 @@ PAGES: Final[tuple[WebPage, ...]] = (
     WebPage(f"{JOB}/log", "log.html", "jobs", "Log of {name}", LogPage, makers.make_job_log, query=OF_LOG),
     WebPage(
         "/queues", "queues.html", "queues", "Queues", QueuesPage, makers.make_queues,
-        ("queues", "nodes"), makers.make_queues_then,
+        ("queues", "nodes"), makers.make_queues_then, {"q": "A part of the name.", "page": "From 1 on."},
     ),
     WebPage(
         "/queues/{name}", "queue.html", "queues", "Queue {name}", QueueDetails, makers.make_queue,

@@ -21,7 +21,7 @@ from volcano.dashboard.jobs_page import DEFAULT_SIZE, JobGroup, JobsPage
 from volcano.dashboard.nodes_page import BANDS, MAX_LISTED, NodeCell, NodeRow, NodesPage
 from volcano.dashboard.overview_page import ClusterOverview, ordered_resources, reason_counts, resource_uses
 from volcano.dashboard.past_reads import past_counts, past_job, past_jobs, past_moment
-from volcano.dashboard.queues_page import QueueEntry, QueuesPage, share_text
+from volcano.dashboard.queues_page import QueueEntry, QueuesPage, page_of_queues, share_text
 from volcano.machinery.client import Client
 
 MAX_OLDEST: Final = 8
@@ -174,7 +174,7 @@ def cell_of(pod: PastPod, at: datetime) -> PodCell:
     )  # fmt: skip
 
 
-async def queues_then(client: Client, at: datetime) -> QueuesPage:
+async def queues_then(client: Client, query: Mapping[str, str], at: datetime) -> QueuesPage:
     moment = await past_moment(client, at)
     queues = {queue.queue: queue for queue in moment.queues if not queue.gone}
     total = added(*(amounts_of({**node.allocatable}) for node in moment.nodes if not node.gone))
@@ -185,7 +185,7 @@ async def queues_then(client: Client, at: datetime) -> QueuesPage:
         name, depth = waiting.pop()
         entries.append(entry_of(queues[name], depth, total))
         waiting += [(child, depth + 1) for child in reversed(below.get(name, []))]
-    return QueuesPage(at, entries)
+    return page_of_queues(at, entries, query)
 
 
 def entry_of(queue: QueueSample, depth: int, total: Mapping[str, Any]) -> QueueEntry:

@@ -22,6 +22,7 @@ from volcano.dashboard.view import CallerView
 from volcano.dashboard.watched import BY_QUEUE
 
 MAX_DEPTH: Final = 64
+QUEUES_OF_PAGE: Final = 60
 MAX_LINE: Final = 200
 MAX_USERS: Final = 20
 
@@ -57,8 +58,13 @@ class QueueEntry(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class QueuesPage(msgspec.Struct, frozen=True, rename="camel"):
+    """`total` counts what the search leaves; `queues` is one page of that, in the order of the tree."""
+
     at: datetime
     queues: list[QueueEntry]
+    total: int
+    page: int
+    pages: int
 
 
 class LinePlace(msgspec.Struct, frozen=True, rename="camel"):
@@ -84,7 +90,16 @@ class QueueDetails(msgspec.Struct, frozen=True, rename="camel"):
     groups: int
 
 
-async def queues_page(view: CallerView) -> QueuesPage:
+def page_of_queues(at: datetime, entries: list[QueueEntry], query: Mapping[str, str]) -> QueuesPage:
+    text = query.get("q", "").strip().lower()
+    found = [entry for entry in entries if text in entry.name.lower()]
+    pages = max(1, -(-len(found) // QUEUES_OF_PAGE))
+    asked = query.get("page", "1")
+    page = min(max(int(asked), 1), pages) if asked.isascii() and asked.isdigit() and len(asked) < 7 else 1
+    return QueuesPage(at, found[(page - 1) * QUEUES_OF_PAGE : page * QUEUES_OF_PAGE], len(found), page, pages)
+
+
+async def queues_page(view: CallerView, query: Mapping[str, str]) -> QueuesPage:
     queues = {queue.name: queue for queue in await view.all(Queue)}
     total = await _total(view)
     rows: list[QueueEntry] = []
@@ -99,7 +114,7 @@ async def queues_page(view: CallerView) -> QueuesPage:
         rows.append(queue_row(queues[name], depth, total))
         waiting += [(child, depth + 1) for child in reversed(below.get(name, []))]
     rows += [queue_row(queue, 0, total) for name, queue in sorted(queues.items()) if name not in seen]  # in a cycle
-    return QueuesPage(view.now, rows)
+    return page_of_queues(view.now, rows, query)
 
 
 async def _total(view: CallerView) -> Mapping[str, Quantity]:

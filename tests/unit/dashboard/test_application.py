@@ -9,6 +9,7 @@ import msgspec
 from tests.unit.dashboard.visiting import ADMIN, Visitor, dashboard_of, job, signed_in
 from volcano.api.batch import Job
 from volcano.api.meta import JSON, Key
+from volcano.api.scheduling import Queue
 from volcano.api.scheme import find_resource_type, resource_type
 from volcano.dashboard.pages import PAGES
 from volcano.dashboard.sessions import MAX_FAILURES_PER_ADDRESS
@@ -301,6 +302,23 @@ def test_a_program_brings_its_token_with_each_request():
 
         assert listed.status == 200 and b'"total":0' in listed.body  # this account may list nothing
         assert (page.status, write.status, wrong.status) == (303, 401, 401)
+
+
+def test_a_thousand_queues_are_shown_in_pages_that_stay_small():
+    @on_virtual_time
+    async def story(system: VirtualSystem) -> None:
+        for number in range(1000):
+            body = {"metadata": {"name": f"team-{number:04}"}, "spec": {"weight": 1, "deserved": {"cpu": "1"}}}
+            await system.client.create(resource_type(Queue), body)
+        visitor = await signed_in(system)
+
+        first, last = await visitor.get("/queues"), await visitor.json("/api/v1/queues?page=99")
+        found = await visitor.json("/api/v1/queues?q=TEAM-0999")
+        await visitor.dashboard.close()
+
+        assert len(first.body) < MAX_PAGE_BYTES and b"Page 1 of 17" in first.body
+        assert (last["total"], last["page"]) == (1002, 17)  # with root and default
+        assert [queue["name"] for queue in found["queues"]] == ["team-0999"]
 
 
 NEEDS_HISTORY = ("/queues/{name}/chart", "/usage", "/usage/chart")
