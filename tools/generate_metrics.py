@@ -70,7 +70,11 @@ def parts() -> list[tuple[str, str, list[Row]]]:
             "`volcano controller-manager`, port 8081; Service `volcano-controllers-service`",
             rows(ControllerMetrics().registry),
         ),
-        ("History", "`volcano history`", rows(HistoryMetrics(unused, unused).registry)),
+        (
+            "History",
+            "`volcano history`; in the embedded system among those of the controllers",
+            rows(HistoryMetrics(unused).registry),
+        ),
         ("API server (embedded)", "`/metrics` of the API server", rows(Telemetry(store, WatchHub(store)).registry)),
         ("Nodes (embedded)", "`/api/v1/nodes/NAME/proxy/metrics/cadvisor` of the API server", of_containers()),
     ]

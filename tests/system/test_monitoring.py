@@ -21,6 +21,7 @@ from volcano.app.monitoring_files import DASHBOARD, RULES, write_for, write_shar
 from volcano.app.nodes import NodeOptions
 from volcano.app.system import LocalService
 from volcano.app.up_command import running_system
+from volcano.history.retention import RetentionSettings
 from volcano.install.monitoring import ALERTS, PANELS, RECORDINGS, dashboard
 from volcano.machinery.clock import SystemClock
 from volcano.machinery.https_server import bind
@@ -50,7 +51,8 @@ async def prometheus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIt
     monkeypatch.setattr(metrics_ports, "CONTROLLERS_SERVICE", LocalService("volcano-controllers", "c", controllers))
     clock, data = SystemClock(), tmp_path / "data"
     nodes = NodeOptions(nodes=0, simulated_nodes=2)
-    async with running_system(data, nodes, clock, port=0, ephemeral=True) as system:
+    history = RetentionSettings()
+    async with running_system(data, nodes, clock, port=0, ephemeral=True, history=history) as system:
         addresses = {"scheduler": f"127.0.0.1:{scheduler}", "controllers": f"127.0.0.1:{controllers}"}
         configuration = write_for(data, tmp_path / "monitoring", clock, **addresses)
         configuration.write_text(configuration.read_text().replace("15s", "1s"))

@@ -80,7 +80,7 @@ async def _main(flags: dict[str, Any], database: Database, retention: RetentionS
         access = ReviewAccess(client, clock)
         pages = HistoryPages(History(database, clock), access, clock)
         recorder = HistoryRecorder(client, clock, database, retention=retention)
-        metrics = HistoryMetrics(recorder, database)
+        metrics = HistoryMetrics(recorder)
         routes: Routes = {
             ("GET", f"{HISTORY_PATH}/{{page:.+}}"): authenticated(pages.handler(), access),
             ("GET", "/healthz"): health_route(),

@@ -15,6 +15,7 @@ from volcano.app.system import System
 from volcano.embedded.apiserver.server import ApiServer
 from volcano.history.database import MEMORY, Database
 from volcano.history.history import History
+from volcano.history.metrics import HistoryMetrics
 from volcano.history.problems import DatabaseProblem
 from volcano.history.questions import MAX_JOBS_PER_PAGE, JobQuestion
 from volcano.history.recorder import HistoryRecorder
@@ -50,6 +51,7 @@ async def local_history(
     pages = HistoryPages(history, ServerAccess(system.server), clock)
     system.server.backend.local_paths[HISTORY_PATH.strip("/").split("/")[0]] = pages.handler()
     recorder = HistoryRecorder(system.client(RECORDER), clock, database, retention=retention)
+    HistoryMetrics(recorder, system.metrics.registry)
     recording = asyncio.ensure_future(_recorded(recorder))
     learning = asyncio.ensure_future(_learned(recorder, history, system.run_times))
     try:

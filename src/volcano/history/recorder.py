@@ -90,6 +90,8 @@ class HistoryRecorder:
         self._caught_up = asyncio.Event()
         self._to_write = asyncio.Event()
         self.written_rows = 0
+        self.size_bytes = 0
+        """As of the last heartbeat: asking the database may take longer than a scrape may wait."""
 
     async def caught_up(self) -> None:
         await self._caught_up.wait()
@@ -324,6 +326,7 @@ class HistoryRecorder:
             if now >= next_upkeep:
                 next_upkeep = now + UPKEEP_INTERVAL
                 await self._until_available(partial(remove_expired, self._database, now, self._retention))
+            self.size_bytes = await self._until_available(self._database.size_bytes)
             await self._clock.sleep(HEARTBEAT_INTERVAL)
 
 

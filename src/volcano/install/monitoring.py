@@ -195,6 +195,9 @@ PANELS: Final = (
         ),
         "ms",
     ),
+    Panel("Rows of the history written", (("sum(rate(volcano_history_rows_written[5m]))", "per second"),), "ops"),
+    Panel("Changes that the history has not yet written", (("sum(volcano_history_waiting_changes)", "changes"),)),
+    Panel("Room that the history takes", (("max(volcano_history_size_bytes)", "bytes"),), "bytes"),
     Panel("Objects in the store", (("topk(8, apiserver_storage_objects)", "{{resource}}"),)),
     Panel(
         "Requests to the API server",
