@@ -47,4 +47,6 @@ if __name__ == "__main__":
     collect()
     command = [sys.executable, "-m", "mkdocs", "build", "--strict"]
     quiet = os.environ | {"NO_MKDOCS_2_WARNING": "1"}  # news of the theme's makers, which are no warning of this build
-    sys.exit(subprocess.run(command, cwd=ROOT, env=quiet, check=False).returncode)
+    code = subprocess.run(command, cwd=ROOT, env=quiet, check=False).returncode
+    unread = [str(page) for page in (ROOT / "site").rglob("*.html") if "<p>```" in page.read_text()]
+    sys.exit(f"blocks that became paragraphs: {unread}" if unread else code)
