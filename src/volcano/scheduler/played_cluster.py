@@ -12,7 +12,7 @@ from datetime import datetime
 import msgspec
 
 from volcano.api import core
-from volcano.api.jobs.reservations import RESERVATION_ANNOTATION, StartReservation, encode_reservation
+from volcano.api.jobs.reservations import RESERVATION_ANNOTATION, StartReservation, encode_whole
 from volcano.api.meta import Key, Resource
 from volcano.api.scheduling import PodGroup
 from volcano.scheduler.actions import ACTIONS, Action
@@ -89,7 +89,7 @@ def started_pod(pod: core.Pod, node: str, now: datetime) -> core.Pod:
 
 def updated_group(group: PodGroup, phase: str, reservation: StartReservation | None) -> PodGroup | None:
     """The PodGroup with its phase and its reservation; None when it has both already."""
-    text = "" if reservation is None else encode_reservation(reservation)
+    text = "" if reservation is None else encode_whole(reservation)
     if phase == group.status.phase and text == group.annotations.get(RESERVATION_ANNOTATION, ""):
         return None
     annotations = {key: value for key, value in group.annotations.items() if key != RESERVATION_ANNOTATION}

@@ -112,7 +112,7 @@ OPPOSED = """
 actions: "enqueue, allocate, preempt"
 tiers:
 - plugins:
-  - {name: easy, arguments: {easy.order: submit}}
+  - {name: easy, arguments: {easy.order: submit, easy.strict: true}}
   - {name: priority, enableJobOrder: false}
   - {name: gang, enableJobOrder: false, enablePreemptable: false}
   - {name: conformance}

@@ -23,7 +23,7 @@ actions: "enqueue, allocate"
 tiers:
 - plugins:
   - name: easy
-    arguments: {{easy.scope: {scope}, easy.reservations: {reservations}}}
+    arguments: {{easy.scope: {scope}, easy.reservations: {reservations}, easy.order: {order}}}
   - name: gang
     enableJobOrder: false
   - name: predicates
@@ -38,14 +38,12 @@ class Promise:
 
 
 class Watched(Engine):
-    """An engine that remembers every promise that room was sought for first."""
+    """An engine that remembers every promise."""
 
     promises: dict[str, list[Promise]]
 
     def _carry_out(self, decisions: Decisions) -> None:
         for job, reservation in decisions.reservations.items():
-            if reservation.place > 0:
-                continue
             start = (reservation.start - EPOCH) / timedelta(seconds=1)
             self.promises.setdefault(job.removeprefix(f"{NAMESPACE}/"), []).append(Promise(self.now, start))
         super()._carry_out(decisions)
@@ -80,33 +78,107 @@ def workloads(draw: st.DrawFn) -> list[WorkloadJob]:
     for number in range(draw(st.integers(2, 12))):
         submit += draw(st.integers(0, 20))
         run_time = float(draw(st.integers(1, 60)))
-        requests = {"cpu": str(draw(st.integers(1, 2))), "memory": f"{draw(st.integers(1, 3))}Gi"}
-        role = Role("task", draw(st.integers(1, 6)), requests)
-        queue = draw(st.sampled_from(("one", "two")))
-        jobs.append(WorkloadJob(f"job-{number:03d}", float(submit), run_time, (role,), queue=queue, estimate=run_time))
+        roles = []
+        for name in ("large", "small")[: draw(st.integers(1, 2))]:
+            requests = {"cpu": str(draw(st.integers(1, 2))), "memory": f"{draw(st.integers(1, 3))}Gi"}
+            roles.append(Role(name, draw(st.integers(1, 4)), requests))
+        jobs.append(
+            WorkloadJob(
+                f"job-{number:03d}",
+                float(submit),
+                run_time,
+                tuple(roles),
+                queue=draw(st.sampled_from(("one", "two"))),
+                priority_class=draw(st.sampled_from(("low", "high"))),
+                estimate=run_time,
+            )
+        )
     return jobs
 
 
-# docs/time.md says what is open with easy.scope: queue.
-@pytest.mark.parametrize(("scope", "reservations"), [("cluster", 1)])
-@settings(max_examples=10, deadline=None)
+def comes_before(order: str, one: WorkloadJob, other: WorkloadJob) -> bool:
+    """Whatever the time at which they were submitted."""
+    if order == "shortest":
+        return (one.estimate or 0.0) < (other.estimate or 0.0)
+    return order == "priority" and (one.priority_class, other.priority_class) == ("high", "low")
+
+
+@pytest.mark.parametrize(
+    ("scope", "reservations", "order"),
+    [
+        ("queue", 1, "submit"),
+        ("queue", 2, "submit"),
+        ("cluster", 1, "submit"),
+        ("cluster", 3, "submit"),
+        ("queue", 1, "shortest"),
+        ("cluster", 2, "priority"),
+    ],
+)
+@settings(max_examples=5, deadline=None)
 @given(jobs=workloads(), nodes=st.lists(st.integers(2, 4), min_size=2, max_size=5))
 def test_with_exact_estimates_no_job_starts_later_than_it_was_promised(
-    scope: str, reservations: int, jobs: list[WorkloadJob], nodes: list[int]
+    scope: str, reservations: int, order: str, jobs: list[WorkloadJob], nodes: list[int]
 ) -> None:
-    of = engine(nodes, CONFIGURATION.format(scope=scope, reservations=reservations))
+    """A promise ends only when a job that comes first by the configured order is submitted after it."""
+    of = engine(nodes, CONFIGURATION.format(scope=scope, reservations=reservations, order=order))
 
     of.submit(jobs)
     of.run()
 
-    for name, promises in of.promises.items():
-        started = of.outcomes[name].start
-        assert started is not None, name
-        assert started <= min(promise.start for promise in promises) + 0.001, (name, started, promises)
+    for job in jobs:
+        started = of.outcomes[job.name].start
+        first = [
+            each.submit
+            for each in jobs
+            if comes_before(order, each, job) and (scope == "cluster" or each.queue == job.queue)
+        ]
+        for promise in of.promises.get(job.name, []):
+            if not any(submit > promise.made for submit in first):
+                assert started is not None, job.name
+                assert started <= promise.start + 0.001, (job.name, started, promise)
+
+
+def test_a_job_that_never_fits_keeps_nobody_from_a_promise() -> None:
+    of = engine([2, 2], CONFIGURATION.format(scope="cluster", reservations=1, order="submit"))
+    of.submit(
+        [
+            WorkloadJob("runs", 0.0, 100.0, (Role("task", 1, {"cpu": "2"}),), queue="one", estimate=100.0),
+            WorkloadJob("too-large", 1.0, 10.0, (Role("task", 3, {"cpu": "2"}),), queue="one", estimate=10.0),
+            WorkloadJob("waits", 2.0, 10.0, (Role("task", 2, {"cpu": "2"}),), queue="one", estimate=10.0),
+            WorkloadJob("would-delay", 3.0, 200.0, (Role("task", 1, {"cpu": "2"}),), queue="one", estimate=200.0),
+        ]
+    )
+
+    of.run()
+
+    assert {promise.start for promise in of.promises["waits"]} == {100.0}
+    assert of.outcomes["waits"].start == 100.0
+    assert of.outcomes["would-delay"].start == 110.0
+    assert of.outcomes["too-large"].start is None
+
+
+def test_a_gang_of_large_and_small_tasks_starts_as_it_was_planned() -> None:
+    """Spread over the nodes as their scores ask for, the small tasks would leave no room for the large ones."""
+    of = engine([3, 4, 3], CONFIGURATION.format(scope="queue", reservations=1, order="submit"))
+    large, small = {"cpu": "1", "memory": "3Gi"}, {"cpu": "1", "memory": "1Gi"}
+    of.submit(
+        [
+            WorkloadJob("runs", 0.0, 40.0, (Role("task", 2, large),), queue="one", estimate=40.0),
+            WorkloadJob("ends", 0.0, 20.0, (Role("task", 2, large),), queue="two", estimate=20.0),
+            WorkloadJob(
+                "waits", 1.0, 9.0, (Role("small", 2, small), Role("large", 4, large)), queue="one", estimate=9.0
+            ),
+        ]
+    )
+
+    of.run()
+
+    assert {promise.start for promise in of.promises["waits"]} == {20.0}
+    assert of.outcomes["waits"].start == 20.0
 
 
 def test_a_promise_is_written_with_its_nodes_and_what_must_end_before() -> None:
-    of = engine([2, 2], CONFIGURATION.format(scope="cluster", reservations=1))
+    of = engine([2, 2], CONFIGURATION.format(scope="cluster", reservations=1, order="submit"))
     seen = []
     pair = Role("task", 2, {"cpu": "2", "memory": "1Gi"})
     of.submit(

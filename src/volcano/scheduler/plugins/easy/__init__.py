@@ -7,6 +7,7 @@ or if it uses only what the reservation leaves.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Hashable, Iterable
 from datetime import timedelta
 from functools import cmp_to_key
@@ -25,7 +26,8 @@ from volcano.scheduler.framework.run_time_estimates import DEFAULT_ESTIMATE, DEF
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Job, Resources, Status, Task
 from volcano.scheduler.plugins.easy.earliest_fit import TOLERANCE, fits_now
-from volcano.scheduler.plugins.easy.reserver import HeldReservation, Reserver
+from volcano.scheduler.plugins.easy.held_reservation import HeldReservation, HeldReservations
+from volcano.scheduler.plugins.easy.reserver import Reserver
 
 ORDERS: Final = ("submit", "priority", "shortest")
 SCOPES: Final = ("queue", "cluster")
@@ -47,18 +49,22 @@ class Easy(Plugin):
         self._per_queue = arguments.text("easy.scope", "queue") != "cluster"
         self._aging = arguments.number("easy.aging", 0.0)
         self._default = arguments.duration(DEFAULT_ESTIMATE_ARGUMENT) or DEFAULT_ESTIMATE
-        self._held: list[tuple[str, HeldReservation]] = []  # with their scopes, in the order in which room was sought
+        self._held = HeldReservations()
         self._blocked: dict[str, list[Job]] = {}  # jobs of a scope that are in their queue and do not run yet
+        self._outside: dict[str, list[Job]] = {}  # jobs of a scope that have not entered their queue
+        self._lines: dict[str, deque[Job]] = {}  # blocked jobs of a scope, in order
+        self._hopeless: dict[str, bool] = {}  # by job: whether it fits at no time
         self._undecided: dict[str, Job] = {}  # the first job of a scope that the next cycle must decide about
         self._admitted: list[Job] = []  # in this cycle: their pods do not exist yet
         self._previews: dict[str, tuple[float, Resources] | None] = {}
         self._idle: Resources | None = None
         self._reserver = Reserver(session, self._default)
-        self._generation = 0
         self._may_move = False  # what was placed leaves in time: reservations may use its nodes, and leave others
         self._holds_promises = False
         for job in session.waiting:
-            if not job.is_pending and not job.is_ready:
+            if job.is_pending:
+                self._outside.setdefault(self._scope(job), []).append(job)
+            elif not job.is_ready:
                 self._blocked.setdefault(self._scope(job), []).append(job)
 
     # -- order --------------------------------------------------------------------------------------------------------
@@ -111,10 +117,16 @@ class Easy(Plugin):
         """Whether as many jobs as get reservations come before this one."""
         before, count = self.session.ask.job_before, 0
         for blocked in self._blocked.get(self._scope(job), ()):
-            count += before(blocked, job)
+            count += before(blocked, job) and not self._never_fits(blocked)
             if count >= self._limit:
                 return True
         return False
+
+    def _never_fits(self, job: Job) -> bool:
+        """Whether it would not fit if all that runs had ended: nothing is kept for it, and nobody waits behind it."""
+        if job.id not in self._hopeless:
+            self._hopeless[job.id] = bool(job.tasks) and self._reserver.reserve(job, ()) is None
+        return self._hopeless[job.id]
 
     def _would_not_delay(self, job: Job, *, fits: bool) -> bool:
         """Whether the job may start before the first blocked one, which must have pods for that to be known."""
@@ -136,9 +148,16 @@ class Easy(Plugin):
     def _preview(self, scope: str) -> tuple[float, Resources] | None:
         """When the first blocked job would start and what it leaves till then; None: it fits now or has no pods."""
         if scope not in self._previews:
-            first = min(self._blocked[scope], key=cmp_to_key(self._compare))
-            found = self._reserver.reserve(first, self._all_held()) if first.tasks else None
-            known = None if found is None or found.seconds <= 0.0 else (found.seconds, self._spare_now(found))
+            self._hold_promises()
+            blocked = [job for job in self._blocked[scope] if not self._hopeless.get(job.id)]
+            first = min(blocked, key=cmp_to_key(self._compare))
+            found = self._held.of(first)
+            known: tuple[float, Resources] | None = None
+            if found is None and first.tasks:
+                found = self._reserver.reserve(first, self._held)
+                known = (float("inf"), Resources())  # there is no time for it beside other reservations
+            if found is not None:
+                known = None if found.is_due else (found.seconds, self._spare_now(found))
             self._previews[scope] = known
         return self._previews[scope]
 
@@ -148,7 +167,8 @@ class Easy(Plugin):
     def _spare_now(self, held: HeldReservation) -> Resources:
         """What others may take now and keep beyond the time of a reservation."""
         table = self.session.table
-        spare = np.minimum(held.spare, np.maximum(table.idle, 0.0)).clip(min=0.0).sum(axis=1)
+        self._held.count_again()
+        spare = np.minimum(held.left, np.maximum(table.idle, 0.0)).clip(min=0.0).sum(axis=1)
         return Resources({name: float(spare[at]) for name, at in table.resources.items()})
 
     # -- starting -----------------------------------------------------------------------------------------------------
@@ -156,6 +176,22 @@ class Easy(Plugin):
         self._hold_promises()
         if self._may_move:
             self._choose_nodes_again()
+        own = self._held.of(job)
+        if own is not None and own.is_due and not self._strict:
+            return None
+        if own is None and (first := self._undecided_before(job)) is not None:
+            return first
+        if not self._per_queue:
+            self._hold_those_before(job)
+        for held in self._held:
+            if self._strict and held.job is not job and (not self._per_queue or held.job.queue == job.queue):
+                return Refusal("Reserved", f"waits behind {held.job.id}, which comes first")
+        if not job.is_ready and not self._could_fit(job):
+            self.job_not_placed(job)
+            return Refusal("NotEnoughRoom", "its gang does not fit now")
+        return None
+
+    def _undecided_before(self, job: Job) -> Refusal | None:
         before, scope = self.session.ask.job_before, self._scope(job)
         undecided = self._undecided.get(scope)
         if undecided is not None and before(undecided, job):
@@ -163,15 +199,21 @@ class Easy(Plugin):
         for admitted in self._admitted:
             if self._scope(admitted) == scope and before(admitted, job):
                 return Refusal("Reserved", f"waits for the pods of {admitted.id}, which comes first")
-        for held in self._all_held():
-            if held.job is job:
-                continue
-            if self._strict and (not self._per_queue or held.job.queue == job.queue):
-                return Refusal("Reserved", f"waits behind {held.job.id}, which comes first")
-        if not job.is_ready and not self._could_fit(job):
-            self.job_not_placed(job)
-            return Refusal("NotEnoughRoom", "its gang does not fit now")
         return None
+
+    def _hold_those_before(self, job: Job) -> None:
+        """Queues take turns, so jobs of other queues that come first may have theirs later: they keep their room."""
+        scope = self._scope(job)
+        if scope not in self._lines:
+            self._lines[scope] = deque(sorted(self._blocked.get(scope, ()), key=cmp_to_key(self._compare)))
+        line = self._lines[scope]
+        while line and not self._is_full(scope):
+            first = line[0]
+            if first is job or not first.tasks:
+                return
+            line.popleft()
+            if not first.is_ready and self._held.of(first) is None:
+                self._hold(first, not_before=0.0)
 
     def _could_fit(self, job: Job) -> bool:
         """By amounts alone: what this refuses, placing task by task would refuse, too, at many times the cost."""
@@ -185,71 +227,88 @@ class Easy(Plugin):
         return task.best_effort or bool(self.session.nodes.room(task).future.any())
 
     def _hold_promises(self) -> None:
-        """Keep the room of jobs that were promised a start, before queues that are served earlier can take it.
+        """Keep the room of jobs that were promised a start, before anything else is decided.
 
-        A promise holds while no other job of the same queue has come before the job. With other orders than that of
-        submission a job that has not entered its queue may come before it, and without backfill the order is enough.
+        All that still hold are restored before one of them may move to an earlier time, so that none takes the room
+        of another. Without backfill the order is enough.
         """
-        if self._holds_promises or self._strict or self._order != "submit":
+        if self._holds_promises or self._strict:
             return
         self._holds_promises = True
-        promised = [job for jobs in self._blocked.values() for job in jobs if job.reservation is not None]
+        promised = [job for jobs in self._blocked.values() for job in jobs if job.reservation is not None and job.tasks]
+        promised = [job for job in promised if not job.is_ready and not self._is_overtaken(job)]
+        promised.sort(key=lambda job: (job.reservation.place if job.reservation else 0, job.id))
         self._reserver.keeps_nodes = len(promised) > 1
-        for job in sorted(promised, key=lambda job: (job.reservation.place if job.reservation else 0, job.id)):
-            if job.is_pending or job.is_ready or not job.tasks or self._is_overtaken(job):
-                continue
-            self._hold(job, not_before=0.0)
+        moved = [job for job in promised if not self._restore(job)]
+        for job in promised:
+            if job in moved:
+                self._hold(job, not_before=0.0)
+            else:
+                self._reserve_again(job)
+
+    def _restore(self, job: Job) -> bool:
+        held = None if self._is_full(self._scope(job)) else self._reserver.restore(job, self._held)
+        if held is not None:
+            self._held.add(self._scope(job), held)
+        return held is not None
 
     def _is_overtaken(self, job: Job) -> bool:
-        before, count = self.session.ask.job_before, 0
-        for other in self._blocked[self._scope(job)]:
-            count += other is not job and other.queue == job.queue and not other.is_ready and before(other, job)
-            if count >= self._limit:
-                return True
+        """Whether a job that was created since comes before it, and so many others that it is none of the first."""
+        made = job.reservation.made if job.reservation is not None else None
+        before, count, is_overtaken, scope = self.session.ask.job_before, 0, False, self._scope(job)
+        for other in (*self._blocked.get(scope, ()), *self._outside.get(scope, ())):
+            if other is not job and not other.is_ready and before(other, job):
+                count += 1
+                is_overtaken = is_overtaken or made is None or other.created > made
+                if is_overtaken and count >= self._limit:
+                    return True
         return False
 
     def job_not_placed(self, job: Job) -> None:
         """The job's gang does not fit now: reserve the earliest room for it if it is one of the first."""
         if job.is_ready:
             return
-        known = next((each for _, each in self._held if each.job is job), None)
-        if (known is not None and known.seconds > 0.0) or (known is None and self._is_full(self._scope(job))):
+        known = self._held.of(job)
+        if (known is not None and not known.is_due) or (known is None and self._is_full(self._scope(job))):
             return
         if known is not None:
-            self._held = [pair for pair in self._held if pair[1] is not known]
-            self._generation += 1
-        # What does not fit now although amounts say so is tried again when something has changed.
-        self._hold(job, not_before=self._reserver.next_change())
+            self._held.remove(known)
+        # What does not fit now although amounts say so is tried again when something has changed. A gang of several
+        # shapes may only have been placed in the wrong order: with a reservation, the next cycle follows a plan.
+        is_new = known is None and len(self._reserver.demands(job)) > 1
+        self._hold(job, not_before=0.0 if is_new else self._reserver.next_change())
 
     def _hold(self, job: Job, *, not_before: float) -> None:
         scope = self._scope(job)
         if self._is_full(scope):
             return
-        found = self._reserver.reserve(job, self._all_held(), not_before=not_before)
+        found = self._reserver.reserve(job, self._held, not_before=not_before)
         if found is not None:
-            self._held.append((scope, found))
-            self._generation += 1
+            self._held.add(scope, found)
 
     def _choose_nodes_again(self) -> None:
         """Nodes of jobs that have just started and end in time can be reserved: that leaves idle ones to the others."""
         self._may_move = False
-        again: list[tuple[str, HeldReservation]] = []
-        for scope, held in self._held:
-            if held.job.is_ready:
-                continue
-            found = self._reserver.reserve(held.job, [each for _, each in again], not_before=held.seconds)
-            if found is None or found.seconds > held.seconds + TOLERANCE:
-                return
-            again.append((scope, found))
-        self._held = again
-        self._generation += 1
+        for held in self._held.waiting():
+            self._reserve_again(held.job, not_before=held.seconds)
+
+    def _reserve_again(self, job: Job, *, not_before: float = 0.0) -> None:
+        """At an earlier time or on better nodes, where that takes nothing from another reservation."""
+        held = self._held.of(job)
+        assert held is not None, "only what is held is reserved again"
+        found = self._reserver.reserve(job, self._held.others(job), not_before=not_before)
+        if found is None or found.seconds > held.seconds + TOLERANCE:
+            return
+        found.made = held.made
+        if found.seconds < held.seconds - TOLERANCE or not self._reserver.keeps_nodes or not_before > 0.0:
+            self._held.replace(held, found)
 
     def _is_full(self, scope: str) -> bool:
         """Whether as many reservations are held as there may be."""
-        return sum(each == scope for each, _ in self._held) >= self._limit
+        return self._held.count(scope) >= self._limit
 
     def close(self, session: Session) -> None:
-        for place, held in enumerate(self._all_held()):
+        for place, held in enumerate(self._held):
             session.record.reservations[held.job.id] = self._reserver.written(held, place)
 
     # -- nodes --------------------------------------------------------------------------------------------------------
@@ -257,11 +316,11 @@ class Easy(Plugin):
         """Tasks that would still run at the time of a reservation are refused nodes that others are not."""
         job = self.session.job_of(task)
         if job is None or self._reserver.is_asking:
-            return ("any", self._generation)
-        every = self._all_held()
+            return ("any",)
+        every = self._held.waiting()
         late = tuple(held.job.id for held in every if self._is_late(job, held))
         own = job.id if any(held.job is job for held in every) else ""
-        return (own, *late, self._generation)
+        return (own, *late, len(every), self._held.generation)
 
     def node_filter(self, task: Task, nodes: NodeView) -> Iterable[Cause]:
         """Evicting others would not help: what they release at their end is counted in what is left already."""
@@ -269,12 +328,14 @@ class Easy(Plugin):
         if job is None or self._reserver.is_asking:
             return
         request = self.session.table.vector(task.request)
-        for held in self._all_held():
+        for held in self._held:
+            if held.job is job and (planned := held.planned(task, nodes.rows)) is not None:
+                yield Cause(planned < 1.0 + nodes.copies, Code.UNRESOLVABLE, "the gang is planned on other nodes")
             if not self._is_late(job, held):
                 continue
-            spare = held.left_for(job, nodes.rows)
+            left = self._held.left_for(held, job, nodes.rows)
             wanted = request[:, None] * (1.0 + nodes.copies)[None, :]
-            refused: Mask = np.any((wanted > spare + TOLERANCE) & (request[:, None] > 0.0), axis=0)
+            refused: Mask = np.any((wanted > left + TOLERANCE) & (request[:, None] > 0.0), axis=0)
             if refused.any():
                 yield Cause(refused, Code.UNRESOLVABLE, f"reserved for {held.job.id}")
 
@@ -286,26 +347,15 @@ class Easy(Plugin):
 
     def _take(self, task: Task, sign: float) -> None:
         self._reserver.forget_releases()
-        if not self._held:
-            return
         job, row = self.session.job_of(task), self.session.table.index.get(task.node)
         if job is None or row is None:
             return
         now = self.session.now
         left = (expected_end(started_at(task, now), self._estimate(job), now) - now).total_seconds()
-        for held in self._all_held():
-            if job is held.job:
-                continue
-            if left > held.seconds + TOLERANCE:
-                held.spare[:, row] += sign * self.session.table.vector(task.request)
-            else:
-                self._may_move = True
+        amount = sign * self.session.table.vector(task.request)
+        self._may_move = self._held.take(job, task, row, amount, left) or self._may_move
 
     # -- small questions ----------------------------------------------------------------------------------------------
-    def _all_held(self) -> list[HeldReservation]:
-        """Those whose jobs have not started in this cycle."""
-        return [held for _, held in self._held if not held.job.is_ready]
-
     def _is_late(self, job: Job, held: HeldReservation) -> bool:
         return job is not held.job and self._estimate(job).total_seconds() > held.seconds + TOLERANCE
 

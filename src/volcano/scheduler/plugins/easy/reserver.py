@@ -6,38 +6,28 @@ in. A node that refuses a task now, but would not if others left it, counts once
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import timedelta
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 
 import numpy as np
 
 from volcano.api.jobs.reservations import StartReservation
 from volcano.scheduler.core.node_table import Column, Rows
 from volcano.scheduler.core.releases import Releases, releases
+from volcano.scheduler.framework.kept_room import Closure
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import ROOT, Job, Status, Task
-from volcano.scheduler.plugins.easy.earliest_fit import Demand, GangFit, earliest_fit
+from volcano.scheduler.plugins.easy.earliest_fit import (
+    TOLERANCE,
+    Commitment,
+    Demand,
+    Forecast,
+    GangFit,
+    closed_at,
+    earliest_fit,
+)
+from volcano.scheduler.plugins.easy.held_reservation import HeldReservation
 from volcano.scheduler.plugins.easy.quota import quota_opens
-
-
-class HeldReservation:
-    """A reservation while the session lasts: what it leaves to jobs that would still run at its time."""
-
-    def __init__(self, job: Job, fit: GangFit, after: Iterable[str], beside: Iterable[HeldReservation]) -> None:
-        self.job, self.after, self._beside = job, tuple(after), tuple(beside)
-        self.seconds, self.taken, self.spare = fit.seconds, fit.taken, fit.spare
-
-    def left_for(self, job: Job, rows: Rows) -> Column:
-        """What a job may take on these nodes and keep beyond the time of this reservation.
-
-        Room that was set aside for an earlier reservation is there for its own job; once that has started, it takes
-        the room that it really got.
-        """
-        left = self.spare[:, rows]
-        for other in self._beside:
-            if other.job is job or other.job.is_ready:
-                left = left + other.taken[:, rows]
-        return left
 
 
 class Reserver:
@@ -58,6 +48,7 @@ class Reserver:
             session.record.estimate_extensions.update(self._releases.extensions)
         return self._releases
 
+    # -- a new reservation ----------------------------------------------------------------------------------------
     def reserve(
         self, job: Job, others: Iterable[HeldReservation], *, not_before: float = 0.0
     ) -> HeldReservation | None:
@@ -65,26 +56,20 @@ class Reserver:
         demands = self.demands(job)
         if not demands:
             return None
-        table, expected, beside = self._session.table, self.expected_releases(), list(others)
-        free = table.future_idle.copy()
-        for other in beside:
-            free = free - other.taken
-        wanted = sum((demand.request * demand.count for demand in demands), np.zeros(len(table.resources)))
-        opens = max(not_before, quota_opens(self._session, job, wanted, expected))
-        room = self._session.kept_room
+        expected, beside = self.expected_releases(), [Commitment(each.seconds, each.taken) for each in others]
         fit = earliest_fit(
-            free,
+            self._session.table.future_idle,
             expected,
             demands,
-            not_before=opens,
+            not_before=max(not_before, self._quota_opens(job, demands)),
+            commitments=beside,
             domains=self._domains(job),
             preferred=self._known(job),
-            closures=room.closures(job) if room is not None else (),
+            closures=self._closures(job),
         )
         if fit is None:
             return None
-        after = expected.jobs_before(fit.seconds, np.flatnonzero(fit.taken.any(axis=0))) if fit.seconds > 0.0 else []
-        return HeldReservation(job, fit, after, beside)
+        return self._held(job, demands, fit, beside, self._session.now)
 
     def next_change(self) -> float:
         """When something is released next, or a Reservation's window begins or ends; infinite when never."""
@@ -94,11 +79,73 @@ class Reserver:
         boundaries = room.boundaries() if room is not None else []
         return min((*map(float, later[:1]), *boundaries), default=float("inf"))
 
+    # -- one that was promised before -----------------------------------------------------------------------------
+    def restore(self, job: Job, others: Iterable[HeldReservation]) -> HeldReservation | None:
+        """What the job was promised, at that time on those nodes; None when that is no longer possible."""
+        promise, demands = job.reservation, self.demands(job)
+        if promise is None or promise.made is None or not demands:
+            return None
+        counts = self._promised_counts(promise, demands)
+        if counts is None:
+            return None
+        seconds = max((promise.start - self._session.now).total_seconds(), 0.0)
+        opens = np.array([demand.opens for demand in demands])
+        if np.any((counts > 0.0) & (opens > seconds + TOLERANCE)) or self._quota_opens(job, demands) > seconds:
+            return None
+        beside = [Commitment(each.seconds, each.taken) for each in others]
+        room = Forecast(self._session.table.future_idle, self.expected_releases(), beside).left_from(seconds)
+        for kept in closed_at(self._closures(job), seconds):
+            room = room - kept
+        held = self._held(job, demands, GangFit(seconds, counts), beside, promise.made)
+        fits = not np.any((held.taken > room + TOLERANCE) & (held.taken > 0.0))
+        return held if fits else None
+
+    def _promised_counts(self, promise: StartReservation, demands: Sequence[Demand]) -> Column | None:
+        """Demands × nodes; None when not all of it was written, or the gang or the nodes have changed."""
+        index, places = self._session.table.index, {demand.name: at for at, demand in enumerate(demands)}
+        counts = np.zeros((len(demands), len(self._session.table)))
+        if len(promise.nodes) != promise.node_count or len(promise.tasks) != promise.node_count:
+            return None
+        for node, tasks in zip(promise.nodes, promise.tasks, strict=True):
+            for name, count in tasks.items():
+                if node not in index or name not in places:
+                    return None
+                counts[places[name], index[node]] = count
+        wanted = np.array([demand.count for demand in demands])
+        return counts if np.array_equal(counts.sum(axis=1), wanted) else None
+
+    # -- how it is kept and shown ---------------------------------------------------------------------------------
+    def _held(
+        self, job: Job, demands: Sequence[Demand], fit: GangFit, beside: Sequence[Commitment], made: datetime
+    ) -> HeldReservation:
+        expected = self.expected_releases()
+        forecast = Forecast(self._session.table.future_idle, expected, beside)
+        after: list[str] = []
+        if fit.seconds > 0.0:
+            after = expected.jobs_before(fit.seconds, np.flatnonzero(fit.counts.any(axis=0)))
+        # Tasks that the gang does not need may be placed before those it needs: then a plan would be in the way.
+        pending = len(job.by_status[Status.PENDING])
+        is_whole = sum(demand.count for demand in demands) == pending
+        return HeldReservation(
+            job,
+            demands,
+            fit,
+            free=forecast.free_at(fit.seconds),
+            left=forecast.left_at(fit.seconds),
+            after=after,
+            made=made,
+            has_plan=is_whole and len(demands) > 1,
+        )
+
     def written(self, held: HeldReservation, place: int) -> StartReservation:
         """The reservation as it is shown."""
-        nodes = tuple(self._session.table.nodes[row].name for row in np.flatnonzero(held.taken.any(axis=0)))
+        rows = np.flatnonzero(held.counts.any(axis=0))
+        nodes = tuple(self._session.table.nodes[row].name for row in rows)
+        columns = held.counts[:, rows].astype(int).T.tolist()
+        names = [demand.name for demand in held.demands]
+        tasks = tuple({name: count for name, count in zip(names, each, strict=True) if count} for each in columns)
         start = self._session.now + timedelta(seconds=held.seconds)
-        return StartReservation(start, nodes, len(nodes), held.after, place)
+        return StartReservation(start, nodes, len(nodes), held.after, place, tasks, held.made)
 
     def _known(self, job: Job) -> Rows:
         """With several reservations, the nodes that the job was promised before: they leave the same to the others."""
@@ -108,22 +155,28 @@ class Reserver:
 
     # -- what is asked for ----------------------------------------------------------------------------------------
     def demands(self, job: Job) -> list[Demand]:
-        """What the gang still lacks, one demand for each shape of task."""
-        missing = job.min_available - job.counts.ready
-        by_shape: dict[int, list[Task]] = {}
-        for task in job.with_status(Status.PENDING)[: max(missing, 0)]:
-            by_shape.setdefault(task.shape.number, []).append(task)
+        """What the gang still lacks, one demand for each shape of task, the largest first."""
+        by_shape: dict[tuple[str, int], list[Task]] = {}
+        for task in _missing(job):
+            by_shape.setdefault((task.role, task.shape.number), []).append(task)
         self.is_asking = True
         room = self._session.kept_room
         if room is not None:
             room.is_forecasting = True
         try:
             vector = self._session.table.vector
-            return [Demand(len(tasks), vector(tasks[0].request), self._opens(tasks[0])) for tasks in by_shape.values()]
+            found = [
+                Demand(name, tasks[0].shape.number, len(tasks), vector(tasks[0].request), self._opens(tasks[0]))
+                for name, tasks in _named(by_shape)
+            ]
         finally:
             self.is_asking = False
             if room is not None:
                 room.is_forecasting = False
+        if len(found) < 2:
+            return found
+        most = np.maximum(self._session.table.allocatable.max(axis=1), 1.0)
+        return sorted(found, key=lambda demand: -float((demand.request / most).max()))
 
     def _opens(self, task: Task) -> Column:
         filtered = self._session.nodes.filtered(task)
@@ -131,6 +184,16 @@ class Reserver:
             return np.zeros(len(filtered.ok))
         empties = self.expected_releases().node_empties(len(filtered.ok))
         return np.where(filtered.ok, 0.0, np.where(filtered.aborted, np.inf, empties))
+
+    def _quota_opens(self, job: Job, demands: Sequence[Demand]) -> float:
+        wanted = sum(
+            (demand.request * demand.count for demand in demands), np.zeros(len(self._session.table.resources))
+        )
+        return quota_opens(self._session, job, wanted, self.expected_releases())
+
+    def _closures(self, job: Job) -> Sequence[Closure]:
+        room = self._session.kept_room
+        return room.closures(job) if room is not None else ()
 
     def _domains(self, job: Job) -> list[Rows] | None:
         """The largest HyperNodes that may hold the gang; None when it may be anywhere."""
@@ -145,3 +208,32 @@ class Reserver:
             for domain in domains.values()
             if domain.tier <= highest and domains[domain.parent or ROOT].tier > highest
         ]
+
+
+def _missing(job: Job) -> list[Task]:
+    """As many waiting tasks as the gang lacks, first those that its roles need."""
+    count = max(job.min_available - job.counts.ready, 0)
+    pending = job.with_status(Status.PENDING)
+    if count >= len(pending) or not job.role_minimums:
+        return pending[:count]
+    lacks = {role: least - job.roles[role].ready for role, least in job.role_minimums.items() if role in job.roles}
+    needed: list[Task] = []
+    others: list[Task] = []
+    for task in pending:
+        is_needed = lacks.get(task.role, 0) > 0
+        (needed if is_needed else others).append(task)
+        if is_needed:
+            lacks[task.role] -= 1
+    return (needed + others)[:count]
+
+
+def _named(by_shape: dict[tuple[str, int], list[Task]]) -> list[tuple[str, list[Task]]]:
+    """Tasks of one shape under the name of their role, which is the same in every cycle."""
+    by_role: dict[str, list[list[Task]]] = {}
+    for (role, _), tasks in by_shape.items():
+        by_role.setdefault(role, []).append(tasks)
+    return [
+        (role if len(shapes) == 1 else f"{role}/{number}", tasks)
+        for role, shapes in by_role.items()
+        for number, tasks in enumerate(sorted(shapes, key=lambda tasks: tasks[0].uid))
+    ]
