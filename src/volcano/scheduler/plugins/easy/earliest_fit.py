@@ -48,7 +48,7 @@ class Commitment:
         return Commitment(self.seconds, self.taken[:, rows])
 
 
-class Forecast:
+class RoomForecast:
     """What is free at a time and, beside commitments, at every time after it."""
 
     def __init__(self, free: Column, releases: Releases, commitments: Sequence[Commitment] = ()) -> None:
@@ -118,12 +118,12 @@ def earliest_fit(
     if preferred is not None:
         order[preferred] = 0.0
     if domains is None:
-        return _search(Forecast(free, releases, commitments), releases, demands, order, not_before, closures)
+        return _search(RoomForecast(free, releases, commitments), releases, demands, order, not_before, closures)
     best: GangFit | None = None
     for rows in domains:
         inside = releases.among(rows, free.shape[1])
         shut = [Closure(each.begin, each.end, each.kept[:, rows]) for each in closures]
-        forecast = Forecast(free[:, rows], inside, [each.among(rows) for each in commitments])
+        forecast = RoomForecast(free[:, rows], inside, [each.among(rows) for each in commitments])
         part = _search(forecast, inside, [d.among(rows) for d in demands], order[rows], not_before, shut)
         if part is not None and (best is None or part.seconds < best.seconds):
             counts = np.zeros((len(demands), free.shape[1]))
@@ -145,7 +145,7 @@ def fits_now(free: Column, demands: Sequence[Demand]) -> bool:
 
 
 def _search(
-    forecast: Forecast,
+    forecast: RoomForecast,
     releases: Releases,
     demands: Sequence[Demand],
     order: Column,
@@ -173,7 +173,7 @@ def closed_at(closures: Sequence[Closure], seconds: float) -> list[Column]:
 
 
 def _search_part(
-    forecast: Forecast,
+    forecast: RoomForecast,
     releases: Releases,
     demands: Sequence[Demand],
     order: Column,

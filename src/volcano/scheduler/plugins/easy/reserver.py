@@ -21,8 +21,8 @@ from volcano.scheduler.plugins.easy.earliest_fit import (
     TOLERANCE,
     Commitment,
     Demand,
-    Forecast,
     GangFit,
+    RoomForecast,
     closed_at,
     earliest_fit,
 )
@@ -93,7 +93,7 @@ class Reserver:
         if np.any((counts > 0.0) & (opens > seconds + TOLERANCE)) or self._quota_opens(job, demands) > seconds:
             return None
         beside = [Commitment(each.seconds, each.taken) for each in others]
-        room = Forecast(self._session.table.future_idle, self.expected_releases(), beside).left_from(seconds)
+        room = RoomForecast(self._session.table.future_idle, self.expected_releases(), beside).left_from(seconds)
         for kept in closed_at(self._closures(job), seconds):
             room = room - kept
         held = self._held(job, demands, GangFit(seconds, counts), beside, promise.made)
@@ -119,7 +119,7 @@ class Reserver:
         self, job: Job, demands: Sequence[Demand], fit: GangFit, beside: Sequence[Commitment], made: datetime
     ) -> HeldReservation:
         expected = self.expected_releases()
-        forecast = Forecast(self._session.table.future_idle, expected, beside)
+        forecast = RoomForecast(self._session.table.future_idle, expected, beside)
         after: list[str] = []
         if fit.seconds > 0.0:
             after = expected.jobs_before(fit.seconds, np.flatnonzero(fit.counts.any(axis=0)))
