@@ -123,7 +123,7 @@ class Easy(Plugin):
         return False
 
     def _never_fits(self, job: Job) -> bool:
-        """Whether it would not fit if all that runs had ended: nothing is kept for it, and nobody waits behind it."""
+        """Whether it would not fit if all that runs had ended: nothing is kept for it, and no job waits behind it."""
         if job.id not in self._hopeless:
             self._hopeless[job.id] = bool(job.tasks) and self._reserver.reserve(job, ()) is None
         return self._hopeless[job.id]

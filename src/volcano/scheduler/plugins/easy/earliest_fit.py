@@ -38,24 +38,24 @@ class Demand:
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Commitment:
+class PromisedRoom:
     """From `seconds` after now on, so much (resources × nodes) is promised to another job."""
 
     seconds: float
     taken: Column
 
-    def among(self, rows: Rows) -> Commitment:
-        return Commitment(self.seconds, self.taken[:, rows])
+    def among(self, rows: Rows) -> PromisedRoom:
+        return PromisedRoom(self.seconds, self.taken[:, rows])
 
 
 class RoomForecast:
-    """What is free at a time and, beside commitments, at every time after it."""
+    """What is free at a time and, beside promises, at every time after it."""
 
-    def __init__(self, free: Column, releases: Releases, commitments: Sequence[Commitment] = ()) -> None:
+    def __init__(self, free: Column, releases: Releases, promised: Sequence[PromisedRoom] = ()) -> None:
         self._free, self._releases = free, releases
-        self._moments: list[float] = []  # of commitments, ascending
+        self._moments: list[float] = []  # of promises, ascending
         self._promised: list[Column] = []  # what is promised by each of these moments
-        for each in sorted(commitments, key=lambda each: each.seconds):
+        for each in sorted(promised, key=lambda each: each.seconds):
             before = self._promised[-1] if self._promised else np.zeros_like(free)
             if self._moments and each.seconds <= self._moments[-1] + TOLERANCE:
                 self._promised[-1] = before + each.taken
@@ -63,13 +63,13 @@ class RoomForecast:
                 self._moments.append(each.seconds)
                 self._promised.append(before + each.taken)
         least: list[Column] = []
-        for moment, promised in zip(reversed(self._moments), reversed(self._promised), strict=True):
-            left = self.free_at(moment) - promised
+        for moment, until in zip(reversed(self._moments), reversed(self._promised), strict=True):
+            left = self.free_at(moment) - until
             least.append(np.minimum(left, least[-1]) if least else left)
         self._least = least[::-1]  # that is left at each of these moments and after it
 
     def free_at(self, seconds: float) -> Column:
-        """Without regard to commitments."""
+        """Without regard to promises."""
         until = int(np.searchsorted(self._releases.seconds, seconds + TOLERANCE, side="right"))
         room: Column = self._free.copy()
         np.add.at(room.T, self._releases.rows[:until], self._releases.amounts[:until])
@@ -102,7 +102,7 @@ def earliest_fit(
     demands: Sequence[Demand],
     *,
     not_before: float = 0.0,
-    commitments: Sequence[Commitment] = (),
+    promised: Sequence[PromisedRoom] = (),
     domains: Sequence[Rows] | None = None,
     preferred: Rows | None = None,
     closures: Sequence[Closure] = (),
@@ -118,12 +118,12 @@ def earliest_fit(
     if preferred is not None:
         order[preferred] = 0.0
     if domains is None:
-        return _search(RoomForecast(free, releases, commitments), releases, demands, order, not_before, closures)
+        return _search(RoomForecast(free, releases, promised), releases, demands, order, not_before, closures)
     best: GangFit | None = None
     for rows in domains:
         inside = releases.among(rows, free.shape[1])
         shut = [Closure(each.begin, each.end, each.kept[:, rows]) for each in closures]
-        forecast = RoomForecast(free[:, rows], inside, [each.among(rows) for each in commitments])
+        forecast = RoomForecast(free[:, rows], inside, [each.among(rows) for each in promised])
         part = _search(forecast, inside, [d.among(rows) for d in demands], order[rows], not_before, shut)
         if part is not None and (best is None or part.seconds < best.seconds):
             counts = np.zeros((len(demands), free.shape[1]))

@@ -19,9 +19,9 @@ from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import ROOT, Job, Status, Task
 from volcano.scheduler.plugins.easy.earliest_fit import (
     TOLERANCE,
-    Commitment,
     Demand,
     GangFit,
+    PromisedRoom,
     RoomForecast,
     closed_at,
     earliest_fit,
@@ -56,13 +56,13 @@ class Reserver:
         demands = self.demands(job)
         if not demands:
             return None
-        expected, beside = self.expected_releases(), [Commitment(each.seconds, each.taken) for each in others]
+        expected, beside = self.expected_releases(), [PromisedRoom(each.seconds, each.taken) for each in others]
         fit = earliest_fit(
             self._session.table.future_idle,
             expected,
             demands,
             not_before=max(not_before, self._quota_opens(job, demands)),
-            commitments=beside,
+            promised=beside,
             domains=self._domains(job),
             preferred=self._known(job),
             closures=self._closures(job),
@@ -92,7 +92,7 @@ class Reserver:
         opens = np.array([demand.opens for demand in demands])
         if np.any((counts > 0.0) & (opens > seconds + TOLERANCE)) or self._quota_opens(job, demands) > seconds:
             return None
-        beside = [Commitment(each.seconds, each.taken) for each in others]
+        beside = [PromisedRoom(each.seconds, each.taken) for each in others]
         room = RoomForecast(self._session.table.future_idle, self.expected_releases(), beside).left_from(seconds)
         for kept in closed_at(self._closures(job), seconds):
             room = room - kept
@@ -116,7 +116,7 @@ class Reserver:
 
     # -- how it is kept and shown ---------------------------------------------------------------------------------
     def _held(
-        self, job: Job, demands: Sequence[Demand], fit: GangFit, beside: Sequence[Commitment], made: datetime
+        self, job: Job, demands: Sequence[Demand], fit: GangFit, beside: Sequence[PromisedRoom], made: datetime
     ) -> HeldReservation:
         expected = self.expected_releases()
         forecast = RoomForecast(self._session.table.future_idle, expected, beside)
