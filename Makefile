@@ -19,7 +19,7 @@ help:
 	@echo "make test     install the test tools and run the tests, without those that take minutes or need a real Kubernetes"
 	@echo "make test-all          run every test that can be made to run on this machine"
 	@echo "make test-coverage     run the tests with what takes minutes, measuring coverage; make coverage prints it"
-	@echo "make test-pythons      run the unit tests on Python 3.12 and 3.13, where this machine has them; TESTS=tests/unit/api for some"
+	@echo "make test-pythons      run the unit tests on Python 3.12 and 3.13, where this machine has them or uv gets them; QUICK=yes or TESTS=tests/unit/api for some"
 	@echo "make properties        run the property tests with 20 times as many examples"
 	@echo "make check    ruff, ruff format, mypy --strict, import-linter"
 	@echo "make format   write the sources as ruff format wants them"
@@ -49,8 +49,8 @@ $(BIN)/python:
 
 $(STAMP): pyproject.toml | $(BIN)/python
 	@echo "installing volcano into $(VENV) …"
-	@if command -v uv >/dev/null 2>&1; then uv pip install -q --python $(BIN)/python -e .; \
-	else $(BIN)/python -m pip install -q --disable-pip-version-check -e .; fi
+	@if command -v uv >/dev/null 2>&1; then uv pip install --python $(BIN)/python -e .; \
+	else $(BIN)/python -m pip install --disable-pip-version-check -e .; fi
 	@touch $@
 
 $(DEV_STAMP): pyproject.toml | $(BIN)/python
@@ -81,7 +81,7 @@ test-coverage: $(DEV_STAMP)
 
 # On the other Pythons that this machine has, in environments outside the checkout.
 test-pythons: $(DEV_STAMP)
-	@$(BIN)/python tools/ci/pythons.py $(filter-out tests,$(TESTS))
+	@$(BIN)/python tools/ci/pythons.py $(if $(QUICK),--quick) $(filter-out tests,$(TESTS))
 
 # The figures of the last `make test-coverage` for each package; fails below the floors in pyproject.toml.
 coverage: $(DEV_STAMP)

@@ -1,4 +1,5 @@
-"""Build a release and try it: wheel and sdist, each installed into an empty environment and run there.
+"""Build a release and try it: wheel and sdist, each installed into an empty environment and run there, the wheel on
+every supported Python that this machine has.
 
 usage: release.py [--out FOLDER]
 
@@ -16,10 +17,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import venv
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tools.ci.pythons import VERSIONS, interpreter
 from tools.locks import LOCKS, bill_of_materials, read_lock
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,9 +52,9 @@ def build(out: Path) -> tuple[Path, Path]:
     return wheel, sdist
 
 
-def install(distribution: Path, folder: Path) -> Path:
+def install(distribution: Path, folder: Path, python: str = sys.executable) -> Path:
     """The `volcano` of an empty environment with nothing but this distribution and what it requires."""
-    venv.create(folder, with_pip=True)
+    run([python, "-m", "venv", str(folder)], limit=INSTALL_LIMIT_SECONDS)
     run([str(folder / "bin" / "pip"), "install", "-q", str(distribution)], limit=INSTALL_LIMIT_SECONDS)
     return folder / "bin" / "volcano"
 
@@ -79,6 +80,16 @@ def main() -> None:
                 gang = [str(volcano), "run", str(ROOT / "examples" / "gang.yaml")]
                 # a home of its own: a system of this user that runs already is not what is tried
                 print(run(gang, limit=RUN_LIMIT_SECONDS, folder=folder, HOME=str(folder)).rstrip())
+        for other in VERSIONS:
+            python = interpreter(other)
+            if python is None:
+                print(f"Python {other} is not here: {wheel.name} was not tried on it")
+                continue
+            volcano = install(wheel, folder / other, python)
+            check_version(volcano, folder)
+            gang = [str(volcano), "run", str(ROOT / "examples" / "gang.yaml")]
+            last = run(gang, limit=RUN_LIMIT_SECONDS, folder=folder, HOME=str(folder)).rstrip().splitlines()[-1]
+            print(f"{wheel.name} on Python {other}: {last}")
     sbom = out / f"volcano-{version()}.cdx.json"
     sbom.write_text(json.dumps(bill_of_materials(version(), read_lock(LOCKS / "run.txt")), indent=1))
     print(f"{sbom.name}: what the release is made of, with the hashes of deploy/locks/run.txt")

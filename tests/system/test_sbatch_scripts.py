@@ -257,6 +257,16 @@ def test_in_the_folder_of_the_systems_data_the_output_still_comes(up, vsub, monk
     assert (up.data.parent / f"slurm-{number}.out").read_text() == "output\n"
 
 
+def test_vrun_in_that_folder_goes_to_another(up, vsub, monkeypatch, capsys):
+    monkeypatch.chdir(up.data.parent)
+
+    code = run_program("vrun", ["sh", "-c", "pwd"])
+
+    said = capsys.readouterr()
+    assert code == 0 and "/tmp\n" in said.out
+    assert "cannot be entered in the pod: going to /tmp instead" in said.out  # a log has both streams
+
+
 def test_wrap_and_wait_give_the_jobs_exit(vsub, tmp_path):
     assert vsub("--wait", "--wrap", "exit 3")[0] == 1
     code, number, _ = vsub("-W", "-o", "out", "--wrap", "echo a; echo b")

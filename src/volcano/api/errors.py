@@ -59,6 +59,8 @@ class ApiError(Exception):
         self.status_code = code if code is not None else type(self).code
         self.status_reason = reason if reason is not None else type(self).reason
         self.details: JSON = dict(details or {})
+        self.is_status = True
+        """False where the answer was none of an API server: it had no Status object."""
 
     def status(self) -> JSON:
         """This error as the Status object sent on the wire."""
@@ -189,7 +191,9 @@ def error_from(code: int, body: Mapping[str, Any] | None, text: str = "") -> Api
     reason = str(status.get("reason", ""))
     family = BY_REASON.get(reason) or BY_CODE.get(code) or (BadRequest if 400 <= code < 500 else InternalError)
     message = str(status.get("message") or text or f"the server answered {code}")
-    return family(message, reason=reason or None, details=status.get("details") or {}, code=code)
+    error = family(message, reason=reason or None, details=status.get("details") or {}, code=code)
+    error.is_status = bool(status)
+    return error
 
 
 def _details(name: str, group: str, kind: str) -> JSON:

@@ -28,6 +28,7 @@ class ApiConnection:
 
     def __init__(self, endpoint: Endpoint, *, source: str = "", answer_seconds: float = ANSWER_TIMEOUT_SECONDS) -> None:
         self.endpoint, self._source = endpoint, source
+        self._is_guess = source.startswith("Tried ")
         self.client = Client(OneShot(endpoint, answer_seconds=answer_seconds), agent="vcctl")
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
@@ -35,6 +36,9 @@ class ApiConnection:
         try:
             return self.attempt(work)
         except ApiError as error:
+            if self._is_guess and not error.is_status:
+                told = f"{self.endpoint.server} answers, but it is no Kubernetes API server ({error.message})"
+                raise Failed(f"{told}\n{self._source}{WAYS_TO_A_SYSTEM}") from error
             raise Failed(error.message) from error
 
     def attempt(self, work: Coroutine[Any, Any, T]) -> T:

@@ -1,5 +1,8 @@
 """vcctl job and its Slurm-like relatives, against the embedded server."""
 
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
 import pytest
 
 from volcano.api.meta import Key
@@ -412,6 +415,22 @@ def test_no_system_says_what_was_tried_and_how_to_get_one(call, monkeypatch, tmp
 
 
 # -- wait ---------------------------------------------------------------------------------------------------------
+def test_another_server_at_the_usual_address_is_not_taken_for_a_system(call, monkeypatch, tmp_path):
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("VOLCANO_DATA_DIR", str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        monkeypatch.setenv("KUBERNETES_MASTER", f"http://127.0.0.1:{other.server_port}")
+
+        answer = call("vcctl job list", connected=False)
+        other.shutdown()
+
+    assert f"http://127.0.0.1:{other.server_port} answers, but it is no Kubernetes API server" in answer.err
+    assert "volcano up" in answer.err
+    assert answer.code == 255
+
+
 def test_wait_ends_with_the_phase(call, server):
     server.create(BATCH, "Job", a_job("done"))
     server.set_status(BATCH, "Job", Key("default", "done"), {"state": {"phase": "Completed"}})

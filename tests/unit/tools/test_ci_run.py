@@ -22,7 +22,7 @@ sys.exit(not flaky)
 """
 """Finds what $FLAKY names to be flaky, and that everything else failed twice."""
 START = ["programs", "install", "audit", "check", "docs"]
-REST = ["test-coverage", "coverage", "vectors", "test-frameworks", "faults"]
+REST = ["test-coverage", "coverage", "test-pythons", "vectors", "test-frameworks", "faults"]
 
 
 @pytest.fixture

@@ -33,7 +33,8 @@ from volcano.machinery.http_transport import HttpTransport
 POLL_SECONDS: Final = 0.2
 MAX_POLLS: Final = 100
 PROGRAM: Final = r"""
-cd "$VSUB_CHDIR" || { echo "vrun: $VSUB_CHDIR cannot be entered in the pod" >&2; exit 1; }
+cd "$VSUB_CHDIR" 2>/dev/null ||
+  { cd /tmp && echo "vrun: $VSUB_CHDIR cannot be entered in the pod: going to /tmp instead" >&2; } || exit 1
 SLURM_PROCID=${VC_TASK_INDEX:-0} SLURM_NODEID=${VC_TASK_INDEX:-0} SLURM_LOCALID=0 SLURMD_NODENAME=$(hostname)
 export SLURM_PROCID SLURM_NODEID SLURM_LOCALID SLURMD_NODENAME
 unset VSUB_CHDIR
