@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import pwd
 import re
 import socket
 from collections.abc import Callable
@@ -39,6 +41,7 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     pod_network: str = "auto"
     images: str = ""
     writable: tuple[str, ...] = ()
+    pods_as: str = ""
 
 
 def node_options(command: F) -> F:
@@ -59,6 +62,8 @@ def node_options(command: F) -> F:
                      help="A file of what image names mean here; changes are taken up as they are saved."),
         click.option("--writable", multiple=True, type=click.Path(exists=True, file_okay=False, resolve_path=True),
                      help="A folder of this machine in which all pods may write; may be given several times."),
+        click.option("--pods-as", default="", metavar="USER",
+                     help="As root: the user of this machine as which pods without runAsUser run [default: root]."),
     ]  # fmt: skip
     for option in reversed(options):
         command = option(command)
@@ -118,9 +123,23 @@ def process_settings(options: NodeOptions, folder: Path, *, given: bool) -> tupl
         images_file=images,
         hidden=(folder,),
         writable=writable_folders(options),
+        default_user=default_user(options),
         api_server=lambda: api_server_of(folder / "kubeconfig"),
     )
     return NodeSettings(shapes), processes
+
+
+def default_user(options: NodeOptions) -> tuple[int, int] | None:
+    """The user and the group of pods that state none; None: those of this process."""
+    if not options.pods_as:
+        return None
+    if os.geteuid() != 0:
+        raise click.BadParameter("only root can run pods as another user", param_hint="--pods-as")
+    try:
+        found = pwd.getpwuid(int(options.pods_as)) if options.pods_as.isdecimal() else pwd.getpwnam(options.pods_as)
+    except (KeyError, OverflowError):
+        raise click.BadParameter(f"this machine has no user {options.pods_as!r}", param_hint="--pods-as") from None
+    return found.pw_uid, found.pw_gid
 
 
 def writable_folders(options: NodeOptions) -> tuple[Path, ...]:

@@ -172,3 +172,24 @@ async def test_a_volume_of_the_data_directory_is_refused_with_an_event(machine, 
 async def failed_mounts(machine) -> list[str]:
     events = (await machine.client.list_json(resource_type(Event)))["items"]
     return [event.get("message") or event.get("note", "") for event in events if event["reason"] == "FailedMount"]
+
+
+@needs.NAMESPACES
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run pods as another user")
+async def test_pods_that_state_no_user_run_as_the_default_one_and_can_work(machine):
+    """As with `volcano up --pods-as nobody`: volumes, home and temporary files can be written; root must be stated."""
+    object.__setattr__(machine.runtime._settings, "default_user", (65534, 65534))
+    volume = {"volumes": [{"name": "v", "emptyDir": {}}]}
+    mounts = {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}
+    script = "id -u; id -g; for f in /v /tmp /dev/shm; do echo x > $f/mine && cat $f/mine; done; cat /etc/shadow; true"
+    await machine.create(
+        a_pod("plain", "sh", "-c", f"({script}) 2>/dev/null", container=mounts, **volume),
+        a_pod("stated", "sh", "-c", "id -u", securityContext={"runAsUser": 0}),
+    )
+
+    await machine.finished("plain")
+    await machine.finished("stated")
+
+    assert (await machine.output("plain")).split() == ["65534", "65534", "x", "x", "x"]
+    assert await machine.output("stated") == "0"

@@ -12,10 +12,13 @@ from click.testing import CliRunner
 from volcano.api.scheme import resource_type
 from volcano.app.manifests_command import manifests_command
 from volcano.controllers.service.manager import make_controllers
+from volcano.embedded.apiserver.admitting.pod_security.levels import LATEST_MINOR, violations
+from volcano.embedded.apiserver.admitting.pod_security.pod_parts import PodParts
 from volcano.install import rbac
 from volcano.install.chart import chart_files
 from volcano.install.installation import installation
 from volcano.install.values import VALUES, UnknownValue, Values
+from volcano.install.workloads import USER_ID
 from volcano.scheduler.cache import FOLLOWED
 
 CHART = Path(__file__).parents[3] / "deploy" / "helm" / "volcano"
@@ -194,3 +197,21 @@ def test_every_value_is_documented():
     for value in VALUES:
         assert f"`{value.path}`" in text
         assert value.meaning.endswith((".", ")."))
+
+
+def test_the_image_and_every_pod_of_the_chart_keep_the_level_restricted_as_the_images_own_user():
+    dockerfile = (Path(__file__).parents[3] / "deploy" / "Dockerfile").read_text()
+    assert f"USER {USER_ID}:{USER_ID}" in dockerfile.splitlines()
+    everything = {"controllers__sharding": True, "dashboard__enabled": True, "history__enabled": True}
+    templates = [
+        body["spec"]["template"] for kind in ("Deployment", "Job") for body in objects(kind, **everything).values()
+    ]
+    templates += [body["spec"]["jobTemplate"]["spec"]["template"] for body in objects("CronJob", **everything).values()]
+
+    assert len(templates) >= 6
+    for template in templates:
+        parts = PodParts(template["metadata"].get("annotations") or {}, template["spec"])
+        assert violations(parts, "restricted", LATEST_MINOR) == []
+        assert template["spec"]["securityContext"]["runAsUser"] == USER_ID
+        for container in template["spec"]["containers"]:
+            assert container["securityContext"]["readOnlyRootFilesystem"] is True

@@ -34,6 +34,7 @@ class ProcessSettings:
     apptainer: str = ""  # the program that runs images of Apptainer; empty: apptainer or singularity of the machine
     hidden: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()  # folders of this machine in which every pod may write
+    default_user: tuple[int, int] | None = None  # user and group of pods that state none; None: the agent's
     api_server: Callable[[], tuple[str, int] | None] = lambda: (
         None
     )  # as this machine reaches it; called when the runtime opens

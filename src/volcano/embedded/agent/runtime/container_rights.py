@@ -27,11 +27,16 @@ class ContainerRights(msgspec.Struct, frozen=True):
     read_only_root: bool
 
 
-def rights_of(pod: AgentPod, container: AgentContainer) -> ContainerRights:
-    """Missing when the container must not run as root and would, or wants a profile that this node does not have."""
+def rights_of(pod: AgentPod, container: AgentContainer, default_user: tuple[int, int] | None = None) -> ContainerRights:
+    """The user is the one that container or pod states, else the default one.
+
+    Missing when the container must not run as root and would, or wants a profile that this node does not have.
+    """
     own, shared = container.security_context, pod.spec.security_context
     uid = own.run_as_user if own.run_as_user is not None else shared.run_as_user
     gid = own.run_as_group if own.run_as_group is not None else shared.run_as_group
+    if uid is None and default_user is not None and not own.privileged:
+        uid, gid = default_user[0], gid if gid is not None else default_user[1]
     groups = [*shared.supplemental_groups, *([shared.fs_group] if shared.fs_group is not None else [])]
     _check_user(pod, container, uid)
     profile = own.seccomp_profile or shared.seccomp_profile

@@ -50,6 +50,7 @@ class ContainerFolders(msgspec.Struct, frozen=True):
     volumes: Mapping[str, str]
     made_of_files: Set[str] = frozenset()  # names of the volumes whose files the agent writes
     writable: tuple[Path, ...] = ()  # folders of the machine in which every pod may write
+    default_user: tuple[int, int] | None = None  # where the pod states none
     replaced: Mapping[Path, Path] = msgspec.field(default_factory=dict)  # files of the machine and what pods see there
     image_programs: Path | None = None  # what a busybox-like image brings
     ssh: SshAccess | None = None  # where the user is not root, and the container has keys
@@ -82,7 +83,7 @@ def order_for(
     pod = run.pod
     known = {**variables, **environment_of(pod, container, references)}
     paths = {} if isolation.mounts else _machine_paths(container, known, folders)
-    rights = rights_of(pod, container)
+    rights = rights_of(pod, container, folders.default_user)
     # Apptainer, and sshd in a user namespace, make namespaces and mounts themselves.
     needs_namespaces = bool(line.apptainer) or (folders.ssh is not None and isolation.mounts)
     filters = rights.refuses_calls and not needs_namespaces

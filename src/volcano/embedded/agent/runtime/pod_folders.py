@@ -91,6 +91,7 @@ class PodFolders:
             volumes=volumes,
             made_of_files={volume.name for volume in run.pod.spec.volumes if is_made_of_files(volume)},
             writable=self._settings.writable,
+            default_user=self._settings.default_user,
             replaced=self._credentials.replaced(),
             image_programs=self._settings.programs if line.has_busybox else None,
             ssh=_ssh_access(folder, own, container, line, volumes, variables, isolation, address),

@@ -57,3 +57,18 @@ def test_the_filter_of_calls_is_set_unless_the_pod_may_do_without():
 def test_rights_of_set_uid_programs_can_be_given_up():
     assert not rights().no_new_privileges
     assert rights(allowPrivilegeEscalation=False).no_new_privileges
+
+
+def test_a_default_user_is_for_containers_that_state_none():
+    def found(shared: dict[str, Any] | None = None, **own: Any) -> tuple[int | None, int | None]:
+        spec = {"containers": [{"name": "main", "securityContext": own}], "securityContext": shared or {}}
+        pod = msgspec.convert({"metadata": {"name": "p", "namespace": "n", "uid": "u"}, "spec": spec}, AgentPod)
+        rights = rights_of(pod, pod.spec.containers[0], (65534, 65533))
+        return rights.uid, rights.gid
+
+    assert found() == (65534, 65533)
+    assert found(runAsNonRoot=True) == (65534, 65533)
+    assert found(runAsGroup=5) == (65534, 5)
+    assert found({"runAsUser": 0}) == (0, 0)
+    assert found(runAsUser=7) == (7, 0)
+    assert found(privileged=True) == (None, None)
