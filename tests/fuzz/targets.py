@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -15,6 +16,8 @@ from volcano.api.bounded_yaml import BoundedYamlError, load_all_yaml
 from volcano.api.cron.schedule import CronError, parse_schedule
 from volcano.api.durations import DurationError, parse_duration
 from volcano.api.errors import ApiError
+from volcano.api.jobs.reservations import RESERVATION_ANNOTATION, decode_reservation
+from volcano.api.jobs.why import decode_why
 from volcano.api.manifests import ManifestError, load_documents
 from volcano.api.patterns import PatternError, compile_pattern
 from volcano.api.quantity import QuantityError, parse_quantity
@@ -178,6 +181,7 @@ JSON_WORDS: Final = (
     b'"a"',
     b'"',
     b"null",
+    b"[" * 1500,
     b"true",
     b"1e400",
     b"-0",
@@ -281,7 +285,14 @@ TARGETS: Final[dict[str, FuzzTarget]] = {
         (b"\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x01b\x00\x00\x01\x00\x01", b"\x00\x01\x81\x80\x00\x01\x00\x01\x00\x00\x00\x00\x01a\x00\x00\x01\x00\x01\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x01\x00\x04\x7f\x00\x00\x01"),
         (b"\xc0\x0c", b"\xc0\x00", b"\x3f", b"\x00", b"\x00\x29", b"\xff\xff", b"\x00\x01"),
     ),
-    "token": FuzzTarget(_token, (), (b"eyJhbGciOiJFUzI1NiJ9.e30." + b"A" * 86, b"a.b.c"), (b".", b"eyJhbGciOiJFUzI1NiJ9", b"W1tb", b"e30", b"A", b"==", b"-_", b"\xc3\xa9")),
+    "token": FuzzTarget(_token, (), (b"eyJhbGciOiJFUzI1NiJ9.e30." + b"A" * 86, b"a.b.c"), (b".", b"eyJhbGciOiJFUzI1NiJ9", base64.b64encode(b"[" * 1500), b"W1tb", b"e30", b"A", b"==", b"-_", b"\xc3\xa9")),
+    "reason-annotation": FuzzTarget(lambda raw: decode_why(_text(raw)), (), (b'{"reason":"a","tier":"b"}',), JSON_WORDS),
+    "reservation-annotation": FuzzTarget(
+        lambda raw: decode_reservation({RESERVATION_ANNOTATION: _text(raw)}),
+        (),
+        (b'{"start":"2026-01-01T00:00:00Z","nodes":{"a":1}}',),
+        (*JSON_WORDS, b'"start"', b'"nodes"'),
+    ),
     "continue": FuzzTarget(lambda raw: Continue.parse(_text(raw)), (ApiError,), (b"eyJydiI6MSwibmFtZXNwYWNlIjoiYSIsIm5hbWUiOiJiIn0",), (b"eyJ", b"W1tb", b"=", b"-", b"_", b"A")),
     "admission-review": FuzzTarget(
         read_review,

@@ -80,7 +80,7 @@ def authenticated(handler: Handler, access: ReviewAccess) -> Handler:
                 refusal = Unauthorized("Unauthorized: give a bearer token of the cluster")
                 return json_response(refusal.status(), refusal.status_code)
             return await handler(msgspec.structs.replace(request, user=user))
-        except (ApiError, OSError, TimeoutError, msgspec.DecodeError):
+        except (ApiError, OSError, TimeoutError, msgspec.DecodeError, RecursionError):
             failure = ServiceUnavailable("the API server cannot be asked who you are and what you may see")
             return json_response(failure.status(), failure.status_code)
 

@@ -27,7 +27,7 @@ def simulated(connection: ApiConnection, question: JSON) -> Simulation:
         raise Failed(f"the scheduler cannot be asked: {error.message}") from error
     try:
         return msgspec.json.decode(answer.body, type=Simulation)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise Failed(f"the scheduler's answer cannot be read: {error}") from error
 
 

@@ -55,7 +55,7 @@ def _answer(connection: ApiConnection, path: str, form: type[A]) -> A:
         raise Failed(f"the scheduler cannot be asked: {error.message}") from error
     try:
         return msgspec.json.decode(answer.body, type=form)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise Failed(f"the scheduler's answer cannot be read: {error}") from error
 
 

@@ -106,7 +106,7 @@ def ask_directly(address: str, question: JSON) -> WhyAnswer:
 def _read(body: bytes) -> WhyAnswer:
     try:
         return msgspec.json.decode(body, type=WhyAnswer)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise Failed(f"the scheduler's answer cannot be read: {error}") from error
 
 

@@ -76,5 +76,5 @@ def _likely(connection: ApiConnection, namespace: str, name: str, message: str) 
         return ""
     try:
         return did_you_mean(name, [job["metadata"]["name"] for job in connection.list(JOBS, namespace, limit="500")])
-    except (Failed, msgspec.MsgspecError):
+    except (Failed, msgspec.MsgspecError, RecursionError):
         return ""

@@ -53,7 +53,7 @@ class PastConnection:
             if isinstance(error, NotFound) and error.details.get("group") != HISTORY_SERVICE:
                 raise Failed(NO_HISTORY.format(server=self._connection.endpoint.server)) from error
             raise Failed(error.message) from error
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise Failed(f"the history's answer cannot be read: {error}") from error
 
     def jobs(self, limit: int, **parameters: str) -> Iterator[JobRecord]:

@@ -146,7 +146,7 @@ def exit_code(content: bytes) -> int:
     """The code in the Status that ends a stream; its message goes to stderr where there is no code."""
     try:
         status: dict[str, Any] = msgspec.json.decode(content)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return 1
     if status.get("status") == "Success":
         return 0

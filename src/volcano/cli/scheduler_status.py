@@ -16,7 +16,7 @@ def status(called: Called) -> int:
     """1 while the newest configuration is refused."""
     try:
         state = msgspec.json.decode(connect(called).raw("GET", PATH))
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise Failed(f"the scheduler's answer cannot be read: {error}") from error
     problem = state.get("configurationProblem") or ""
     say(f"scheduler      {'ready' if state.get('ready') else 'starting'}, {state.get('turns', 0)} cycles")

@@ -227,7 +227,7 @@ async def _placement(client: Client, job: JSON) -> list[str]:
             Request("POST", SIMULATE_PATH, headers=headers, body=msgspec.json.encode({"job": job}))
         )
         found = msgspec.json.decode(answer.body, type=Simulation)
-    except (ApiError, msgspec.MsgspecError) as error:
+    except (ApiError, msgspec.MsgspecError, RecursionError) as error:
         return [f"where it would run is not known: {getattr(error, 'message', error)}"]
     if found.asked and found.placed == found.asked:
         nodes = Counter(pod.node for pod in found.pods.values())

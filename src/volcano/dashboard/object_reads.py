@@ -121,7 +121,7 @@ async def why(client: Client, kind: str, key: Key) -> tuple[WhyAnswer | None, st
         return await with_permitted_changes(client, found, question.get("object")), ""
     except ApiError as error:
         return recorded(question), f"the scheduler cannot be asked: {error.message}"
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         return recorded(question), f"the scheduler's answer cannot be read: {error}"
 
 
@@ -130,7 +130,7 @@ async def starts(client: Client) -> ExpectedStarts | None:
     try:
         answer = await client.raw(Request("GET", STARTS_PATH))
         return msgspec.json.decode(answer.body, type=ExpectedStarts)
-    except (ApiError, msgspec.MsgspecError):
+    except (ApiError, msgspec.MsgspecError, RecursionError):
         return None
 
 

@@ -176,7 +176,7 @@ class OidcLogin:
             raise SignInFailed(f"{parts.netloc} cannot be reached: {error}"[:300]) from error
         try:
             found = msgspec.json.decode(answer.body[:MAX_ANSWER_BYTES])
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise SignInFailed(f"{parts.netloc} answers {path} with {answer.status} and no JSON") from error
         if answer.status != 200 or not isinstance(found, dict):
             why = found.get("error_description") or found.get("error") if isinstance(found, dict) else ""

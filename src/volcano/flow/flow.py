@@ -103,7 +103,7 @@ class Flow:
             raise FlowError(f"step {name}: {function!r} is not module:name")
         try:
             encoded = msgspec.json.encode({"arguments": arguments, "named": named}).decode()
-        except (TypeError, msgspec.MsgspecError) as error:
+        except (TypeError, msgspec.MsgspecError, RecursionError) as error:
             raise FlowError(f"step {name}: the arguments are not JSON: {error}") from error
         if len(encoded) > MAX_ARGUMENTS_BYTES:
             raise FlowError(

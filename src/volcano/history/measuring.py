@@ -42,7 +42,7 @@ class PodMeter:
             return []
         try:
             found = await self._client.list_json(POD_METRICS)
-        except (ApiError, OSError, TimeoutError, msgspec.DecodeError) as error:
+        except (ApiError, OSError, TimeoutError, msgspec.DecodeError, RecursionError) as error:
             log.info("history: what pods use is not known: %s", error)
             self._next, self._last = now + PAUSE_WITHOUT_METRICS, None
             return []

@@ -133,7 +133,7 @@ class HistoryRecorder:
             try:
                 self._cluster = (await self._client.get(Namespace, _CLUSTER)).uid
                 return
-            except (ApiError, OSError, TimeoutError, msgspec.DecodeError) as error:
+            except (ApiError, OSError, TimeoutError, msgspec.DecodeError, RecursionError) as error:
                 log.warning("history: the cluster cannot be read yet: %s", error)
                 await self._clock.sleep(pause)
                 pause = min(pause * 2, MAX_RETRY_PAUSE)
@@ -273,7 +273,7 @@ class HistoryRecorder:
             interval = SAMPLE_INTERVAL
             try:
                 interval = max(interval, await self._take_samples() * SAMPLE_INTERVAL_PER_NODE)
-            except (ApiError, OSError, TimeoutError, msgspec.DecodeError) as error:
+            except (ApiError, OSError, TimeoutError, msgspec.DecodeError, RecursionError) as error:
                 log.warning("history: queues and nodes cannot be sampled: %s", error)
             await self._clock.sleep(interval)
 
@@ -283,7 +283,7 @@ class HistoryRecorder:
         while True:
             try:
                 page = await self._client.list(Pod, limit=PAGE_OBJECTS, next_page=next_page)
-            except (ApiError, OSError, TimeoutError, msgspec.DecodeError) as error:
+            except (ApiError, OSError, TimeoutError, msgspec.DecodeError, RecursionError) as error:
                 log.warning("history: pods cannot be listed: %s", error)
                 return
             for pod in page.items:

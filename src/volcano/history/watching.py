@@ -78,7 +78,7 @@ class KindWatch(Generic[R]):
                 self._revision = ""
             except NotFound:  # the kind is not installed, or not any more
                 self._revision, pause = "", ABSENT_KIND_PAUSE
-            except (ApiError, ConnectionError, TimeoutError, OSError, msgspec.DecodeError) as error:
+            except (ApiError, ConnectionError, TimeoutError, OSError, msgspec.DecodeError, RecursionError) as error:
                 log.warning("history: following %s: %s: %s", self._resource.qualified, type(error).__name__, error)
                 if isinstance(error, ApiError) and error.status_code < 500 and error.status_code != 429:
                     self._revision = ""
@@ -89,7 +89,7 @@ class KindWatch(Generic[R]):
         """A revision that the server has not reached is of another server, or of one that was set back."""
         try:
             page = await self._client.list(self._reader, limit=1)
-        except (ApiError, ConnectionError, TimeoutError, OSError, msgspec.DecodeError):
+        except (ApiError, ConnectionError, TimeoutError, OSError, msgspec.DecodeError, RecursionError):
             return
         newest, stored = page.resource_version, self._revision
         if newest.isdecimal() and stored.isdecimal() and int(stored) > int(newest):

@@ -201,7 +201,7 @@ async def _error(response: Response) -> ApiError:
         body = b"".join([chunk async for chunk in response.stream])
     try:
         status = msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         status = None
     text = body[:500].decode(errors="replace")
     error = error_from(response.status, status if isinstance(status, dict) else None, text)

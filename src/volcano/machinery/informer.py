@@ -75,7 +75,7 @@ class Informer(Generic[R]):
                 continue
             except Gone:
                 revision = ""
-            except (ApiError, ConnectionError, TimeoutError, OSError, msgspec.DecodeError) as error:
+            except (ApiError, ConnectionError, TimeoutError, OSError, msgspec.DecodeError, RecursionError) as error:
                 # A watch that broke resumes at the last revision seen; only Gone needs a new list.
                 self._on_error(f"following {self._resource.qualified}: {type(error).__name__}: {error}", error)
                 revision = self._last_seen or revision

@@ -137,7 +137,7 @@ class ExecPlugin:
             raise ConfigError(f"the credential plugin {command!r} failed with exit code {done.returncode}")
         try:
             found = msgspec.json.decode(done.stdout)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise ConfigError(f"the credential plugin {command!r} did not print an ExecCredential") from error
         return found if isinstance(found, dict) else {}
 

@@ -86,7 +86,7 @@ class Reviewer:
                 for kind in kinds:
                     for resource in (await self._client.list(kind)).items:
                         fresh.put(resource)
-        except (ApiError, ConnectionError, OSError, TimeoutError, msgspec.DecodeError) as error:
+        except (ApiError, ConnectionError, OSError, TimeoutError, msgspec.DecodeError, RecursionError) as error:
             log.warning("%s could not be read live: %s", ", ".join(kind.__name__ for kind in kinds), error)
             return None
         for namespace in self._mirror.all(Namespace):

@@ -108,7 +108,7 @@ def learned_estimate(annotations: Mapping[str, str]) -> LearnedEstimate | None:
         return None
     try:
         learned = msgspec.json.decode(text, type=LearnedEstimate)
-    except (msgspec.MsgspecError, ValueError):
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     accepted = 0.0 < learned.p50 <= learned.p90 <= MAX_ESTIMATE.total_seconds()
     return learned if accepted and learned.runs > 0 else None

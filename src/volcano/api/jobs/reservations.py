@@ -66,6 +66,6 @@ def decode_reservation(annotations: Mapping[str, str]) -> StartReservation | Non
         return None
     try:
         read = msgspec.json.decode(text, type=StartReservation)
-    except (msgspec.MsgspecError, ValueError):
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     return read if read.start.tzinfo is not None else None

@@ -76,5 +76,5 @@ def decode_why(text: str) -> Why | None:
     """What the annotation holds; None when it holds nothing readable."""
     try:
         return msgspec.json.decode(text, type=Why)
-    except (msgspec.MsgspecError, ValueError):
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return None

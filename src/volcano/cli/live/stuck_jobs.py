@@ -62,7 +62,7 @@ class StuckJobs:
             request = Request("POST", PATH, headers={"content-type": "application/json"}, body=body)
             found = msgspec.json.decode((await self._client.raw(request)).body, type=WhyAnswer)
             found = await with_permitted_changes(self._client, found, question.get("object"))
-        except (ApiError, OSError, TimeoutError, msgspec.MsgspecError):
+        except (ApiError, OSError, TimeoutError, msgspec.MsgspecError, RecursionError):
             return []
         return advice_lines(found, f"{kind}/{key.name}")
 

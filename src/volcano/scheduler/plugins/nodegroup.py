@@ -188,7 +188,7 @@ def _limits(queue: Queue) -> dict[str, Resources] | None:
     try:
         stated: Any = msgspec.json.decode(text, type=dict[str, dict[str, str | int | float]])
         return {group: _stated(amounts) for group, amounts in stated.items()}
-    except (msgspec.MsgspecError, QuantityError, ValueError):
+    except (msgspec.MsgspecError, QuantityError, ValueError, RecursionError):
         return None
 
 

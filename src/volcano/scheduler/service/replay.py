@@ -43,7 +43,7 @@ def replay(paths: Iterable[str], *, scores: bool, repeat: int, out: Callable[[st
         for _ in range(repeat):
             try:
                 outcome = {"file": path, **replay_scenario(_load(path), scores=scores)}
-            except (OSError, ValueError, msgspec.MsgspecError) as error:
+            except (OSError, ValueError, msgspec.MsgspecError, RecursionError) as error:
                 outcome = {"file": path, "error": f"{type(error).__name__}: {error}"}
                 fine = False
             out(msgspec.json.encode(outcome).decode())

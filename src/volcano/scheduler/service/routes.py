@@ -36,13 +36,13 @@ def scheduler_routes(service: SchedulerService, dump_dir: str = "") -> Routes:
     async def simulate(request: Request) -> Response:
         try:
             return json_response(await service.simulate(msgspec.json.decode(request.body)))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             return json_response({"error": str(error)}, 400)
 
     async def explain(request: Request) -> Response:
         try:
             return json_response(await service.explain(msgspec.json.decode(request.body)))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             return json_response({"error": str(error)}, 400)
 
     async def expected_starts(_request: Request) -> Response:

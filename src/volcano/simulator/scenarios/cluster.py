@@ -99,7 +99,14 @@ def nodes_from_file(path: Path, where: str) -> list[core.Node]:
         if len(content) > MAX_FILE_BYTES:
             raise InvalidScenario(f"{where}: {path} is larger than {MAX_FILE_BYTES} bytes")
         document = msgspec.json.decode(content) if path.suffix == ".json" else load_yaml(content.decode())
-    except (InvalidTrace, InvalidCluster, BoundedYamlError, UnicodeDecodeError, msgspec.DecodeError) as error:
+    except (
+        InvalidTrace,
+        InvalidCluster,
+        BoundedYamlError,
+        UnicodeDecodeError,
+        msgspec.DecodeError,
+        RecursionError,
+    ) as error:
         raise InvalidScenario(f"{where}: {path}: {error}") from error
     except OSError as error:
         raise InvalidScenario(f"{where}: {path}: {error.strerror}") from error

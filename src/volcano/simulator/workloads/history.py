@@ -59,7 +59,7 @@ def _jobs(lines: Iterable[bytes], unreadable: UnreadableLines) -> Iterator[Histo
             continue
         try:
             found = _line(line)
-        except (ValueError, msgspec.MsgspecError) as error:
+        except (ValueError, msgspec.MsgspecError, RecursionError) as error:
             unreadable.add(number, str(error))
             continue
         if found.name in names:

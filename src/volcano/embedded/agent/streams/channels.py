@@ -57,5 +57,5 @@ def parse_size(content: bytes) -> TerminalSize | None:
     try:
         message = msgspec.json.decode(content)
         return TerminalSize(int(message["Height"]) & 0xFFFF, int(message["Width"]) & 0xFFFF)
-    except (ValueError, TypeError, KeyError, msgspec.DecodeError):
+    except (ValueError, TypeError, KeyError, msgspec.DecodeError, RecursionError):
         return None

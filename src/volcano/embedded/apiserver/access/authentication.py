@@ -251,7 +251,16 @@ def _verified_claims(token: str, pem: bytes) -> TokenClaims | None:
         encoded = encode_dss_signature(int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big"))
         _private_key(pem).public_key().verify(encoded, f"{head}.{body}".encode(), ec.ECDSA(hashes.SHA256()))
         return _claims_from(msgspec.json.decode(_decode(body)))
-    except (InvalidSignature, binascii.Error, msgspec.DecodeError, KeyError, TypeError, AttributeError, ValueError):
+    except (
+        InvalidSignature,
+        binascii.Error,
+        msgspec.DecodeError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        ValueError,
+        RecursionError,
+    ):
         return None
 
 

@@ -80,7 +80,7 @@ class Webhooks:
         try:
             operations = msgspec.json.decode(base64.b64decode(patch))
             changed = json_patch(attributes.object, operations)
-        except (PatchError, binascii.Error, msgspec.DecodeError, TypeError) as error:
+        except (PatchError, binascii.Error, msgspec.DecodeError, TypeError, RecursionError) as error:
             raise InternalError(
                 f"failed calling webhook {_name(webhook)}: the patch cannot be applied: {error}"
             ) from error

@@ -112,7 +112,7 @@ def _is_cpu_utilization(metric: JSON) -> bool:
 def _decoded(text: str) -> Any:
     try:
         return msgspec.json.decode(text) if text else None
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 

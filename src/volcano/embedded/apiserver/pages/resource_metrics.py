@@ -137,7 +137,7 @@ class ResourceMetrics:
                     seconds=SUMMARY_SECONDS,
                 )
             return _from_summary(msgspec.json.decode(response.body)) if response.status == 200 else None
-        except (ApiError, msgspec.DecodeError, KeyError, TypeError, ValueError):
+        except (ApiError, msgspec.DecodeError, KeyError, TypeError, ValueError, RecursionError):
             return None
 
 

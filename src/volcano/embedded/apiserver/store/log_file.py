@@ -250,7 +250,7 @@ def carries_revision(raw: bytes, revision: int) -> bool:
     try:
         obj = msgspec.json.decode(raw)
         return bool(obj["metadata"].get("resourceVersion", str(revision)) == str(revision))
-    except (msgspec.DecodeError, LookupError, TypeError, AttributeError):
+    except (msgspec.DecodeError, LookupError, TypeError, AttributeError, RecursionError):
         return False
 
 

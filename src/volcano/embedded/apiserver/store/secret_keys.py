@@ -115,7 +115,7 @@ def read_keys(path: Path) -> KeyRing | None:
         keys = {key_id: base64.b64decode(text, validate=True) for key_id, text in read.keys.items()}
     except FileNotFoundError:
         return None
-    except (OSError, msgspec.MsgspecError, binascii.Error, ValueError) as error:
+    except (OSError, msgspec.MsgspecError, binascii.Error, ValueError, RecursionError) as error:
         raise KeyFileError(f"{path} cannot be read: {error}") from error
     if read.current not in keys or any(
         len(key) != KEY_BYTES or len(key_id) != 2 * KEY_ID_BYTES for key_id, key in keys.items()

@@ -98,7 +98,7 @@ class ApiServiceStatus:
         try:
             document: Any = msgspec.json.decode(answer.body)
             resources = document["resources"]
-        except (msgspec.DecodeError, KeyError, TypeError):
+        except (msgspec.DecodeError, KeyError, TypeError, RecursionError):
             raise ServiceUnavailable(f"{path} does not answer with a list of resources") from None
         return resources[:MAX_RESOURCES] if isinstance(resources, list) else ()
 

@@ -44,7 +44,7 @@ class Continue(msgspec.Struct, frozen=True):
         try:
             padded = token + "=" * (-len(token) % 4)
             return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=cls)
-        except (binascii.Error, msgspec.DecodeError, ValueError):
+        except (binascii.Error, msgspec.DecodeError, ValueError, RecursionError):
             raise BadRequest("continue key is not valid: invalid continue token") from None
 
 

@@ -69,7 +69,7 @@ class WebhookClient:
             raise WebhookFailed(f"the server answered {response.status}")
         try:
             return msgspec.json.decode(response.body)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             raise WebhookFailed("the answer is not JSON") from None
 
     def endpoint(self, service: Mapping[str, Any]) -> ServiceEndpoint:

@@ -101,7 +101,7 @@ class Extender(Plugin):
             raise NoAnswer("http: request body too large")
         try:
             found = msgspec.json.decode(answer) if answer.strip() else {}
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise NoAnswer(f"{url}: {error}") from error
         return found if isinstance(found, dict) else {}
 

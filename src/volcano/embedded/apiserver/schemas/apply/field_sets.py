@@ -118,7 +118,7 @@ def _check_element(element: str) -> None:
         return
     try:
         value = msgspec.json.decode(element[2:])
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise BadFields(f"fieldsV1 has a broken path element: {element!r}") from error
     if element[0] == "k" and not isinstance(value, dict):
         raise BadFields(f"fieldsV1 has a broken path element: {element!r}")

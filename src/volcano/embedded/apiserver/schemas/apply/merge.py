@@ -294,7 +294,7 @@ def _allowed_by_last_applied(live: JSON | None, manager: str, version: str, node
             return {}
         change = compare(last, _bare(live), node)
         return difference(fields_of(last, node), all_of([change.modified, change.added, change.removed]))
-    except (msgspec.DecodeError, TypedError):
+    except (msgspec.DecodeError, TypedError, RecursionError):
         return {}
 
 
