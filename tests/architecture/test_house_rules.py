@@ -101,7 +101,8 @@ def test_whoever_decodes_json_expects_that_it_is_nested_too_deeply():
     """msgspec raises RecursionError for it, which is no DecodeError: a text in an annotation could stop a component."""
     found = [
         f"{path.relative_to(ROOT)}:{handler.lineno}"
-        for path in sorted((ROOT / "src" / "volcano").rglob("*.py"))
+        for path in SOURCES
+        if "testing" not in path.parts
         for handler in ast.walk(ast.parse(path.read_text()))
         if isinstance(handler, ast.ExceptHandler) and handler.type is not None
         for caught in [ast.unparse(handler.type)]

@@ -178,7 +178,7 @@ async def failed_mounts(machine) -> list[str]:
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can run pods as another user")
 async def test_pods_that_state_no_user_run_as_the_default_one_and_can_work(machine):
-    """As with `volcano up --pods-as nobody`: volumes, home and temporary files can be written; root must be stated."""
+    """As with `volcano up --pods-as nobody`: volumes and temporary files can be written; root must be stated."""
     object.__setattr__(machine.runtime._settings, "default_user", (65534, 65534))
     volume = {"volumes": [{"name": "v", "emptyDir": {}}]}
     mounts = {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}
