@@ -5,19 +5,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
+
+import pytest
 
 from volcano.api.batch import Job
 from volcano.api.history_records import JobRecord
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import resource_type
+from volcano.embedded.apiserver.server import ADMIN, ApiServer
+from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.history import queries
-from volcano.history.database import Database
+from volcano.history.database import MEMORY, Database, Values
 from volcano.history.questions import JobQuestion, SampleQuestion, UsageQuestion
-from volcano.history.recorder import FLUSH_INTERVAL, HistoryRecorder
+from volcano.history.recorder import FLUSH_INTERVAL, MAX_ROWS_PER_BATCH, HistoryRecorder
 from volcano.history.usage import usage
+from volcano.machinery.client import Client
+from volcano.machinery.clock import VirtualClock, run_virtually
+from volcano.machinery.transport import InProcess
 from volcano.testing.system import VirtualSystem, on_virtual_time
 
 JOBS = resource_type(Job)
@@ -200,3 +207,57 @@ def test_files_of_the_database_are_their_owners(tmp_path: Path):
     modes = {each.name: each.stat().st_mode & 0o777 for each in tmp_path.iterdir()}
     database.close()
     assert set(modes.values()) == {0o600}
+
+
+class CountedDatabase(Database):
+    """Counts transactions, and the rows of each."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.transactions: list[int] = []
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        self.transactions.append(0)
+        with super().transaction():
+            yield
+
+    def execute_many(self, statement: str, many: Sequence[Values]) -> None:
+        if self.transactions:
+            self.transactions[-1] += len(many)
+        super().execute_many(statement, many)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_burst_of_jobs_is_written_in_few_bounded_transactions():
+    """5,000 jobs at once, each with three changes: at most a transaction in half a second, each of bounded size."""
+    jobs, changes = 5000, ("Pending", "Running", "Completed")
+
+    async def story() -> None:
+        clock = VirtualClock()
+        server = ApiServer(MemoryStore(), clock=clock)
+        await server.start()
+        client, database = Client(InProcess(server.handle, ADMIN)), CountedDatabase(MEMORY)
+        recorder = HistoryRecorder(client, clock, database, measures=False)
+        running = asyncio.ensure_future(recorder.run())
+        await recorder.caught_up()
+        before, begun = len(database.transactions), clock.now()
+        for number in range(jobs):
+            await client.create(JOBS, a_job(f"burst-{number}"))
+        for phase in changes:
+            state = {"status": {"state": {"phase": phase}}}
+            for number in range(jobs):
+                await client.patch(JOBS, Key("default", f"burst-{number}"), state, subresource="status")
+        await clock.sleep(timedelta(seconds=30))
+        written = database.transactions[before:]
+
+        counts = queries.job_counts(database, JobQuestion(), "phase")
+        assert [(each.group, each.count) for each in counts] == [("Completed", jobs)]
+        assert len(written) <= (clock.now() - begun) / FLUSH_INTERVAL + 1
+        assert max(written) <= 2 * MAX_ROWS_PER_BATCH
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await server.close()
+
+    run_virtually(story())
