@@ -15,6 +15,7 @@
     ```python run          a program, run with the page
     ```python from FILE    lines of that file; also for yaml
     ```toml pyproject      a part of a pyproject.toml
+    ```json server         the configuration of a client that starts a command of ours
     ```mermaid             a drawing that a tool of ours generates
 
 `needs=a,b` after `run` or `slow` names programs of the machine without which the page cannot run.
@@ -35,6 +36,7 @@ ROLES = {
     "yaml": ("file", "from", "scenario", "images"),
     "python": ("run", "from"),
     "toml": ("pyproject",),
+    "json": ("server",),
     "mermaid": ("",),
 }
 WITH_MORE_WORDS = {"run", "slow", "elsewhere", "from"}

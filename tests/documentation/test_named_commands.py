@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from tests.documentation.blocks import ROOT, all_pages, fences, name_of
+from tests.documentation.test_blocks import of
 from volcano.app.main import volcano_command
 from volcano.cli.command_line import GLOBAL_FLAGS, CommandSpec
 from volcano.cli.programs import programs
@@ -110,6 +112,13 @@ def test_commands_and_flags_exist(page):
     ]
 
     assert wrong == []
+
+
+@pytest.mark.parametrize("fence", of("json", "server"), ids=lambda fence: fence.place)
+def test_servers_that_clients_start_are_commands(fence):
+    servers = json.loads(fence.text)["mcpServers"].values()
+
+    assert [problem([server["command"], *server["args"]]) for server in servers] == [""]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
