@@ -54,6 +54,29 @@ def steps(name: str, title: str, series: Mapping[str, Sequence[tuple[float, floa
     write(name, title, out, list(series))
 
 
+def saturation(name: str, series: Mapping[str, Sequence[tuple[float, float]]]) -> None:
+    """What is given out, in per cent, against what was asked for."""
+    low, high = 80.0, 100.0
+    first, last = (points[place][0] for points in [next(iter(series.values()))] for place in (0, -1))
+    out = []
+    for index, points in enumerate(series.values()):
+        path = "L".join(
+            f"{LEFT + (asked - first) / (last - first) * (WIDTH - LEFT - 20):.1f} {HEIGHT - BOTTOM - (given - low) / (high - low) * (HEIGHT - TOP - BOTTOM - 16):.1f}"
+            for asked, given in points
+            if given >= low
+        )
+        out.append(f'<path d="M{path}" fill="none" stroke="{COLOURS[index]}" stroke-width="1.8"/>')
+    for part in range(5):
+        x, y = LEFT + part / 4 * (WIDTH - LEFT - 20), HEIGHT - BOTTOM - part / 4 * (HEIGHT - TOP - BOTTOM - 16)
+        out.append(
+            f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 15}" text-anchor="middle">{first + (last - first) * part / 4:.1%}</text>'
+        )
+        out.append(
+            f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{low + (high - low) * part / 4:.0f} %</text>'
+        )
+    write(name, "GPUs given out, against what was asked for", out, list(series))
+
+
 def write(name: str, title: str, parts: Sequence[str], legend: Sequence[str]) -> None:
     keys = "".join(
         f'<rect x="{LEFT + 150 * index}" y="{HEIGHT - 14}" width="10" height="10" fill="{COLOURS[index]}"/>'

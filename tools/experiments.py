@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -19,13 +20,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from experiment_plots import PLOTS, bars, steps
+from experiment_plots import PLOTS, bars, saturation, steps
 
 from volcano.api.bounded_yaml import load_yaml
+from volcano.simulator.clusters import capacity
 from volcano.simulator.comparison import PolicyComparison
 from volcano.simulator.fairness import share_samples
 from volcano.simulator.jobs import JobOutcome
+from volcano.simulator.policies import SchedulingPolicy, read_policy
+from volcano.simulator.saturation import sampled_jobs, saturate
 from volcano.simulator.scenarios.scenario import Scenario, comparison_of, read_scenario, scenario_from
+from volcano.simulator.workloads.openb import GPU, read_openb_nodes, read_openb_pods
 
 ROOT = Path(__file__).resolve().parents[1]
 SCENARIOS = ROOT / "examples/experiments"
@@ -178,6 +183,52 @@ def pods_per_day() -> list[tuple[str, str, str]]:
     ]  # fmt: skip
 
 
+OPENB_SEEDS = range(10)
+OPENB_PUBLISHED = {
+    "random": "random 86.3 % (87.5 %)",
+    "nodeorder": "–",
+    "binpack": "best fit 92.9 % (93.1 %)",
+    "fragmentation": "FGD 95.2 % (95.4 %)",
+}
+
+
+def openb_policies() -> list[SchedulingPolicy]:
+    """Cards are shared under each of them; they differ in the plugin that scores nodes."""
+    shared = (SCENARIOS / "openb.conf").read_text(encoding="utf-8")
+    scorers = {
+        "random": "",
+        "nodeorder": "  - name: nodeorder\n",
+        "binpack": "  - name: binpack\n    arguments: {binpack.accelerators: 8}\n",
+        "fragmentation": "  - name: fragmentation\n",
+    }
+    return [read_policy(name, shared + scorer) for name, scorer in scorers.items()]
+
+
+def openb() -> list[tuple[str, str, str]]:
+    """GPUs given out as pods drawn from the openb trace arrive and never end; the trace is in $TRACES."""
+    folder = Path(os.environ.get("TRACES", ROOT.parent / "shared/traces"))
+    nodes = read_openb_nodes(folder / "openb_node_list_gpu_node.csv")
+    jobs = read_openb_pods(folder / os.environ.get("OPENB_PODS", "openb_pod_list_default.csv")).jobs
+    whole = capacity(nodes)[GPU]
+    rows, lines = [], {}
+    for policy in openb_policies():
+        curves = []
+        for seed in OPENB_SEEDS:
+            curves.append(saturate(nodes, sampled_jobs(jobs, GPU, 1.3 * whole, seed), policy, GPU, seed))
+            print(
+                f"  {policy.name}, seed {seed}: {curves[-1].allocated_at(1.0):.2%}, {curves[-1].allocated_at(1.3):.2%}",
+                flush=True,
+            )
+        at = {share: _mean([curve.allocated_at(share) for curve in curves]) for share in (1.0, 1.3)}
+        rows.append((policy.name, OPENB_PUBLISHED.get(policy.name, "–"), f"{at[1.0]:.1%} ({at[1.3]:.1%})"))
+        lines[policy.name] = [
+            (share / 100, 100 * _mean([curve.allocated_at(share / 100) for curve in curves]))
+            for share in range(80, 131)
+        ]
+    saturation("openb", lines)
+    return rows
+
+
 EXPERIMENTS = {
     "spark": ("minResources for Spark", spark),
     "gang-deadlock": ("Gang against deadlock", gang_deadlock),
@@ -189,6 +240,10 @@ EXPERIMENTS = {
 
 
 LONG = {
+    "openb": (
+        "GPUs of the openb trace that are given out when 100 % (130 %) of them have been asked for, mean of 10 seeds",
+        openb,
+    ),
     "week": ("300,000 pods a day", pods_per_day),
 }
 
@@ -215,6 +270,8 @@ TAIL = """\
 - In the first experiment none of five jobs finishes without gang, where two did in the published one: jobs take turns pod by pod here, so all five get an equal part, which is too little for each.
 - How the cluster of the published experiment with Spark was divided is not known, so both divisions are shown. An application's executors share its work here: with half of them it takes twice as long.
 - The simulated week is [examples/experiments/week.yaml](../examples/experiments/week.yaml); `make experiments ONLY=week` runs it to its end, and then the rate.
+- `make experiments ONLY=openb` needs the trace: `TRACES` names its folder, `OPENB_PODS` another list of pods of it. Pods are drawn with replacement by seed until they ask for 130 % of the GPUs, and arrive in this order, 1,000 at a time; none ends.
+  The published figures are those of "Beware of Fragmentation" (USENIX ATC 2023) on the same trace; its draws are not ours. `random` takes any node on which the pod fits.
 - On the modelled network task-topology is not better than binpack alone, because each job fits on one node; the bandwidths and the computation of a step are chosen, not measured.
 """
 

@@ -78,10 +78,14 @@ class PlayedCluster:
         return cycle(snapshot, self.config, chance, plugins=self._plugins, actions=self._actions, messages=False)
 
 
-def started_pod(pod: core.Pod, node: str, now: datetime) -> core.Pod:
-    """The pod as it is once it runs on a node."""
+def started_pod(pod: core.Pod, node: str, now: datetime, annotations: Mapping[str, str] | None = None) -> core.Pod:
+    """The pod as it is once it runs on a node, with the annotations that it was bound with (which cards it has …)."""
+    meta = pod.metadata
+    if annotations:
+        meta = msgspec.structs.replace(meta, annotations={**meta.annotations, **annotations})
     return msgspec.structs.replace(
         pod,
+        metadata=meta,
         spec=msgspec.structs.replace(pod.spec, node_name=node),
         status=msgspec.structs.replace(pod.status, phase="Running", start_time=now),
     )

@@ -35,9 +35,15 @@ def equal_nodes(count: int, cpu: str, memory: str = "", gpus: int = 0) -> list[c
     return [node(f"node-{index:0{width}d}", has) for index in range(count)]
 
 
-def node(name: str, has: Mapping[str, str], labels: Mapping[str, str] | None = None) -> core.Node:
+def node(
+    name: str,
+    has: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+) -> core.Node:
+    named = {"kubernetes.io/hostname": name, **(labels or {})}
     return core.Node(
-        metadata=ObjectMeta(name=name, labels={"kubernetes.io/hostname": name, **(labels or {})}),
+        metadata=ObjectMeta(name=name, labels=named, annotations=dict(annotations or {})),
         status=core.NodeStatus(allocatable=dict(has), capacity=dict(has)),
     )
 

@@ -286,7 +286,7 @@ class Engine:
         started: set[str] = set()
         for bind in decisions.binds:
             if bind.task not in decisions.dropped:
-                self._start_pod(bind.job.partition("/")[2], bind.uid, bind.node)
+                self._start_pod(bind.job.partition("/")[2], bind.uid, bind.node, bind.annotations)
                 started.add(bind.job.partition("/")[2])
         for name in sorted(started):
             live = self._jobs[name]
@@ -320,14 +320,14 @@ class Engine:
         else:
             self._unsettled.add(live.job.name)
 
-    def _start_pod(self, job: str, uid: str, node: str) -> None:
+    def _start_pod(self, job: str, uid: str, node: str, annotations: Mapping[str, str] | None = None) -> None:
         live = self._jobs[job]
         pod = live.pods[uid]
         live.running[uid] = node
         self._forget_phase(live)
         self.repetitions.start(job)
         self.recorder.hold(live.job.queue, node, live.amounts.get(_role(pod), {}), 1.0)
-        live.pods[uid] = started = started_pod(pod, node, self._moment(self.now))
+        live.pods[uid] = started = started_pod(pod, node, self._moment(self.now), annotations)
         self.cluster.put(started)
 
     def _started(self, live: LiveJob) -> None:

@@ -65,7 +65,8 @@ def make_pods(job: WorkloadJob, created: datetime, existing: Iterable[core.Pod])
         yield from _controllers_pods(job, job.manifest, created, existing)
         return
     for role in job.roles:
-        containers = [{"name": "main", "resources": {"requests": dict(role.requests)}}]
+        limits = {name: text for name, text in role.requests.items() if "/" in name}  # extended resources have both
+        containers = [{"name": "main", "resources": {"requests": dict(role.requests), "limits": limits}}]
         spec = msgspec.convert({**role.spec, "containers": containers, "schedulerName": "volcano"}, core.PodSpec)
         annotations = {
             PREEMPTABLE_KEY: str(job.preemptable).lower(),

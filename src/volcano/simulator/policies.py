@@ -25,12 +25,13 @@ tiers:
 """
 
 
-_PACKING: Final = """\
+_BINPACK: Final = """\
 - name: binpack
-    arguments:
-      binpack.weight: 10
-      binpack.resources: nvidia.com/gpu
-      binpack.resources.nvidia.com/gpu: 8"""
+    arguments: {binpack.accelerators: 8}"""
+_FRAGMENTATION: Final = """\
+- name: deviceshare
+    arguments: {deviceshare.VGPUEnable: true}
+  - name: fragmentation"""
 
 
 @dataclass(slots=True, frozen=True)
@@ -67,12 +68,12 @@ SHIPPED: Final[Mapping[str, ShippedPolicy]] = {
     ),
     "volcano-default": ShippedPolicy("the configuration that an installation starts with", DEFAULT_CONFIGURATION),
     "volcano-binpack": ShippedPolicy(
-        "the same, but nodes that are already in use are filled first",
-        DEFAULT_CONFIGURATION.replace("nodeorder", "binpack"),
+        "the same, but nodes that are already in use are filled first, by their GPUs where there are any",
+        DEFAULT_CONFIGURATION.replace("- name: nodeorder", _BINPACK),
     ),
     "fragmentation": ShippedPolicy(
-        "nodes in use are filled first, GPUs before all, so that whole nodes stay free for large pods",
-        DEFAULT_CONFIGURATION.replace("- name: nodeorder", _PACKING),
+        "pods go where the fewest GPUs become unusable for the pods that are typical; GPUs may be shared",
+        DEFAULT_CONFIGURATION.replace("- name: nodeorder", _FRAGMENTATION),
     ),
 }
 

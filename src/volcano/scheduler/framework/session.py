@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from volcano.scheduler.core.cards import CardAccounts
 from volcano.scheduler.core.domain_columns import DomainColumns
 from volcano.scheduler.core.node_table import Mask, NodeTable
 from volcano.scheduler.core.snapshot import Snapshot
@@ -54,6 +55,7 @@ class Session:
     open_versions: dict[str, int] = field(init=False)  # of the jobs that are not settled, as the session opened
     waiting: list[Job] = field(init=False)  # jobs with something to place, or to let in
     kept_room: KeptRoom | None = field(init=False, default=None)  # what Reservations keep; None: nothing
+    card_accounts: CardAccounts = field(init=False, default_factory=CardAccounts)
     in_shard: Mask | None = field(init=False, default=None)  # with soft sharding: the nodes that are preferred
 
     def __post_init__(self) -> None:

@@ -17,6 +17,10 @@ EPSILON: Final = 0.1
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
 PODS: Final = "pods"
+ACCELERATORS: Final = ("gpu", "npu", "ascend", "mlu", "dcu", "xpu")
+"""Parts of the names of resources that count accelerators."""
+OWN_DOMAIN: Final = "volcano.sh"
+"""Its resources (vgpu-memory …) are parts of cards, and the plugin deviceshare accounts for them."""
 GREATEST: Final = 1.7976931348623157e308
 GREATEST_SCALAR: Final = float(2**63 - 1)
 
@@ -33,6 +37,12 @@ def is_counted(name: str) -> bool:
     if name.startswith(("count/", "requests.")):
         return False
     return "/" in name or name.startswith(("hugepages-", "attachable-volumes-"))
+
+
+def is_accelerator(name: str) -> bool:
+    """Whether an extended resource counts whole accelerators (nvidia.com/gpu, huawei.com/Ascend910 …)."""
+    owner, _, kind = name.partition("/")
+    return owner not in ("", OWN_DOMAIN) and any(part in kind.lower() for part in ACCELERATORS)
 
 
 def ratio(amount: float, whole: float) -> float:

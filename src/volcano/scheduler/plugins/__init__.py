@@ -14,6 +14,7 @@ from volcano.scheduler.plugins.deviceshare import DeviceShare
 from volcano.scheduler.plugins.drf import Drf
 from volcano.scheduler.plugins.easy import Easy
 from volcano.scheduler.plugins.extender import Extender
+from volcano.scheduler.plugins.fragmentation import Fragmentation
 from volcano.scheduler.plugins.gang import Gang
 from volcano.scheduler.plugins.network_topology_aware import NetworkTopologyAware
 from volcano.scheduler.plugins.nodegroup import NodeGroup
@@ -43,6 +44,7 @@ BUILT_IN: Final[tuple[type[Plugin], ...]] = (
     Drf,
     Easy,
     Extender,
+    Fragmentation,
     Gang,
     NetworkTopologyAware,
     NodeGroup,

@@ -31,6 +31,11 @@ PLUGIN_DESCRIPTIONS: Final[Mapping[str, DescribedPolicy]] = {
             "binpack.memory": ("1", f"{PACKING} memory"),
             "binpack.resources": ("", "further resources that count, separated by commas"),
             "binpack.resources.NAME": ("1", f"{PACKING} that resource"),
+            "binpack.accelerators": (
+                "0",
+                f"{PACKING} GPUs and NPUs: if nodes have any, the best fit counts (what would stay free); 8 is a good"
+                " value",
+            ),
         },
     ),
     "capacity": DescribedPolicy(
@@ -91,6 +96,17 @@ PLUGIN_DESCRIPTIONS: Final[Mapping[str, DescribedPolicy]] = {
             "extender.ignorable": ("false", "whether the cycle goes on without the service when it does not answer"),
             "extender.managedResources": ("", "only pods that name one of these resources concern it"),
             **{f"extender.{verb}Verb": ("", f"asked: {question}") for verb, question in VERBS_OF_EXTENDERS.items()},
+        },
+    ),
+    "fragmentation": DescribedPolicy(
+        "Pods go where the fewest accelerators become unusable for the pods that are typical: those that wait, run or"
+        " have just ended. Whole accelerators by their resource (`nvidia.com/gpu`, `huawei.com/Ascend910` …), and with"
+        " `deviceshare` shares of cards, where it also chooses the card. Pods without accelerators keep off nodes whose"
+        " CPUs and memory their free accelerators need. Use it instead of `nodeorder` and `binpack`"
+        " ([decision 84](../decisions/0084-fragmentation.md)).",
+        {
+            "fragmentation.weight": ("1", "1: an accelerator that becomes unusable costs 100 points of score"),
+            "fragmentation.resources": ("", "what is measured instead of all accelerators, separated by commas"),
         },
     ),
     "gang": DescribedPolicy("A job starts whole (`minMember`, `minTaskMember`, `minSubGroups`) or not at all."),

@@ -168,7 +168,7 @@ class Playback:
         for bind in decisions.binds:
             task = snapshot.tasks.get(bind.uid)
             if task is not None and bind.task not in decisions.dropped:
-                self._cluster.put(started_pod(task.pod, bind.node, self._now))
+                self._cluster.put(started_pod(task.pod, bind.node, self._now, bind.annotations))
         for id, status in decisions.groups.items():
             job = snapshot.jobs.get(id)
             if job is not None and job.group is not None:

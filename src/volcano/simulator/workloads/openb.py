@@ -1,7 +1,9 @@
 """Jobs and nodes from the CSV files of the Alibaba GPU trace (`openb_*`): each line a pod, or a node.
 
-A share of a GPU is a request of milli-units of nvidia.com/gpu. Shares are summed by node, so which card of a node holds
-which share is not simulated. GPU models are a label of nodes that pods select.
+GPUs are told twice. A share of a GPU is a request of milli-units of nvidia.com/gpu, which every policy sums by node.
+And nodes have cards of 1000 units of memory, as the volcano-vgpu device plugin registers them, of which pods ask for
+that many: a policy with the plugin deviceshare gives each pod its cards. GPU models are a label of nodes that pods
+select.
 """
 
 from __future__ import annotations
@@ -19,6 +21,11 @@ from volcano.simulator.jobs import Role, WorkloadJob
 from volcano.simulator.workloads.swf import UnreadableLines, WorkloadTrace
 
 GPU: Final = "nvidia.com/gpu"
+CARDS: Final = "volcano.sh/vgpu-number"
+CARD_MEMORY: Final = "volcano.sh/vgpu-memory"
+CARD_CORES: Final = "volcano.sh/vgpu-cores"
+CARD_REGISTER: Final = "volcano.sh/node-vgpu-register"
+MAX_PODS_PER_CARD: Final = 100
 MODEL_LABEL: Final = "nvidia.com/gpu.product"
 POD_COLUMNS: Final = (
     "name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec",
@@ -98,6 +105,9 @@ def _job(row: Mapping[str, str]) -> WorkloadJob:
         requests[GPU] = f"{share:.0f}m"
     elif gpus:
         requests[GPU] = f"{gpus:.0f}"
+    if gpus:
+        requests[CARDS] = f"{gpus:.0f}"
+        requests[CARD_MEMORY] = f"{min(share, WHOLE_GPU_MILLI) if gpus == 1 else WHOLE_GPU_MILLI:.0f}"
     submit, end = _number(row, "creation_time"), _number(row, "deletion_time")
     began = _number(row, "scheduled_time") if row["scheduled_time"] else submit
     if end < began:
@@ -133,9 +143,17 @@ def _node(row: Mapping[str, str]) -> core.Node:
         "memory": f"{_number(row, 'memory_mib'):.0f}Mi",
         "pods": str(max(MIN_PODS_PER_NODE, math.ceil(cpus))),
     }
-    if gpus := _number(row, "gpu"):
-        has[GPU] = f"{gpus:.0f}"
-    return node(row["sn"], has, {MODEL_LABEL: row["model"]} if row["model"] else None)
+    made = {}
+    if gpus := int(_number(row, "gpu")):
+        has[GPU] = f"{gpus}"
+        has[CARDS], has[CARD_MEMORY] = f"{gpus * MAX_PODS_PER_CARD}", f"{gpus * WHOLE_GPU_MILLI}"
+        has[CARD_CORES] = f"{gpus * 100}"
+        cards = (
+            f"{row['sn']}-{card},{MAX_PODS_PER_CARD},{WHOLE_GPU_MILLI},NVIDIA-{row['model']},true,hami-core"
+            for card in range(gpus)
+        )
+        made[CARD_REGISTER] = ":".join(cards) + ":"
+    return node(row["sn"], has, {MODEL_LABEL: row["model"]} if row["model"] else None, made)
 
 
 def _number(row: Mapping[str, str], column: str) -> float:

@@ -73,3 +73,25 @@ def test_weight_zero_says_nothing(asked, a_node, a_pod):
     given = asked("binpack", arguments={"binpack.weight": 0}, nodes=[a_node("n1")], pods=[a_pod("p")])
 
     assert given.scores("p") == {"n1": 0.0}
+
+
+def test_with_accelerators_the_node_is_taken_where_fewest_stay_free(asked, a_node, a_pod):
+    """By their share the first node would be fuller; on the second one nothing stays free."""
+    gpu = "nvidia.com/gpu"
+    nodes = [a_node("large", extra={gpu: "8"}), a_node("small", extra={gpu: "1"}), a_node("none")]
+    pods = [a_pod("there", on="large", extra={gpu: "6"}), a_pod("one", extra={gpu: "1"}), a_pod("plain")]
+    given = asked("binpack", arguments={"binpack.accelerators": 8}, nodes=nodes, pods=pods)
+
+    scores = given.scores("one")
+    assert scores["small"] > scores["large"]
+    plain = given.scores("plain")
+    assert plain["none"] > plain["small"] > plain["large"]
+    without = asked("binpack", nodes=nodes[:2], pods=pods).scores("one")
+    assert without["large"] > without["small"]  # only cpu and memory count, as in Volcano
+
+
+def test_without_any_accelerator_the_argument_changes_nothing(asked, a_node, a_pod):
+    nodes, pods = [a_node("n1"), a_node("n2", cpu="4")], [a_pod("p")]
+    plain = asked("binpack", nodes=nodes, pods=pods).scores("p")
+
+    assert asked("binpack", arguments={"binpack.accelerators": 8}, nodes=nodes, pods=pods).scores("p") == plain

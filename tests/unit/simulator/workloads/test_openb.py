@@ -36,8 +36,15 @@ def test_each_pod_is_a_job_with_its_cpu_memory_and_gpus(tmp_path: Path) -> None:
     trace = read_openb_pods(write(tmp_path, PODS))
 
     jobs = {job.name: job for job in trace.jobs}
-    assert dict(jobs["p0"].roles[0].requests) == {"cpu": "4000m", "memory": "1024Mi", "nvidia.com/gpu": "600m"}
-    assert dict(jobs["p2"].roles[0].requests)["nvidia.com/gpu"] == "2"
+    assert dict(jobs["p0"].roles[0].requests) == {
+        "cpu": "4000m",
+        "memory": "1024Mi",
+        "nvidia.com/gpu": "600m",
+        "volcano.sh/vgpu-number": "1",
+        "volcano.sh/vgpu-memory": "600",
+    }
+    two = dict(jobs["p2"].roles[0].requests)
+    assert (two["nvidia.com/gpu"], two["volcano.sh/vgpu-number"], two["volcano.sh/vgpu-memory"]) == ("2", "2", "1000")
     assert jobs["p2"].roles[0].spec == {"nodeSelector": {"nvidia.com/gpu.product": "T4"}}
     assert (jobs["p2"].submit, jobs["p2"].run_time, jobs["p3"].run_time) == (20.0, 90.0, 100.0)
     assert trace.unreadable.named == [

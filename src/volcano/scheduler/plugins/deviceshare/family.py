@@ -10,12 +10,12 @@ from datetime import datetime
 
 import numpy as np
 
+from volcano.scheduler.core.cards import Card, CardRequest, Cards, Choice, Portion
 from volcano.scheduler.core.node_table import Column, Mask
 from volcano.scheduler.core.node_view import NodeView
 from volcano.scheduler.framework.answers import Cause, Code
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Node, Shape, Status, Task
-from volcano.scheduler.plugins.deviceshare.cards import Card, CardRequest, Cards, Choice, Portion
 
 
 @dataclass(slots=True, frozen=True)
@@ -33,7 +33,9 @@ class Family:
 
     name = ""
     refusal = ""
+    resource_names: tuple[str, ...] = ()  # by which pods ask for it
     ascending = True  # without a policy, lower numbered cards first
+    shared = True  # whether a card may have several users
 
     def __init__(self, policy: str = "", exclusive: Sequence[Mapping[str, str]] = ()) -> None:
         self._policy = policy
@@ -74,7 +76,11 @@ class Family:
         self._session = session
         table = session.table
         nodes = [(node.row, cards) for node in table.nodes if (cards := self._known_cards(node))]
-        self.cards = Cards(nodes, len(table), policy=self._policy, ascending=self.ascending)
+        common = session.card_accounts
+        common.accounts.append(self)
+        self.cards = Cards(
+            nodes, len(table), policy=self._policy, ascending=self.ascending, shared=self.shared, common=common
+        )
         self._held: dict[str, list[tuple[int, CardPart]]] = {}
         self._users: dict[Hashable, Counter[int]] = {}  # group or rule → the cards its pods use
         for row, _ in nodes:
@@ -90,23 +96,23 @@ class Family:
         return cards
 
     def wants(self, task: Task) -> bool:
-        return bool(self._portions_of(task))
+        return bool(self.portions(task))
 
-    def _portions_of(self, task: Task) -> tuple[Portion, ...]:
+    def portions(self, task: Task) -> tuple[Portion, ...]:
         if task.shape not in self._portions:
             self._portions[task.shape] = self.portions_of(task)
         return self._portions[task.shape]
 
     # -- answers ---------------------------------------------------------------------------------------------------
     def causes(self, task: Task, nodes: NodeView) -> Iterator[Cause]:
-        refused = (nodes.take(self.cards.counts) > 0) & ~self._choice(task, nodes).fits
+        refused = (nodes.take(self.cards.counts) > 0) & ~self.choice(task, nodes).fits
         if refused.any():
             yield Cause(refused, Code.UNSCHEDULABLE, self.refusal)
 
     def score(self, task: Task, nodes: NodeView) -> Column:
-        return np.floor(self._choice(task, nodes).score + 0.5)
+        return np.floor(self.choice(task, nodes).score + 0.5)
 
-    def _choice(self, task: Task, nodes: NodeView) -> Choice:
+    def choice(self, task: Task, nodes: NodeView) -> Choice:
         """Filter and score ask for the same view one after the other."""
         key = (task.shape, self.key(task))
         kept = self._choices.get(key)
@@ -121,7 +127,7 @@ class Family:
         if rivals:
             allowed = allowed.copy()
             allowed[[card for rival in rivals for card, users in self._users.get(rival, {}).items() if users]] = False
-        return CardRequest(self._portions_of(task), allowed, keeps_apart=bool(rivals))
+        return CardRequest(self.portions(task), allowed, keeps_apart=bool(rivals))
 
     def _rivals(self, task: Task) -> list[Hashable]:
         """The pods that a pod shares no card with: its own group if it asks for that, and pods under the same rules."""
@@ -152,7 +158,7 @@ class Family:
             return self.refusal
         parts = [
             [self._part(portion, int(card)) for card in cards]
-            for portion, cards in zip(self._portions_of(task), choice.taken, strict=True)
+            for portion, cards in zip(self.portions(task), choice.taken, strict=True)
         ]
         task.bind_annotations.update(self.annotations_for(task, parts, self._session.now))
         self._enter(task, [held for container in parts for held in container])

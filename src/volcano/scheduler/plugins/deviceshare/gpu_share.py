@@ -10,8 +10,8 @@ import numpy as np
 
 from volcano.api.core import Container
 from volcano.api.quantity import QuantityError, parse_quantity
+from volcano.scheduler.core.cards import Card, Portion
 from volcano.scheduler.model import Node, Task
-from volcano.scheduler.plugins.deviceshare.cards import Card, Portion
 from volcano.scheduler.plugins.deviceshare.family import CardPart, Family
 
 MEMORY, NUMBER = "volcano.sh/gpu-memory", "volcano.sh/gpu-number"
@@ -22,10 +22,12 @@ UNHEALTHY: Final = "volcano.sh/gpu-unhealthy-ids"
 
 class GpuShare(Family):
     name = "GpuShare"
+    resource_names = (MEMORY, NUMBER)
 
     def __init__(self, *, by_number: bool) -> None:
         super().__init__()
         self._by_number = by_number
+        self.shared = not by_number
         self.refusal = "GpuNumber no enough gpu number" if by_number else "GpuShare no enough gpu memory"
 
     def portions_of(self, task: Task) -> tuple[Portion, ...]:

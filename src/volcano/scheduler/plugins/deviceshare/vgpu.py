@@ -11,10 +11,10 @@ import numpy as np
 
 from volcano.api.core import Container
 from volcano.api.quantity import QuantityError, parse_quantity
+from volcano.scheduler.core.cards import UNSTATED, Card, Portion
 from volcano.scheduler.core.node_table import Mask
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import EPSILON, Node, Task
-from volcano.scheduler.plugins.deviceshare.cards import UNSTATED, Card, Portion
 from volcano.scheduler.plugins.deviceshare.family import CardPart, Family
 
 COUNT, MEMORY, CORES = "volcano.sh/vgpu-number", "volcano.sh/vgpu-memory", "volcano.sh/vgpu-cores"
@@ -30,6 +30,7 @@ HAMI_CORE: Final = "hami-core"
 
 class VirtualGpus(Family):
     name = "hamivgpu"
+    resource_names = (COUNT, MEMORY, CORES)
     refusal = "hami-vgpuDeviceSharing error"
     ascending = False
 
@@ -58,7 +59,10 @@ class VirtualGpus(Family):
 
     def _passing(self, mode: str, use_id: str, avoid_id: str, use_type: str, avoid_type: str) -> Mask:
         use, avoid = _listed(use_id), _listed(avoid_id)
-        types = {card.type: _fits_type(card.type, _listed(use_type), _listed(avoid_type)) for card in self.cards.of}
+        used, avoided = _listed(use_type), _listed(avoid_type)
+        types = {kind: _fits_type(kind, used, avoided) for kind in {card.type for card in self.cards.of}}
+        if not (mode or use or avoid):
+            return np.array([types[card.type] for card in self.cards.of], dtype=bool)
         return np.array(
             [
                 types[card.type] and (not mode or card.mode == mode) and _fits_id(card.id, use, avoid)
