@@ -160,14 +160,24 @@ class Cards:
     # -- where would it go -----------------------------------------------------------------------------------------
     def choose(self, wish: CardRequest, view: NodeView) -> Choice:
         """For every entry of a view, after the copies imagined there."""
-        scene = self._scene(wish, view.rows)
-        for copy in range(int(view.copies.max(initial=0))):
-            self._place(wish, scene, len(view), among=view.copies > copy)
-        if self._common.preference is None:
-            return self._place(wish, scene, len(view))
-        before = self._lines(scene, len(view))
-        choice = self._place(wish, scene, len(view))
-        choice.before, choice.after = before, self._lines(scene, len(view))
+        rows, node = view.rows, np.arange(len(view))
+        most = int(view.copies.max(initial=0))
+        if most:
+            rows, node = np.unique(view.rows, return_inverse=True)  # copies on a node are placed one after the other
+        scene = self._scene(wish, rows)
+        choice = Choice(np.zeros(len(view), dtype=bool), np.zeros(len(view)))
+        if self._common.preference is not None:
+            shape = (len(view), int(self.counts.max(initial=0)))
+            choice.before, choice.after = np.zeros(shape), np.zeros(shape)
+        for copy in range(most + 1):
+            here = np.flatnonzero(view.copies == copy)
+            at = node[here]
+            if choice.before is not None:
+                choice.before[here] = self._lines(scene, len(rows))[at]
+            step = self._place(wish, scene, len(rows))
+            choice.fits[here], choice.score[here] = step.fits[at], step.score[at]
+            if choice.after is not None:
+                choice.after[here] = self._lines(scene, len(rows))[at]
         return choice
 
     def choose_on(self, wish: CardRequest, row: int) -> Choice:
@@ -199,11 +209,9 @@ class Cards:
             entry, offset, card, self.users[card], self.memory[card], self.cores[card], wish.allowed[card].copy()
         )
 
-    def _place(self, wish: CardRequest, scene: Scene, entries: int, among: Mask | None = None) -> Choice:
-        """One more such pod in every entry (or those `among`); where it fits, the scene shows it afterwards."""
+    def _place(self, wish: CardRequest, scene: Scene, entries: int) -> Choice:
+        """One more such pod in every entry; where it fits, the scene shows it afterwards."""
         fits: Mask = np.bincount(scene.entry, minlength=entries) > 0
-        if among is not None:
-            fits &= among
         choice = Choice(fits, np.zeros(entries))
         touched = np.zeros(len(scene.card), dtype=bool)
         for portion in wish.portions:
