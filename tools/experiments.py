@@ -220,7 +220,13 @@ def openb() -> list[tuple[str, str, str]]:
                 flush=True,
             )
         at = {share: _mean([curve.allocated_at(share) for curve in curves]) for share in (1.0, 1.3)}
-        rows.append((policy.name, OPENB_PUBLISHED.get(policy.name, "–"), f"{at[1.0]:.1%} ({at[1.3]:.1%})"))
+        rows.append(
+            (
+                policy.name,
+                OPENB_PUBLISHED.get(policy.name, "–"),
+                f"{at[1.0]:.1%} ({at[1.3]:.1%}), mean of seeds 0 to {OPENB_SEEDS[-1]}",
+            )
+        )
         lines[policy.name] = [
             (share / 100, 100 * _mean([curve.allocated_at(share / 100) for curve in curves]))
             for share in range(80, 131)
