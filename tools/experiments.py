@@ -247,7 +247,7 @@ EXPERIMENTS = {
 
 LONG = {
     "openb": (
-        "GPUs of the openb trace that are given out when 100 % (130 %) of them have been asked for, mean of 10 seeds",
+        "GPUs of the openb trace that are given out when 100 % (130 %) of them have been asked for",
         openb,
     ),
     "week": ("300,000 pods a day", pods_per_day),
