@@ -83,7 +83,7 @@ class Fragmentation(Plugin):
         if not self._weight or not self._measures:
             return nodes.zeros()
         cpus, pieces = self._widest
-        fits = np.flatnonzero(fits_in(task.request, nodes.future_idle))  # elsewhere nobody asks for the score
+        fits = np.flatnonzero(fits_in(task.request, nodes.future_idle))  # only there the score counts
         rows, cost = nodes.rows[fits], nodes.zeros()
         cost[fits] = TIGHTNESS * (nodes.idle[CPU][fits] - task.request[CPU]) / cpus
         for measure, most in zip(self._measures, pieces, strict=True):
