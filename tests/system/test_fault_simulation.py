@@ -7,8 +7,14 @@ import re
 
 import pytest
 
+from volcano.api.core import Pod
+from volcano.controllers.job import status as job_status
 from volcano.machinery.informer import Informer
+from volcano.machinery.plan import Delete, ref
 from volcano.scheduler.commit import committer
+from volcano.scheduler.service.sender import Sender
+from volcano.testing.faults import run
+from volcano.testing.faults.campaign import SeedOutcome, SeedRecord
 from volcano.testing.faults.disk import InlineSqliteStore
 from volcano.testing.faults.minimize import minimized
 from volcano.testing.faults.plan import SERVER, Fault, faults_of
@@ -46,11 +52,27 @@ def test_faults_are_removed_until_the_run_no_longer_fails_without_them():
     faults = faults_of(7, machine_names(workload), busy=[])
     guilty = {faults[0], faults[-1]}
 
-    def run(seed: int, chosen) -> RunResult:
+    def fails_with_both(seed: int, chosen) -> RunResult:
         return RunResult(seed, list(chosen), ["it fails"] if guilty <= set(chosen) else [], [], "")
 
     assert len(faults) > len(guilty)
-    assert set(minimized(run(7, faults), run).faults) == guilty
+    assert set(minimized(fails_with_both(7, faults), fails_with_both).faults) == guilty
+
+
+def test_a_campaign_goes_on_with_the_seeds_that_have_not_passed_on_the_same_sources(tmp_path):
+    path = tmp_path / "cache" / "faults.jsonl"
+    record = SeedRecord(path)
+    record.add(SeedOutcome(1, "old"))
+    record.add(SeedOutcome(2, "new"))
+    record.add(SeedOutcome(3, "new", violations=["it fails"], faults=["#0"]))
+    with path.open("a") as file:
+        file.write('{"seed": 4, "sou')  # the process was ended here
+
+    found = SeedRecord(path)
+
+    assert [seed for seed in range(1, 5) if found.has_passed(seed, "new")] == [2]
+    assert [seed for seed in range(1, 5) if found.has_passed(seed, "")] == [1, 2]
+    assert found.passed(range(1, 5)) == {"old": 1, "new": 1}
 
 
 # -- bugs that are planted, to see that they are found -------------------------------------------------------------------
@@ -76,12 +98,33 @@ def a_scheduler_that_waits_for_times_to_come(patch: pytest.MonkeyPatch) -> list[
     return CLOCK_OF_THE_SCHEDULER_IS_SET_BACK[1]
 
 
+def a_scheduler_that_deletes_pods_which_have_just_succeeded(patch: pytest.MonkeyPatch) -> list[Fault]:
+    async def delete(sender: Sender, pod: Pod):
+        outcome = await sender._applier.apply((Delete(ref(pod)),))
+        return outcome, outcome.ok
+
+    patch.setattr(Sender, "_delete_unfinished", delete)
+    return [
+        Fault(5, 0.332, "controllers0", "crash", seconds=57.927),
+        Fault(0, 0.464, "scheduler0", "watch-end", "podgroups", 1, 7.420),
+        Fault(1, 65.935, SERVER, "crash", seconds=0.010),
+    ]
+
+
+def gangs_with_failed_and_evicted_pods_that_wait_for_ever(patch: pytest.MonkeyPatch) -> list[Fault]:
+    patch.setattr(job_status, "_gang_is_short", lambda view, counts: False)
+    patch.setattr(run, "END_SECONDS", 200.0)
+    return [Fault(5, 0.377, "controllers0", "timeout", "write", 1, 17.340)]
+
+
 @pytest.mark.parametrize(
     ("plant", "seed", "found"),
     [
         (a_server_that_answers_before_it_commits, 26, "was acknowledged"),
         (an_informer_that_loses_deletions, 3, "is Aborting"),
         (a_scheduler_that_waits_for_times_to_come, 26, "is Pending"),
+        (a_scheduler_that_deletes_pods_which_have_just_succeeded, 506, "runs twice"),
+        (gangs_with_failed_and_evicted_pods_that_wait_for_ever, 516, "is Pending, not Failed"),
     ],
 )
 def test_a_planted_bug_is_found(plant, seed: int, found: str, monkeypatch: pytest.MonkeyPatch):

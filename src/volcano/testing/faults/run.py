@@ -32,7 +32,7 @@ from volcano.testing.faults.processes import Process
 from volcano.testing.faults.server import ServerMachine
 from volcano.testing.faults.trace import Trace
 from volcano.testing.faults.users import Users
-from volcano.testing.faults.workload import NODE_CPUS, Workload, only_together, workload_of
+from volcano.testing.faults.workload import NODE_CPUS, Workload, workload_of
 
 END_SECONDS: Final = 1200.0
 """Within this time after the last fault every job must have reached its end."""
@@ -65,26 +65,14 @@ def run_seed(seed: int, faults: Sequence[Fault] | None = None) -> RunResult:
     if not result.unfinished or not result.faults:
         return result
     alike = set(run_once(seed, []).unfinished)
-    if waiting := [each for each in result.unfinished if each not in alike]:
-        alike |= _waiting_for_each_other(seed, waiting)
     result.waits_without_faults = [each for each in result.unfinished if each in alike]
     result.violations = [each for each in result.violations if each not in alike]
     return result
 
 
-def _waiting_for_each_other(seed: int, waiting: Sequence[str]) -> set[str]:
-    """Those of the jobs that wait for ever also when they are submitted together to a new cluster without faults.
-
-    The scheduler's policy is the cause then: faults only let the jobs meet that would otherwise have run one by one.
-    """
-    workload = workload_of(seed)
-    names = [name for name in workload.jobs if any(each.startswith(f"job {name} is ") for each in waiting)]
-    return set(run_once(seed, [], only_together(workload, names)).unfinished)
-
-
-def run_once(seed: int, faults: Sequence[Fault] | None = None, workload: Workload | None = None) -> RunResult:
+def run_once(seed: int, faults: Sequence[Fault] | None = None) -> RunResult:
     """One run, judged by itself."""
-    workload = workload or workload_of(seed)
+    workload = workload_of(seed)
     chosen = (
         list(faults)
         if faults is not None

@@ -6,7 +6,6 @@ reached. Everything fits on the nodes, so that nothing waits for ever.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -89,18 +88,6 @@ def workload_of(seed: int) -> Workload:
         builder.jobs,
         builder.flows,
         builder.crons,
-    )
-
-
-def only_together(workload: Workload, names: Sequence[str]) -> Workload:
-    """The same cluster with its queues as they are in the end, to which only these jobs are submitted, all at once."""
-    acts = [
-        msgspec.structs.replace(act, at=1.0 if act.kind == "Job" else min(act.at, 0.5))
-        for act in workload.acts
-        if act.kind in ("PriorityClass", "Queue") or (act.verb == "create" and act.name in names)
-    ]
-    return msgspec.structs.replace(
-        workload, acts=acts, jobs={name: workload.jobs[name] for name in names}, flows={}, crons=[]
     )
 
 
