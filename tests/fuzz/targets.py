@@ -13,6 +13,7 @@ import msgspec
 
 from volcano.admission.webhook.reviews import NotAReview, read_review
 from volcano.api.bounded_yaml import BoundedYamlError, load_all_yaml
+from volcano.api.cel.evaluator import compile_program, evaluate
 from volcano.api.cron.schedule import CronError, parse_schedule
 from volcano.api.durations import DurationError, parse_duration
 from volcano.api.errors import ApiError
@@ -34,7 +35,6 @@ from volcano.embedded.apiserver.access.authentication import Authenticator
 from volcano.embedded.apiserver.schemas.apply.field_sets import BadFields
 from volcano.embedded.apiserver.schemas.apply.managed_fields import read_managed
 from volcano.embedded.apiserver.schemas.apply.strategic import strategic_merge
-from volcano.embedded.apiserver.schemas.cel.evaluator import compile_program, evaluate
 from volcano.embedded.apiserver.schemas.tables.json_paths import PathError, compile_path, find
 from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.embedded.apiserver.verbs.listing import Continue

@@ -31,6 +31,7 @@ SCHEDULER: Final[Rules] = (
     ("policy", "poddisruptionbudgets", FOLLOW),
     ("scheduling.k8s.io", "priorityclasses", FOLLOW),
     ("resource.k8s.io", "resourceclaims deviceclasses resourceslices", FOLLOW),
+    ("resource.k8s.io", "resourceclaims resourceclaims/status resourceclaims/binding", "patch"),
     ("batch.volcano.sh", "jobs", "get"),
     ("scheduling.volcano.sh", "queues", f"{FOLLOW} create"),
     ("scheduling.volcano.sh", "queues/status", "patch"),

@@ -1,6 +1,6 @@
 """ResourceClaims of pods: made from the templates that the pods name, released and deleted when their pods are done.
 
-Allocating devices is not done here: that is the scheduler's and the device driver's.
+Allocating devices is not done here: that is the scheduler's. A claim that no pod uses any more loses its allocation.
 """
 
 from __future__ import annotations
@@ -22,13 +22,18 @@ POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
 """The annotation of a claim made here: which entry of its pod's spec.resourceClaims it is for."""
 MAX_BASE_CHARACTERS: Final = 200  # of a claim's name, so that pod, entry and hash stay a valid name
 TEMPLATE_KEY_PREFIX: Final = "template/"  # in keys that stand for all pods that wait for a template
+CLAIM_KEY_PREFIX: Final = "claim/"  # in keys that stand for a claim
+PROTECTION: Final = "resource.kubernetes.io/delete-protection"
 
 
 class ResourceClaimController(Controller):
     """Makes the claims of pods from templates and writes their names into the pods' status."""
 
     name: ClassVar = "resource-claim"
-    indexes: ClassVar[Indexes] = {Pod: {"claim-template": lambda pod: _templates_of(pod)}}
+    indexes: ClassVar[Indexes] = {
+        Pod: {"claim-template": lambda pod: _templates_of(pod)},
+        ResourceClaim: {"user": lambda claim: [str(user.get("uid")) for user in _users(claim)]},
+    }
 
     @property
     def wakes_on(self) -> Mapping[type[Resource], Waker]:
@@ -37,6 +42,8 @@ class ResourceClaimController(Controller):
     def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
         if key.name.startswith(TEMPLATE_KEY_PREFIX):
             return _waiting(key, world)
+        if key.name.startswith(CLAIM_KEY_PREFIX):
+            return tuple(_without_gone_users(Key(key.namespace, key.name.removeprefix(CLAIM_KEY_PREFIX)), world))
         pod = world.get(Pod, key)
         if pod is None or not _templates_of(pod):
             return NOTHING
@@ -51,11 +58,20 @@ def _templates_of(pod: Pod) -> list[str]:
 
 
 def _pods(change: Change[Pod]) -> Iterable[Wake]:
-    if change.new is not None and change.new.spec.resource_claims:
-        yield Wake(change.new.key)
+    pod = change.object
+    if not pod.spec.resource_claims:
+        return
+    if change.new is not None:
+        yield Wake(pod.key)
+    if change.new is None or pod.is_finished:
+        made = [status.resource_claim_name or "" for status in pod.status.resource_claim_statuses]
+        for name in {*made, *(entry.resource_claim_name for entry in pod.spec.resource_claims)} - {""}:
+            yield Wake(Key(pod.namespace, f"{CLAIM_KEY_PREFIX}{name}"))
 
 
 def _claims(change: Change[ResourceClaim]) -> Iterable[Wake]:
+    if change.new is not None and (_users(change.new) or PROTECTION in change.new.metadata.finalizers):
+        yield Wake(Key(change.new.namespace, f"{CLAIM_KEY_PREFIX}{change.new.name}"))
     owner = change.object.controller
     if owner is not None and owner.kind == "Pod":
         yield Wake(Key(change.object.namespace, owner.name))
@@ -133,3 +149,35 @@ def _releases(pod: Pod, world: World) -> Iterable[Step]:
         claim = world.get(ResourceClaim, Key(pod.namespace, status.resource_claim_name or ""))
         if claim is not None and _is_of(claim, pod) and not claim.is_deleting:
             yield Delete(ref(claim))
+
+
+def _users(claim: ResourceClaim) -> list[JSON]:
+    return [user for user in (claim.status or {}).get("reservedFor") or () if isinstance(user, dict)]
+
+
+def _without_gone_users(key: Key, world: World) -> Iterable[Step]:
+    """Pods that have finished or are gone use the claim no more; without users its devices are free again.
+
+    A claim that was allocated a moment ago has its user already: the scheduler writes both at once.
+    """
+    claim = world.get(ResourceClaim, key)
+    if claim is None:
+        return
+    users = _users(claim)
+    staying = [user for user in users if _is_using(user, key.namespace, world)]
+    status: JSON = claim.status or {}
+    if users and len(staying) < len(users):
+        body: JSON = {"reservedFor": staying or None}
+        if not staying:
+            body["allocation"] = None
+        yield Patch(ref(claim, fresh=True), {"status": body}, subresource="status")
+    elif not users and not status.get("allocation") and PROTECTION in claim.metadata.finalizers:
+        left = [name for name in claim.metadata.finalizers if name != PROTECTION]
+        yield Patch(ref(claim, fresh=True), {"metadata": {"finalizers": left}})
+
+
+def _is_using(user: JSON, namespace: str, world: World) -> bool:
+    if user.get("resource") != "pods" or user.get("apiGroup"):
+        return True
+    pod = world.get(Pod, Key(namespace, str(user.get("name"))))
+    return pod is not None and pod.uid == user.get("uid") and not pod.is_finished

@@ -122,6 +122,7 @@ class Cache:
             except Exception as error:  # whatever is wrong with one object, the others must not suffer
                 log.warning("%s is set aside: %s: %s", label, type(error).__name__, error)
                 snapshot.set_aside[label] = f"{type(error).__name__}: {error}"
+        snapshot.cluster.assumed_allocations = batch.allocations
         self._composition.rebuild(snapshot)
         for name, usage in batch.usage.items():
             row = snapshot.table.index.get(name)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from volcano.api import core
-from volcano.api.meta import Key, Resource
+from volcano.api.meta import JSON, Key, Resource
 from volcano.machinery.world import Change, Mirror
 from volcano.scheduler.cache.followed import FOLLOWED, is_urgent, matters, wakes
 from volcano.scheduler.model import NodeUsage
@@ -26,6 +26,7 @@ class Batch:
     assumed: dict[str, str] = field(default_factory=dict)  # pod uid → node
     evicting: frozenset[str] = frozenset()
     usage: dict[str, NodeUsage] = field(default_factory=dict)
+    allocations: dict[Key, JSON] = field(default_factory=dict)  # of ResourceClaims, sent and not seen yet
 
 
 @dataclass(slots=True, frozen=True)
@@ -42,6 +43,7 @@ class PendingChanges:
         self._assumed: dict[str, str] = {}
         self._evicting: set[str] = set()
         self._usage: dict[str, NodeUsage] = {}
+        self._devices: dict[str, Mapping[Key, JSON]] = {}  # pod uid → claim → the allocation that is being written
 
     # -- changes -------------------------------------------------------------------------------------------------
     def follow(
@@ -84,22 +86,31 @@ class PendingChanges:
 
     def assumptions(self) -> Batch:
         """The current assumptions, without any changed object."""
-        return Batch({}, dict(self._assumed), frozenset(self._evicting), dict(self._usage))
+        allocations = {key: made for each in self._devices.values() for key, made in each.items()}
+        return Batch({}, dict(self._assumed), frozenset(self._evicting), dict(self._usage), allocations)
 
     # -- assumptions ---------------------------------------------------------------------------------------------
-    def assume(self, bound: Mapping[str, str], evicted: Iterable[str]) -> None:
-        """These binds (pod uid → node) and evictions are about to be sent."""
+    def assume(
+        self,
+        bound: Mapping[str, str],
+        evicted: Iterable[str],
+        devices: Mapping[str, Mapping[Key, JSON]] | None = None,
+    ) -> None:
+        """These binds (pod uid → node), evictions and allocations (pod uid → claim →) are about to be sent."""
         self._assumed.update(bound)
+        self._devices.update(devices or {})
         self._evicting.update(evicted)
 
     def confirm(self, confirmed: Confirmed) -> None:
         for uid in confirmed.bound:
             self._assumed.pop(uid, None)
+            self._devices.pop(uid, None)
         self._evicting -= confirmed.evicted
 
     def forget(self, uid: str, pod: core.Pod | None) -> None:
         """A bind or eviction failed: the pod counts again as the API server shows it."""
         self._assumed.pop(uid, None)
+        self._devices.pop(uid, None)
         self._evicting.discard(uid)
         if pod is not None:
             self._objects.setdefault((core.Pod, pod.key), pod)

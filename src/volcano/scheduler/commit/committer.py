@@ -14,11 +14,12 @@ from typing import Any, Final
 
 from volcano.api import core
 from volcano.api.jobs.why import decode_why
-from volcano.api.meta import JSON
+from volcano.api.meta import JSON, Key
 from volcano.api.pods.evictions import SCHEDULER_REASON, eviction_message
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup
 from volcano.api.times import is_recent, timestamp
 from volcano.machinery.plan import Bind, Patch, Plan, Record, Step, ref
+from volcano.scheduler.commit.device_steps import device_steps, device_undo_steps
 from volcano.scheduler.commit.event_limits import EventLimiter
 from volcano.scheduler.commit.groups import BATCHING_INTERVAL, MESSAGE_INTERVAL, group_body, is_being_made, pause_before
 from volcano.scheduler.commit.queues import queue_patches
@@ -35,7 +36,7 @@ BUSY_BINDS: Final = 50
 
 @dataclass(slots=True, frozen=True)
 class BindPlan:
-    """One bind: claims that must be bound first, how to ask for that, and the bind itself."""
+    """One bind: what must be written or bound before it, the bind itself, and what is undone when it fails."""
 
     pod: core.Pod
     uid: str
@@ -43,6 +44,9 @@ class BindPlan:
     volumes: tuple[VolumeChoice, ...]
     prepare: Plan
     bind: Plan
+    allocations: Mapping[Key, JSON] = field(default_factory=dict)
+    """Of ResourceClaims, as `prepare` writes them."""
+    undo: Plan = ()
 
 
 @dataclass(slots=True, frozen=True)
@@ -150,7 +154,11 @@ class Committer:
             volumes = decisions.volumes.get(bind.uid, ())
             event = Record(ref(task.pod), "Scheduled", f"Successfully assigned {bind.task} to {bind.node}")
             steps = (Bind(ref(task.pod), bind.node, bind.annotations), event)
-            yield BindPlan(task.pod, bind.uid, bind.node, volumes, tuple(volume_steps(volumes, snapshot)), steps)
+            devices = decisions.devices.get(bind.uid, ())
+            prepare = (*volume_steps(volumes, snapshot), *device_steps(devices, snapshot, task.pod))
+            allocations = {choice.claim: choice.allocation for choice in devices if choice.is_new}
+            undo = tuple(device_undo_steps(devices, snapshot, task.pod))
+            yield BindPlan(task.pod, bind.uid, bind.node, volumes, prepare, steps, allocations, undo)
 
     def _evictions(self, decisions: Decisions, snapshot: Snapshot, now: datetime) -> Iterator[EvictionPlan]:
         for eviction in decisions.evictions:

@@ -11,7 +11,14 @@ from volcano.api.jobs.why import GANG, WAIT, Why
 from volcano.api.scheduling import PodGroupCondition
 from volcano.scheduler.framework.queue_usage import held_by_queues
 from volcano.scheduler.framework.reasons import job_reason, task_reason
-from volcano.scheduler.framework.record import BindDecision, EvictionDecision, KeptStatus, Note, VolumeChoice
+from volcano.scheduler.framework.record import (
+    BindDecision,
+    DeviceChoice,
+    EvictionDecision,
+    KeptStatus,
+    Note,
+    VolumeChoice,
+)
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.settled_jobs import settle
 from volcano.scheduler.model import Job, Resources, Status
@@ -57,6 +64,7 @@ class Decisions:
     gates_to_remove: tuple[str, ...] = ()
     allocated_domains: Mapping[str, str] = field(default_factory=dict)
     volumes: Mapping[str, tuple[VolumeChoice, ...]] = field(default_factory=dict)  # uid of a bound task →
+    devices: Mapping[str, tuple[DeviceChoice, ...]] = field(default_factory=dict)  # uid of a bound task →
     set_aside: Mapping[str, str] = field(default_factory=dict)
     dropped: Mapping[str, str] = field(default_factory=dict)  # task → why the plan check refuses its decision
     reservations: Mapping[str, StartReservation] = field(default_factory=dict)  # by job
@@ -92,6 +100,7 @@ def decisions_from(session: Session, dropped: Mapping[str, str], *, messages: bo
         gates_to_remove=tuple(record.gates_to_remove),
         allocated_domains=record.allocated_domains,
         volumes=record.volumes,
+        devices=record.devices,
         set_aside=dict(session.snapshot.set_aside),
         dropped=dropped,
         reservations=dict(record.reservations),

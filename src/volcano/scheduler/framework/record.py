@@ -9,7 +9,7 @@ from datetime import datetime
 
 from volcano.api.jobs.reservations import StartReservation
 from volcano.api.jobs.why import Why
-from volcano.api.meta import Key
+from volcano.api.meta import JSON, Key
 from volcano.api.scheduling import PodGroupCondition
 from volcano.scheduler.core.node_table import Mask
 from volcano.scheduler.model import CPU, MEMORY, Resources
@@ -51,6 +51,17 @@ class VolumeChoice:
     claim: Key
     node: str
     volume: str = ""
+
+
+@dataclass(slots=True, frozen=True)
+class DeviceChoice:
+    """A ResourceClaim that a pod uses: its allocation, and whether this session made it or the claim had it."""
+
+    claim: Key
+    allocation: JSON
+    is_new: bool
+    replaces: bool = False
+    """Whether the claim has another allocation, which nobody uses and which must go first."""
 
 
 @dataclass(slots=True, eq=False)
@@ -98,6 +109,7 @@ class CycleRecord:
     gauges: dict[tuple[str, tuple[str, ...]], float] = field(default_factory=dict)  # metric, label values → value
     counters: Counter[tuple[str, tuple[str, ...]]] = field(default_factory=Counter)
     volumes: dict[str, tuple[VolumeChoice, ...]] = field(default_factory=dict)  # by uid of the bound task
+    devices: dict[str, tuple[DeviceChoice, ...]] = field(default_factory=dict)  # by uid of the bound task
     gates_to_remove: list[str] = field(default_factory=list)  # namespace/pod
     queue_allocated: dict[str, Resources] = field(default_factory=dict)  # what queues hold beyond their pods' requests
     allocated_domains: dict[str, str] = field(default_factory=dict)  # job or sub-job → hypernode

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from volcano.api.core import (
     CSINode,
@@ -21,7 +22,7 @@ from volcano.api.core import (
     StatefulSet,
     StorageClass,
 )
-from volcano.api.meta import Key
+from volcano.api.meta import JSON, Key
 from volcano.api.reservation import Reservation
 
 
@@ -53,6 +54,10 @@ class ClusterObjects:
     resource_claims: dict[Key, ResourceClaim] = field(default_factory=dict)
     resource_slices: dict[str, ResourceSlice] = field(default_factory=dict)
     device_classes: dict[str, DeviceClass] = field(default_factory=dict)
+    assumed_allocations: dict[Key, JSON] = field(default_factory=dict)
+    """Of ResourceClaims: allocations that were sent and are not seen yet."""
+    read_slices: dict[str, Any] = field(default_factory=dict)
+    """What core.dra has read from the slices, kept from cycle to cycle."""
     reservations: dict[str, Reservation] = field(default_factory=dict)
     shard: Shard = Shard()
     ignored_provisioners: frozenset[str] = frozenset({"rancher.io/local-path", "hostpath.csi.k8s.io"})

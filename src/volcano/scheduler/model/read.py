@@ -74,7 +74,7 @@ def _shape_key(pod: Pod) -> bytes:
     containers = [(c.image, c.resources, c.restart_policy, c.ports) for c in spec.containers]
     initial = [(c.image, c.resources, c.restart_policy, c.ports) for c in spec.init_containers]
     volumes = [v for v in spec.volumes if v.persistent_volume_claim or v.ephemeral or v.csi or v.image]
-    own_claims = pod.name if spec.resource_claims or any(v.ephemeral for v in volumes) else ""
+    own_claims = pod.name if any(v.ephemeral for v in volumes) else ""
     return msgspec.json.encode(
         (
             pod.namespace,

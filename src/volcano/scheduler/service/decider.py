@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from volcano.api.jobs.reservations import StartReservation
+from volcano.api.meta import JSON, Key
 from volcano.machinery.clock import Stopwatch
 from volcano.scheduler.cache import Batch, Cache, CacheSettings, Confirmed
 from volcano.scheduler.commit import Commitment, Committer, ToldReasons, Unwritten
@@ -50,6 +51,7 @@ class TurnResult:
     bound: Mapping[str, str]  # pod uid → node, to be assumed
     evicted: frozenset[str]  # pod uids, to be assumed
     overview: Overview
+    devices: Mapping[str, Mapping[Key, JSON]] = field(default_factory=dict)  # pod uid → claim → allocation, likewise
 
 
 @dataclass(slots=True, frozen=True)
@@ -104,7 +106,8 @@ class Decider:
         cache.assume(bound, evicted)
         self._promises = decisions.reservations
         overview = Overview(len(snapshot.table), len(snapshot.jobs), len(snapshot.tasks), dict(snapshot.set_aside))
-        return TurnResult(decisions, commitment, cache.take_confirmed(), bound, evicted, overview)
+        devices = {plan.uid: plan.allocations for plan in commitment.binds if plan.allocations}
+        return TurnResult(decisions, commitment, cache.take_confirmed(), bound, evicted, overview, devices)
 
     def _recall_promises(self, snapshot: Snapshot) -> None:
         """What the last cycle promised counts; what stands on PodGroups may be older. After a start, that is all."""

@@ -110,6 +110,8 @@ class Sender:
             return
         log.warning("%s: %s", plan.pod.key, message)
         pod = await self._pod_now(plan.pod)
+        if plan.undo and (pod is None or not pod.spec.node_name):
+            await self._applier.apply(plan.undo)
         self._drop_assumption(plan.pod, plan.uid)
         if pod is not None and not pod.spec.node_name:
             await self._applier.apply(bind_failed(pod, message, self._clock.now()))

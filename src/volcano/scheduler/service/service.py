@@ -168,7 +168,7 @@ class SchedulerService:
     def _assume(self, result: TurnResult) -> None:
         """Before anything is sent, so that no failure can come first."""
         self.pending.confirm(result.confirmed)
-        self.pending.assume(result.bound, result.evicted)
+        self.pending.assume(result.bound, result.evicted, result.devices)
 
     def _write_failed(self, unwritten: Unwritten) -> None:
         self._unwritten.append(unwritten)

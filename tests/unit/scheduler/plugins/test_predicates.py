@@ -668,7 +668,9 @@ def _claiming(a_pod, **status):
 
 
 def _claim(status=None, **metadata):
-    return {"metadata": {"name": "made", "namespace": "ns", **metadata}, "spec": {}, "status": status or {}}
+    asked = {"name": "r", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}}
+    metadata = {"name": "made", "namespace": "ns", **metadata}
+    return {"metadata": metadata, "spec": {"devices": {"requests": [asked]}}, "status": status or {}}
 
 
 MADE = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "made"}]}

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
+from volcano.api.cel import evaluator as cel
 from volcano.api.errors import Forbidden, InternalError
 from volcano.api.meta import JSON
 from volcano.api.selectors import SelectorError, selector_from
-from volcano.embedded.apiserver.schemas.cel import evaluator as cel
 from volcano.embedded.apiserver.store.contract import ObjectKey, Store
 from volcano.machinery.admission import Attributes
 

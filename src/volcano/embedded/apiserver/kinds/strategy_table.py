@@ -17,6 +17,7 @@ from volcano.embedded.apiserver.kinds.pods import Pods
 from volcano.embedded.apiserver.kinds.priority_classes import PriorityClasses
 from volcano.embedded.apiserver.kinds.quotas_and_budgets import PodDisruptionBudgets, Quotas
 from volcano.embedded.apiserver.kinds.rbac import RoleBindings, Roles
+from volcano.embedded.apiserver.kinds.resource_claims import ResourceClaims
 from volcano.embedded.apiserver.kinds.services import Services
 from volcano.embedded.apiserver.kinds.strategy import Strategy
 from volcano.embedded.apiserver.kinds.volumes import Volumes
@@ -81,6 +82,7 @@ STRATEGIES: Final[Mapping[str, type[Strategy]]] = {
     "validatingwebhookconfigurations.admissionregistration.k8s.io": WebhookConfigurations,
     "leases.coordination.k8s.io": WithoutGeneration,
     "controllerrevisions.apps": WithoutGeneration,
+    "resourceclaims.resource.k8s.io": ResourceClaims,
     "resourceslices.resource.k8s.io": ResourceSlices,
 }
 

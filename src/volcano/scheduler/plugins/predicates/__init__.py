@@ -104,6 +104,9 @@ class Predicates(Plugin):
             chosen = self._volumes.reserved(uid)
             if chosen:
                 session.record.volumes[uid] = chosen
+            devices = self._device_claims.reserved(uid)
+            if devices:
+                session.record.devices[uid] = devices
 
     # -- whose answers are shared, and how long they hold --------------------------------------------------------
     def sharing_key(self, task: Task) -> Hashable:
@@ -113,9 +116,12 @@ class Predicates(Plugin):
         labels = task.pod.labels
         own = tuple((key, labels.get(key)) for key in sorted(keys)) if keys else None
         template = task.pod.annotations.get(TEMPLATE_KEY) if self._caches else None
-        return (own, template) if own or template else None
+        devices = self._device_claims.sharing_key(task) if task.pod.spec.resource_claims else None
+        return (own, template, devices) if own or template or devices else None
 
     def row_local(self, task: Task) -> bool:
+        if task.pod.spec.resource_claims and not self._device_claims.is_row_local():
+            return False
         if self._terms(task).required or self._constraints(task):
             return False
         if self._has_volumes(task) and self._volumes.claims(task).waiting:
@@ -162,7 +168,14 @@ class Predicates(Plugin):
             refused = nodes.take(cause.refused)
             going_on = ~refused if going_on is None else going_on & ~refused
             yield Cause(refused, cause.code, cause.reason)
-        if not task.shape.notable and not task.pod.spec.topology_spread_constraints and not self._neighbours.matters:
+        spec = task.pod.spec
+        if spec.resource_claims:
+            for mask, reason in self._device_claims.checks(task):
+                refused = nodes.take(mask) if going_on is None else nodes.take(mask) & going_on
+                if refused.any():
+                    going_on = ~refused if going_on is None else going_on & ~refused
+                    yield Cause(refused, Code.UNRESOLVABLE, reason)
+        if not task.shape.notable and not spec.topology_spread_constraints and not self._neighbours.matters:
             return
         for cause in self._changing_causes(task, nodes):
             refused = cause.refused if going_on is None else cause.refused & going_on
@@ -194,8 +207,6 @@ class Predicates(Plugin):
             checks.append((~demanded(table, pod), MISMATCH))
         if "TaintTolerationEnable" in self._on:
             checks.append((repelled(table, pod.spec.tolerations), TAINTED))
-        if pod.spec.resource_claims:
-            checks.extend(self._device_claims.checks(task))
         for refused, reason in checks:
             rows = refused & left
             if rows.any():
@@ -257,12 +268,16 @@ class Predicates(Plugin):
     # -- what happened -------------------------------------------------------------------------------------------
     def on_allocate(self, task: Task) -> str | None:
         if self._has_volumes(task) and "VolumeBindingEnable" in self._on and self._volumes.claims(task).waiting:
-            return self._volumes.reserve(task)
-        return None
+            objection = self._volumes.reserve(task)
+            if objection is not None:
+                return objection
+        return self._device_claims.reserve(task) if task.pod.spec.resource_claims else None
 
     def on_deallocate(self, task: Task) -> None:
         if task.shape.notable:
             self._volumes.release(task)
+        if task.pod.spec.resource_claims:
+            self._device_claims.release(task)
 
 
 def _required_anti_affinity(terms: PodTerms) -> tuple[Term, ...]:

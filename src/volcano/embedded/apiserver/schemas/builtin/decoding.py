@@ -11,6 +11,7 @@ import msgspec
 
 from volcano.api.errors import BadRequest
 from volcano.api.field_errors import Path, path_text
+from volcano.api.formats import is_date_time
 from volcano.api.go_text import quoted
 from volcano.api.meta import JSON
 from volcano.api.quantity import QuantityError, parse_quantity
@@ -26,7 +27,6 @@ from volcano.api.schemas.openapi_table import (
     schema_name,
 )
 from volcano.api.scheme import ResourceType
-from volcano.embedded.apiserver.schemas.formats import is_date_time
 
 
 class Place(msgspec.Struct, frozen=True):

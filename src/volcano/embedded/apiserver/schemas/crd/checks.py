@@ -15,11 +15,11 @@ import msgspec
 from volcano.api import field_errors as say
 from volcano.api.errors import FieldError
 from volcano.api.field_errors import Path, path_text
+from volcano.api.formats import format_check
 from volcano.api.go_text import go_number, quoted
 from volcano.api.meta import JSON
 from volcano.api.patterns import PatternError, compile_pattern
 from volcano.embedded.apiserver.schemas.crd.junctions import Check, Errors, all_of, any_of, none_of, one_of
-from volcano.embedded.apiserver.schemas.formats import format_check
 
 MAX_DEPTH: Final = 128
 

@@ -12,10 +12,10 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from volcano.api import field_errors as say
+from volcano.api.cel import evaluator as cel
 from volcano.api.errors import FieldError
 from volcano.api.field_errors import Path, path_text
 from volcano.api.meta import JSON
-from volcano.embedded.apiserver.schemas.cel import evaluator as cel
 from volcano.embedded.apiserver.schemas.crd.checks import MAX_DEPTH, TooDeep
 
 MAX_EVALUATIONS: Final = 20_000

@@ -7,11 +7,11 @@ from copy import deepcopy
 from typing import Any, Final
 
 from volcano.api import field_errors as say
+from volcano.api.cel import evaluator as cel
 from volcano.api.errors import FieldError
 from volcano.api.field_errors import Path, path_text
 from volcano.api.meta import JSON
 from volcano.api.patterns import PatternError, compile_pattern
-from volcano.embedded.apiserver.schemas.cel import evaluator as cel
 from volcano.embedded.apiserver.schemas.crd.checks import compile_check
 from volcano.embedded.apiserver.schemas.crd.pruning import compile_pruner
 

@@ -11,6 +11,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from volcano.api.cel.urls import parse_url
+from volcano.api.cel.values import Function, made, text_of
+from volcano.api.formats import FORMATS as SHAPES
 from volcano.api.names import (
     dns_1035_label_problems,
     dns_label_problems,
@@ -18,9 +21,6 @@ from volcano.api.names import (
     qualified_name_problems,
     subdomain_problems,
 )
-from volcano.embedded.apiserver.schemas.cel.urls import parse_url
-from volcano.embedded.apiserver.schemas.cel.values import Function, made, text_of
-from volcano.embedded.apiserver.schemas.formats import FORMATS as SHAPES
 
 FORMAT: Final = "kubernetes.NamedFormat"
 _UUID: Final = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.ASCII | re.IGNORECASE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from volcano.embedded.apiserver.schemas.cel.evaluator import compile_program, evaluate
+from volcano.api.cel.evaluator import compile_program, evaluate
 
 VALUE = {"a": "x" * 1000, "l": ["a", "b"]}
 

@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
+from volcano.api.cel import named_formats as cel_named_formats
+from volcano.api.cel import networks as cel_networks
+from volcano.api.cel import urls as cel_urls
+from volcano.api.cel import versions as cel_versions
+from volcano.api.cel.values import Function, kind_of, made, text_of
+from volcano.api.cel.versions import SEMVER, compare_versions
 from volcano.api.patterns import compile_pattern
 from volcano.api.quantity import Quantity, QuantityError, parse_quantity
-from volcano.embedded.apiserver.schemas.cel import named_formats as cel_named_formats
-from volcano.embedded.apiserver.schemas.cel import networks as cel_networks
-from volcano.embedded.apiserver.schemas.cel import urls as cel_urls
-from volcano.embedded.apiserver.schemas.cel import versions as cel_versions
-from volcano.embedded.apiserver.schemas.cel.values import Function, kind_of, made, text_of
-from volcano.embedded.apiserver.schemas.cel.versions import SEMVER, compare_versions
 
 QUANTITY: Final = "kubernetes.Quantity"
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from volcano.embedded.apiserver.schemas.cel.values import Function, made, succeeds, text_of
+from volcano.api.cel.values import Function, made, succeeds, text_of
 
 SEMVER: Final = "kubernetes.Semver"
 MAX_NUMBER: Final = 2**64 - 1

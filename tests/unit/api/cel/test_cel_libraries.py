@@ -8,12 +8,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from volcano.embedded.apiserver.schemas.cel import evaluator as cel
-from volcano.embedded.apiserver.schemas.cel.named_formats import FORMATS
-from volcano.embedded.apiserver.schemas.cel.networks import parse_cidr, parse_ip
-from volcano.embedded.apiserver.schemas.cel.urls import parse_url
-from volcano.embedded.apiserver.schemas.cel.values import kind_of, made, text_of
-from volcano.embedded.apiserver.schemas.cel.versions import parse_version
+from volcano.api.cel import evaluator as cel
+from volcano.api.cel.named_formats import FORMATS
+from volcano.api.cel.networks import parse_cidr, parse_ip
+from volcano.api.cel.urls import parse_url
+from volcano.api.cel.values import kind_of, made, text_of
+from volcano.api.cel.versions import parse_version
 
 ADDRESSES = st.ip_addresses().filter(lambda ip: isinstance(ip, IPv4Address) or ip.ipv4_mapped is None)
 NUMBERS = st.integers(0, 2**64 - 1)

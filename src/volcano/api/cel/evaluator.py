@@ -14,10 +14,10 @@ import msgspec
 from cel_expr_python import cel as _engine
 from cel_expr_python.ext import ext_bindings, ext_encoders, ext_math, ext_optional, ext_strings
 
+from volcano.api.cel.functions import FUNCTIONS
+from volcano.api.cel.growth import TextGrowth, text_growth
+from volcano.api.formats import is_date
 from volcano.api.meta import JSON
-from volcano.embedded.apiserver.schemas.cel.functions import FUNCTIONS
-from volcano.embedded.apiserver.schemas.cel.growth import TextGrowth, text_growth
-from volcano.embedded.apiserver.schemas.formats import is_date
 
 MAX_EXPRESSION_CHARACTERS: Final = 16 * 1024
 _RESERVED: Final = frozenset(

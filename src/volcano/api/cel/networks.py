@@ -16,7 +16,7 @@ from ipaddress import (
 )
 from typing import Any, Final, TypeAlias
 
-from volcano.embedded.apiserver.schemas.cel.values import Function, kind_of, made, succeeds, text_of
+from volcano.api.cel.values import Function, kind_of, made, succeeds, text_of
 
 IP: Final = "net.IP"
 CIDR: Final = "net.CIDR"

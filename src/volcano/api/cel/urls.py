@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from ipaddress import AddressValueError, IPv6Address
 from typing import Any, Final, NamedTuple
 
-from volcano.embedded.apiserver.schemas.cel.values import Function, made, succeeds, text_of
+from volcano.api.cel.values import Function, made, succeeds, text_of
 
 URL: Final = "kubernetes.URL"
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*", re.ASCII)

@@ -1,0 +1,1 @@
+"""Expressions in CEL: the evaluator and the functions that Kubernetes adds to it."""

@@ -1,1 +1,0 @@
-"""Validation rules in CEL: the evaluator and the functions Kubernetes adds to it."""
