@@ -58,6 +58,9 @@ FACTS: Final[dict[str, str | int]] = {
     "job": "nightly-1", "jobs": 2, "free": "3 cpu, 12Gi memory", "meant": "",
 }  # fmt: skip
 CASES: Final[dict[str, dict[str, str | int]]] = {
+    "DeviceClassNotFound": {"class_name": "gpu.example.com"},
+    "NotEnoughDevices": {"most": 3, "needed": 4, "class_name": "gpu.example.com"},
+    "DevicesInUse": {"most": 1, "needed": 4, "class_name": "gpu.example.com"},
     "UnknownScheduler": {"meant": MEANT.format("volcano")},
     "OtherScheduler": {"scheduler": "default-scheduler"},
     "QuotaTooSmall": {"resource": "pods", "needed": "3"},

@@ -26,6 +26,9 @@ class Right(NamedTuple):
 RARELY = {
     Right("volcano-scheduler", "patch", "", "events"): "an event that is said again more than ten seconds later",
     Right("volcano-controllers", "patch", "", "events"): "an event that is said again more than ten seconds later",
+    Right("volcano-scheduler", "patch", "resource.k8s.io", "resourceclaims/binding"): (
+        "asked for beside resourceclaims/status, in no request of its own"
+    ),
     Right("volcano-controllers", "get", "batch.volcano.sh", "jobs"): "a flow looks for a job whose end nobody saw",
     Right("volcano-admission", "list", "", "nodes"): "a Reservation is written; no test here has the webhook check one",
     Right("volcano-admission", "list", "reservation.volcano.sh", "reservations"): "likewise",

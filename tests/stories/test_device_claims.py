@@ -90,6 +90,8 @@ def test_a_gang_waits_until_every_pod_can_have_its_device(host, unique):
         await system.settle()
 
         assert [pod.spec.node_name for pod in system.pods("gang")] == [""] * 4
+        message = system.job("gang").status.state.message
+        assert message == f"3 of the 4 devices of class class-{unique} that it needs together exist"
         assert devices_of(await claims(system)) == []
 
         await offer(system, unique, 4, generation=2)

@@ -26,6 +26,7 @@ from volcano.scheduler.core.node_view import NodeView
 from volcano.scheduler.core.taints import UNSCHEDULABLE, repelled, untolerated
 from volcano.scheduler.explain.amounts_text import amount_text, request_text
 from volcano.scheduler.explain.causes_claims import claim_cause
+from volcano.scheduler.explain.causes_devices import device_cause
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import EPSILON, PODS, Job, Task
 from volcano.scheduler.plugins.predicates import (
@@ -40,6 +41,7 @@ from volcano.scheduler.plugins.predicates import (
     TAINTED,
     UNWELCOME,
 )
+from volcano.scheduler.plugins.predicates.device_claims import UNALLOCATED
 from volcano.scheduler.plugins.predicates.ports import host_ports
 
 NOT_READY_KEYS: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
@@ -110,6 +112,10 @@ def no_node_cause(session: Session, task: Task) -> Finding | None:
     filtered = session.nodes.filtered(task)
     if (masks.suitable & filtered.ok).any():
         return None
+    if task.claims and any(reason == UNALLOCATED for _, reason in filtered.causes):
+        missing_devices = device_cause(session, session.jobs[task.job_id], 1)
+        if missing_devices is not None:
+            return missing_devices
     return _refusal_cause(session, task, masks, filtered.causes)
 
 
@@ -301,6 +307,8 @@ def limit_cause(session: Session, job: Job, task: Task, most: int, needed: int) 
         return finding("AffinityLimit", most=most, key=key, needed=needed)
     if cause == FULL:
         return finding("PodNumberLimit", most=most, needed=needed)
+    if cause == UNALLOCATED and (missing := device_cause(session, job, needed)) is not None:
+        return missing
     if cause == "room":
         return _room_limit(session, task, most, needed)
     return refused_finding(session, task, cause, reasons[cause], len(table))

@@ -11,6 +11,7 @@ from volcano.scheduler.core.fit import fits_in
 from volcano.scheduler.core.node_table import Mask
 from volcano.scheduler.core.node_view import NodeView
 from volcano.scheduler.explain.amounts_text import amount_text
+from volcano.scheduler.explain.causes_devices import device_cause
 from volcano.scheduler.explain.causes_nodes import node_masks
 from volcano.scheduler.explain.causes_queues import needed_of, owner_name
 from volcano.scheduler.framework.session import Session
@@ -25,6 +26,7 @@ from volcano.scheduler.plugins.predicates import (
     TAINTED,
     UNWELCOME,
 )
+from volcano.scheduler.plugins.predicates.device_claims import UNALLOCATED
 from volcano.scheduler.plugins.predicates.ports import host_ports
 
 
@@ -85,7 +87,8 @@ def _in_all(session: Session, job: Job, task: Task, suitable: Mask, most: int, n
             total=amount_text(scarcity[scarce][1], scarce),
             holders=holders_text(session, job, suitable, scarce),
         )
-    return finding(
+    devices = device_cause(session, job, job.min_available) if task.claims else None
+    return devices or finding(
         "RoomForSome",
         most=most,
         needed=needed_pods,
@@ -101,6 +104,8 @@ def _refused_now(session: Session, task: Task, roomy: Mask, causes: object) -> F
             counts[reason] += int((refused & roomy).sum())
     reason = counts.most_common(1)[0][0] if counts else "no node takes it"
     pod, job = task.pod, session.jobs[task.job_id]
+    if reason == UNALLOCATED and (missing := device_cause(session, job, 1)) is not None:
+        return missing
     if reason == NO_PORTS:
         wanted = host_ports(pod)
         users = [

@@ -9,11 +9,12 @@ from dataclasses import replace
 
 import msgspec
 
-from volcano.api.core import Pod
+from volcano.api.core import Pod, ResourceClaim
+from volcano.api.meta import Key
 from volcano.scheduler.core.node_table import NodeTable
 from volcano.scheduler.core.snapshot import Snapshot, put_task
 from volcano.scheduler.explain.trials import TriedJob
-from volcano.scheduler.model import Node, Task
+from volcano.scheduler.model import ClusterObjects, Node, Task
 from volcano.scheduler.model.read import task_from_pod
 
 STAYING_OWNERS = ("DaemonSet", "Node")
@@ -28,7 +29,7 @@ def empty_cluster(snapshot: Snapshot) -> Snapshot:
         table=NodeTable([_emptied(node) for node in snapshot.table.nodes]),
         queues=dict(snapshot.queues),
         domains=snapshot.domains,
-        cluster=replace(snapshot.cluster, reservations={}),
+        cluster=replace(snapshot.cluster, reservations={}, resource_claims=_released(snapshot.cluster)),
         shapes=snapshot.shapes,
         default_queue=snapshot.default_queue,
         admits_by_gate=snapshot.admits_by_gate,
@@ -41,6 +42,15 @@ def empty_cluster(snapshot: Snapshot) -> Snapshot:
                 copied.job_id = ""
                 put_task(empty, copied)
     return empty
+
+
+def _released(around: ClusterObjects) -> dict[Key, ResourceClaim]:
+    """The claims without the allocations that pods hold; one without users may be meant to stay."""
+    found = dict(around.resource_claims)
+    for key, claim in around.resource_claims.items():
+        if (claim.status or {}).get("reservedFor"):
+            found[key] = msgspec.structs.replace(claim, status={})
+    return found
 
 
 def stays(task: Task) -> bool:
