@@ -102,6 +102,20 @@ def test_a_gang_waits_until_every_pod_can_have_its_device(host, unique):
         await clean_up(system, unique)
 
 
+@pytest.mark.hosts("embedded")
+def test_a_gang_that_asks_for_devices_alone_waits_as_a_whole(host, unique):
+    @host
+    async def story(system):
+        await offer(system, unique, 3)
+        await template(system, unique)
+        task = claiming(a_task(replicas=4))
+        del task["template"]["spec"]["containers"][0]["resources"]
+        await system.apply(a_job("gang", task))
+        await system.settle()
+
+        assert [pod.spec.node_name for pod in system.pods("gang")] == [""] * 4
+
+
 def test_devices_of_finished_pods_are_given_to_the_next_job(host, unique):
     @host
     async def story(system):

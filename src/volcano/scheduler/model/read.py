@@ -114,7 +114,7 @@ def task_from_pod(pod: Pod, shapes: Shapes) -> Task:
         node=pod.spec.node_name,
         preemptable=_stated_bool(annotations, meta.labels, PREEMPTABLE_KEY, default=True),
         revocable_zone=_revocable_zone(annotations),
-        best_effort=shape.request.is_empty,
+        best_effort=shape.request.is_empty and not pod.spec.resource_claims,
         gates=tuple(gate.name for gate in pod.spec.scheduling_gates),
         nominated_node=pod.status.nominated_node_name,
         index=_pod_index(meta.name),
