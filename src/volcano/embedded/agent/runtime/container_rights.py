@@ -30,7 +30,8 @@ class ContainerRights(msgspec.Struct, frozen=True):
 def rights_of(pod: AgentPod, container: AgentContainer, default_user: tuple[int, int] | None = None) -> ContainerRights:
     """The user is the one that container or pod states, else the default one.
 
-    Missing when the container must not run as root and would, or wants a profile that this node does not have.
+    An image that states a user does not exist here. So a container that must not run as root and states no user runs as
+    the agent's, without any of root's rights. Missing when it states root, or wants a profile that this node lacks.
     """
     own, shared = container.security_context, pod.spec.security_context
     uid = own.run_as_user if own.run_as_user is not None else shared.run_as_user
@@ -38,7 +39,11 @@ def rights_of(pod: AgentPod, container: AgentContainer, default_user: tuple[int,
     if uid is None and default_user is not None and not own.privileged:
         uid, gid = default_user[0], gid if gid is not None else default_user[1]
     groups = [*shared.supplemental_groups, *([shared.fs_group] if shared.fs_group is not None else [])]
-    _check_user(pod, container, uid)
+    must_not_be_root = own.run_as_non_root if own.run_as_non_root is not None else bool(shared.run_as_non_root)
+    if must_not_be_root and uid == 0:
+        where = f'(pod: "{pod.name}_{pod.namespace}({pod.uid})", container: {container.name})'
+        raise Missing(f"container's runAsUser breaks non-root policy {where}")
+    loses_rights = must_not_be_root and uid is None
     profile = own.seccomp_profile or shared.seccomp_profile
     kind = profile.type if profile is not None else ""
     if kind not in SECCOMP_PROFILES:
@@ -48,24 +53,11 @@ def rights_of(pod: AgentPod, container: AgentContainer, default_user: tuple[int,
         gid=gid if gid is not None else (0 if uid is not None else None),
         groups=groups if uid is not None or groups else None,
         privileged=own.privileged,
-        capabilities=sorted(_capabilities(container)),
-        no_new_privileges=own.allow_privilege_escalation is False and not own.privileged,
+        capabilities=[] if loses_rights else sorted(_capabilities(container)),
+        no_new_privileges=(own.allow_privilege_escalation is False or loses_rights) and not own.privileged,
         refuses_calls=kind != "Unconfined" and not own.privileged and "SYS_ADMIN" not in _names(own.capabilities.add),
         read_only_root=own.read_only_root_filesystem,
     )
-
-
-def _check_user(pod: AgentPod, container: AgentContainer, uid: int | None) -> None:
-    """As a kubelet says it."""
-    own, shared = container.security_context, pod.spec.security_context
-    must_not_be_root = own.run_as_non_root if own.run_as_non_root is not None else shared.run_as_non_root
-    if not must_not_be_root:
-        return
-    where = f'(pod: "{pod.name}_{pod.namespace}({pod.uid})", container: {container.name})'
-    if uid is None:
-        raise Missing(f"container has runAsNonRoot and image will run as root {where}: set runAsUser")
-    if uid == 0:
-        raise Missing(f"container's runAsUser breaks non-root policy {where}")
 
 
 def _capabilities(container: AgentContainer) -> set[int]:

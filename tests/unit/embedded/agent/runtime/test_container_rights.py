@@ -22,8 +22,6 @@ def rights(shared: dict[str, Any] | None = None, **own: Any) -> ContainerRights:
 @pytest.mark.parametrize(
     ("shared", "own", "says"),
     [
-        ({"runAsNonRoot": True}, {}, "has runAsNonRoot and image will run as root"),
-        ({}, {"runAsNonRoot": True}, "has runAsNonRoot and image will run as root"),
         ({"runAsUser": 0}, {"runAsNonRoot": True}, "runAsUser breaks non-root policy"),
     ],
 )
@@ -72,3 +70,11 @@ def test_a_default_user_is_for_containers_that_state_none():
     assert found({"runAsUser": 0}) == (0, 0)
     assert found(runAsUser=7) == (7, 0)
     assert found(privileged=True) == (None, None)
+
+
+@pytest.mark.parametrize("stated", [({"runAsNonRoot": True}, {}), ({}, {"runAsNonRoot": True})])
+def test_a_container_that_must_not_be_root_and_states_no_user_has_none_of_roots_rights(stated):
+    pod, own = stated
+    found = rights(pod, **own)
+
+    assert (found.uid, found.capabilities, found.no_new_privileges) == (None, [], True)
