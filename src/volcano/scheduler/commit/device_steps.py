@@ -16,7 +16,7 @@ PROTECTION: Final = "resource.kubernetes.io/delete-protection"
 
 
 def device_steps(devices: Iterable[DeviceChoice], snapshot: Snapshot, pod: Pod) -> Iterator[Step]:
-    """An allocation cannot be changed, so that one which nobody uses is removed before another is written."""
+    """An allocation cannot be changed, so one that no pod uses is removed before another is written."""
     for choice, claim in _claims(devices, snapshot):
         if choice.replaces:
             yield _status(claim, {"allocation": None, "reservedFor": None})

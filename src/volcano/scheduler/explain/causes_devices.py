@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from volcano.api.core import ResourceClaim
 from volcano.api.meta import Key
 from volcano.api.why.reasons import Finding, finding
-from volcano.scheduler.core.dra.allocation import class_selectors
 from volcano.scheduler.core.dra.asked import ClaimAsk, DeviceAsk, UnreadableClaim, read_claim
+from volcano.scheduler.core.dra.device_search import class_selectors
+from volcano.scheduler.core.dra.device_usage import DeviceUsage
 from volcano.scheduler.core.dra.pools import Inventory, PublishedDevice
 from volcano.scheduler.core.dra.selectors import SelectorFailed, is_selected
-from volcano.scheduler.core.dra.usage import DeviceUsage
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import ClusterObjects, Job
 

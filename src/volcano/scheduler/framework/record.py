@@ -61,7 +61,7 @@ class DeviceChoice:
     allocation: JSON
     is_new: bool
     replaces: bool = False
-    """Whether the claim has another allocation, which nobody uses and which must go first."""
+    """Whether the claim has another allocation, which no pod uses and which must be removed first."""
 
 
 @dataclass(slots=True, eq=False)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from volcano.api.core import Toleration
 from volcano.api.meta import JSON
 from volcano.api.quantity import QuantityError, parse_quantity
 
@@ -30,6 +31,8 @@ class DeviceAsk(msgspec.Struct, frozen=True):
     count: int = 1
     is_admin: bool = False
     tolerations: tuple[JSON, ...] = ()
+    tolerated: tuple[Toleration, ...] = ()
+    """The same tolerations, read."""
     capacity: Mapping[str, int] = {}
     """Capacity → billionths."""
 
@@ -66,8 +69,11 @@ class ClaimAsk(msgspec.Struct, frozen=True):
 def read_claim(spec: Mapping[str, Any] | None) -> ClaimAsk:
     """UnreadableClaim when the spec cannot be understood."""
     devices = (spec or {}).get("devices") or {}
-    requests = tuple(tuple(_alternatives(request)) for request in devices.get("requests") or ())
-    constraints = tuple(_constraint(stated) for stated in devices.get("constraints") or ())
+    try:
+        requests = tuple(tuple(_alternatives(request)) for request in devices.get("requests") or ())
+        constraints = tuple(_constraint(stated) for stated in devices.get("constraints") or ())
+    except (TypeError, AttributeError, msgspec.ValidationError) as error:
+        raise UnreadableClaim(str(error)) from error
     return ClaimAsk(requests, constraints, tuple(devices.get("config") or ()))
 
 
@@ -106,6 +112,7 @@ def _ask(stated: JSON, name: str, parent: str) -> DeviceAsk:
         count=int(stated.get("count") or 1),
         is_admin=bool(stated.get("adminAccess")) and not parent,
         tolerations=tuple(stated.get("tolerations") or ()),
+        tolerated=tuple(msgspec.convert(each, Toleration) for each in stated.get("tolerations") or ()),
         capacity=capacity,
     )
 

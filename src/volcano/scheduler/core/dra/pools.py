@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from volcano.api.core import ResourceSlice
+from volcano.api.core import ResourceSlice, Taint
 from volcano.api.meta import JSON
-from volcano.api.quantity import QuantityError, parse_quantity
+from volcano.api.quantity import parse_quantity
 
 Reaches = Callable[[JSON], bool]
 """Whether a node selector chooses the node in question."""
@@ -56,7 +56,7 @@ class PublishedDevice(msgspec.Struct, frozen=True):
     attributes: Mapping[str, JSON]
     capacity: Mapping[str, CapacityOffer]
     counters: tuple[tuple[str, Mapping[str, int]], ...] = ()
-    taints: tuple[JSON, ...] = ()
+    taints: tuple[Taint, ...] = ()
     is_shareable: bool = False
     is_bound_to_node: bool = False
     has_own_reach: bool = False
@@ -121,7 +121,7 @@ class Inventory:
         pool = (str(spec.get("driver") or ""), str(stated.get("name") or ""))
         try:
             read = self._read(published, spec, pool)
-        except (QuantityError, TypeError, AttributeError, ValueError) as error:
+        except (TypeError, AttributeError, ValueError, msgspec.ValidationError) as error:
             self.unreadable[pool] = f"slice {published.name}: {error}"
             return
         self._by_pool.setdefault(pool, []).append(read)
@@ -237,7 +237,7 @@ def _device(stated: JSON, pool: tuple[str, str], reach: NodeReach, *, is_per_dev
         attributes,
         offers,
         tuple((str(each["counterSet"]), _amounts(each.get("counters"))) for each in consumed),
-        tuple(stated.get("taints") or ()),
+        tuple(msgspec.convert(each, Taint) for each in stated.get("taints") or ()),
         is_shareable,
         is_bound_to_node=bool(stated.get("bindsToNode")),
         has_own_reach=is_per_device,

@@ -9,8 +9,8 @@ from typing import Final
 from volcano.api.core import DeviceClass
 from volcano.api.meta import JSON
 from volcano.api.quantity import Quantity
-from volcano.scheduler.core.dra.allocation import ChosenDevice
 from volcano.scheduler.core.dra.asked import ClaimAsk
+from volcano.scheduler.core.dra.device_search import ChosenDevice
 
 _SHARES: Final = uuid.UUID("5f8b9c1e-6f0a-5d0c-9b55-2a1f6f4f2c11")
 """Namespace of the identifiers of shares, which are made from the claim and the device."""

@@ -14,11 +14,11 @@ import numpy as np
 
 from volcano.api.core import NodeSelector, Pod, ResourceClaim
 from volcano.api.meta import JSON, Key
-from volcano.scheduler.core.dra.allocation import CannotAllocate, ChosenDevice, DeviceMarket, allocate
 from volcano.scheduler.core.dra.asked import ClaimAsk, UnreadableClaim, read_claim
+from volcano.scheduler.core.dra.device_search import CannotAllocate, ChosenDevice, DeviceMarket, allocate
+from volcano.scheduler.core.dra.device_usage import DeviceUsage
 from volcano.scheduler.core.dra.pools import DevicePool, Inventory
 from volcano.scheduler.core.dra.results import allocation_result
-from volcano.scheduler.core.dra.usage import DeviceUsage
 from volcano.scheduler.core.node_table import Mask, NodeTable
 from volcano.scheduler.framework.answers import Refusal
 from volcano.scheduler.framework.record import DeviceChoice

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from volcano.api.core import DeviceClass, ResourceSlice
-from volcano.scheduler.core.dra.allocation import CannotAllocate, DeviceMarket, allocate
 from volcano.scheduler.core.dra.asked import UnreadableClaim, read_claim
+from volcano.scheduler.core.dra.device_search import CannotAllocate, DeviceMarket, allocate
+from volcano.scheduler.core.dra.device_usage import DeviceUsage
 from volcano.scheduler.core.dra.pools import Inventory
-from volcano.scheduler.core.dra.usage import DeviceUsage
 
 Chosen = list[list[tuple[str, str, str, str]]]
 

@@ -12,12 +12,12 @@ from typing import Any, Final
 import msgspec
 
 from volcano.api.core import DeviceClass
-from volcano.api.meta import JSON
+from volcano.api.pods.tolerations import is_tolerated
 from volcano.scheduler.core.dra.asked import MAX_DEVICES_PER_CLAIM, ClaimAsk, ConstraintAsk, DeviceAsk
 from volcano.scheduler.core.dra.capacities import consumed
+from volcano.scheduler.core.dra.device_usage import DeviceUsage
 from volcano.scheduler.core.dra.pools import DeviceId, DevicePool, PublishedDevice, Reaches
 from volcano.scheduler.core.dra.selectors import SelectorFailed, is_selected
-from volcano.scheduler.core.dra.usage import DeviceUsage
 
 MAX_STEPS: Final = 50_000
 """Of one search: the problem is exponential, and a cycle must end."""
@@ -261,21 +261,7 @@ class _Search:
 
 
 def _is_tainted(ask: DeviceAsk, device: PublishedDevice) -> bool:
-    return any(
-        taint.get("effect") in _PREVENTING and not any(_tolerates(each, taint) for each in ask.tolerations)
-        for taint in device.taints
-    )
-
-
-def _tolerates(toleration: JSON, taint: JSON) -> bool:
-    if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
-        return False
-    if toleration.get("key") and toleration["key"] != taint.get("key"):
-        return False
-    operator = toleration.get("operator") or "Equal"
-    if operator == "Equal":
-        return bool((toleration.get("value") or "") == (taint.get("value") or ""))
-    return bool(operator == "Exists")
+    return any(taint.effect in _PREVENTING and not is_tolerated(taint, ask.tolerated) for taint in device.taints)
 
 
 def _attribute(device: PublishedDevice, name: str) -> tuple[str, Any] | None:
