@@ -29,6 +29,11 @@ tiers:
   - name: predicates
   - name: nodeorder
 """
+LIMITED = """
+  - name: capacity
+    enableJobEnqueued: false
+"""
+"""A job that its queue's limit keeps outside the queue has no reservation, so the limit is asked for pods alone."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class Watched(Engine):
         super()._carry_out(decisions)
 
 
-def engine(nodes: list[int], text: str) -> Watched:
+def engine(nodes: list[int], text: str, capability: dict[str, str] | None = None) -> Watched:
     watched = Watched(
         [
             core.Node(
@@ -60,7 +65,11 @@ def engine(nodes: list[int], text: str) -> Watched:
             for has in ({"cpu": str(cpus), "memory": f"{cpus * 2}Gi", "pods": "110"},)
         ],
         [
-            scheduling.Queue(metadata=ObjectMeta(name=name), status=scheduling.QueueStatus(state="Open"))
+            scheduling.Queue(
+                metadata=ObjectMeta(name=name),
+                spec=scheduling.QueueSpec(capability=capability if name == "one" else None),
+                status=scheduling.QueueStatus(state="Open"),
+            )
             for name in ("one", "two")
         ],
         parse_config(text, known_actions=ACTIONS),
@@ -136,6 +145,44 @@ def test_with_exact_estimates_no_job_starts_later_than_it_was_promised(
             if not any(submit > promise.made for submit in first):
                 assert started is not None, job.name
                 assert started <= promise.start + 0.001, (job.name, started, promise)
+
+
+@pytest.mark.parametrize(("scope", "reservations"), [("queue", 1), ("cluster", 2)])
+@settings(max_examples=5, deadline=None)
+@given(jobs=workloads(), nodes=st.lists(st.integers(2, 4), min_size=2, max_size=5), cpus=st.integers(2, 8))
+def test_promises_are_kept_where_a_queue_is_limited(
+    scope: str, reservations: int, jobs: list[WorkloadJob], nodes: list[int], cpus: int
+) -> None:
+    text = CONFIGURATION.format(scope=scope, reservations=reservations, order="submit") + LIMITED
+    of = engine(nodes, text, {"cpu": str(cpus)})
+
+    of.submit(jobs)
+    of.run()
+
+    for job in jobs:
+        for promise in of.promises.get(job.name, []):
+            started = of.outcomes[job.name].start
+            assert started is not None and started <= promise.start + 0.001, (job.name, started, promise)
+
+
+def test_a_job_that_is_backfilled_does_not_use_up_the_capability_of_a_promised_one() -> None:
+    """Two CPUs of a node are free all the time, but the queue may hold four, and the promised job needs them all."""
+    text = CONFIGURATION.format(scope="queue", reservations=1, order="submit") + LIMITED
+    of = engine([4, 4], text, {"cpu": "4"})
+    of.submit(
+        [
+            WorkloadJob("runs", 0.0, 100.0, (Role("task", 1, {"cpu": "2"}),), queue="one", estimate=100.0),
+            WorkloadJob("waits", 1.0, 10.0, (Role("task", 4, {"cpu": "1"}),), queue="one", estimate=10.0),
+            WorkloadJob("late", 2.0, 200.0, (Role("task", 1, {"cpu": "1"}),), queue="one", estimate=200.0),
+            WorkloadJob("short", 3.0, 50.0, (Role("task", 1, {"cpu": "1"}),), queue="one", estimate=50.0),
+            WorkloadJob("elsewhere", 3.0, 200.0, (Role("task", 1, {"cpu": "1"}),), queue="two", estimate=200.0),
+        ]
+    )
+
+    of.run()
+
+    starts = {name: of.outcomes[name].start for name in ("waits", "late", "short", "elsewhere")}
+    assert starts == {"waits": 100.0, "late": 110.0, "short": 3.0, "elsewhere": 3.0}
 
 
 def test_a_job_that_never_fits_keeps_nobody_from_a_promise() -> None:

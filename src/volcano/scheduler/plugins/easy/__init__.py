@@ -24,7 +24,7 @@ from volcano.scheduler.framework.answers import Cause, Code, Refusal, Vote
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.run_time_estimates import DEFAULT_ESTIMATE, DEFAULT_ESTIMATE_ARGUMENT
 from volcano.scheduler.framework.session import Session
-from volcano.scheduler.model import Job, Resources, Status, Task
+from volcano.scheduler.model import Job, Queue, Resources, Status, Task
 from volcano.scheduler.plugins.easy.earliest_fit import TOLERANCE, fits_now
 from volcano.scheduler.plugins.easy.held_reservation import HeldReservation, HeldReservations
 from volcano.scheduler.plugins.easy.reserver import Reserver
@@ -310,6 +310,17 @@ class Easy(Plugin):
     def close(self, session: Session) -> None:
         for place, held in enumerate(self._held):
             session.record.reservations[held.job.id] = self._reserver.written(held, place)
+
+    # -- queues -------------------------------------------------------------------------------------------------------
+    def allocatable(self, queue: Queue, task: Task) -> bool:
+        """Room of nodes is not all that a promised job needs: its queue must not be full by then."""
+        job = self.session.job_of(task)
+        if job is None or self._reserver.is_asking:
+            return True
+        waiting = self._held.waiting()
+        late = [held for held in waiting if self._is_late(job, held)]
+        others = [held for held in waiting if held.job is not job]
+        return all(self._reserver.quota_leaves(held, others, task, queue.name) for held in late)
 
     # -- nodes --------------------------------------------------------------------------------------------------------
     def sharing_key(self, task: Task) -> Hashable:

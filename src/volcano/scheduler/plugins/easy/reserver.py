@@ -27,7 +27,7 @@ from volcano.scheduler.plugins.easy.earliest_fit import (
     earliest_fit,
 )
 from volcano.scheduler.plugins.easy.held_reservation import HeldReservation
-from volcano.scheduler.plugins.easy.quota import quota_opens
+from volcano.scheduler.plugins.easy.quota import quota_leaves, quota_opens
 
 
 class Reserver:
@@ -190,6 +190,14 @@ class Reserver:
             (demand.request * demand.count for demand in demands), np.zeros(len(self._session.table.resources))
         )
         return quota_opens(self._session, job, wanted, self.expected_releases())
+
+    def quota_leaves(self, held: HeldReservation, others: Iterable[HeldReservation], task: Task, queue: str) -> bool:
+        """Whether the limits of queues leave room for a task that still runs at the time of a reservation."""
+        promised: dict[str, Column] = {}
+        for each in others:
+            if each.seconds <= held.seconds + TOLERANCE:
+                promised[each.job.queue] = promised.get(each.job.queue, 0.0) + each.taken.sum(axis=1)
+        return quota_leaves(self._session, queue, task.request, promised, held.seconds, self.expected_releases())
 
     def _closures(self, job: Job) -> Sequence[Closure]:
         room = self._session.kept_room
