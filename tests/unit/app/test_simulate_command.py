@@ -30,7 +30,7 @@ policies:
     actions: "enqueue, allocate, preempt"
     tiers:
     - plugins:
-      - {name: easy, arguments: {easy.order: submit}}
+      - {name: easy, arguments: {easy.order: submit, easy.strict: true}}
       - {name: priority, enableJobOrder: false}
       - {name: gang, enableJobOrder: false, enablePreemptable: false}
       - {name: conformance}
