@@ -31,13 +31,15 @@ class LineTrace:
         self.pairs: set[tuple[CodeType, int, int]] = set()
         self.steps = 0
         self._last = 0
+        self._before: Any = None
 
     def __enter__(self) -> LineTrace:
+        self._before = sys.gettrace()
         sys.settrace(self._call)
         return self
 
     def __exit__(self, *_: object) -> None:
-        sys.settrace(None)
+        sys.settrace(self._before)  # of coverage, which would see nothing any more
 
     def _call(self, frame: FrameType, _event: str, _value: Any) -> Any:
         return self._line if frame.f_code.co_filename.startswith(SOURCE) else None
