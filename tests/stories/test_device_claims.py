@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from tests.stories.builders import a_job, a_task
-from volcano.api.core import DeviceClass, Node, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from volcano.api.core import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from volcano.api.errors import NotFound
 from volcano.api.meta import Key
 from volcano.api.scheme import resource_type
 
-DRIVER = "devices.example.com"
 WITHIN = timedelta(seconds=40)
 
 
@@ -28,15 +27,20 @@ async def offer(system: Any, unique: str, devices: int, *, generation: int = 1, 
     """A pool of so many devices, reachable from all nodes unless it is said otherwise, and the class that selects it."""
     listed = [{"name": f"d{number}", "attributes": {"index": {"int": number}}} for number in range(devices)]
     pool = {"name": f"pool-{unique}", "generation": generation, "resourceSliceCount": 1}
-    spec = {"driver": DRIVER, "pool": pool, **(reach or {"allNodes": True}), "devices": listed}
+    spec = {"driver": driver(unique), "pool": pool, **(reach or {"allNodes": True}), "devices": listed}
     name = f"slice-{unique}-{generation}"
     await system.apply({**kind_of(ResourceSlice), "metadata": {"name": name}, "spec": spec})
     if generation == 1:
-        expression = f'device.driver == "{DRIVER}"'
+        expression = f'device.driver == "{driver(unique)}"'
         selectors = [{"cel": {"expression": expression}}]
         await system.apply(
             {**kind_of(DeviceClass), "metadata": {"name": f"class-{unique}"}, "spec": {"selectors": selectors}}
         )
+
+
+def driver(unique: str) -> str:
+    """Of this story alone: others may have devices in the same cluster."""
+    return f"d{unique}.example.com"
 
 
 def kind_of(kind: type) -> dict[str, str]:
@@ -131,14 +135,16 @@ def test_devices_of_finished_pods_are_given_to_the_next_job(host, unique):
 def test_pods_that_share_a_claim_run_where_its_device_is(host, unique):
     @host
     async def story(system):
-        nodes = (await system.client.list(Node)).items
-        await offer(system, unique, 1, nodeName=nodes[0].name)
+        await system.apply(a_job("probe", a_task(lasts="1s")))
+        await system.until(lambda: system.phase("probe") == "Completed", within=WITHIN)
+        (node,) = {pod.spec.node_name for pod in system.pods("probe")}  # one that takes pods of this story
+        await offer(system, unique, 1, nodeName=node)
         await system.apply({**kind_of(ResourceClaim), "metadata": {"name": "shared"}, "spec": asking(unique)})
         await system.apply(a_job("gang", claiming(a_task(replicas=3), resourceClaimName="shared")))
         await system.until(lambda: system.phase("gang") == "Running", within=WITHIN)
 
         (claim,) = await claims(system)
-        assert {pod.spec.node_name for pod in system.pods("gang")} == {nodes[0].name}
+        assert {pod.spec.node_name for pod in system.pods("gang")} == {node}
         users = {user["uid"] for user in (claim.status or {})["reservedFor"]}
         assert users == {pod.uid for pod in system.pods("gang")}
         await clean_up(system, unique)

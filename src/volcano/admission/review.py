@@ -97,7 +97,7 @@ CONTROLLER_USERS: Final = ("system:vc-controller-manager", "system:serviceaccoun
 def controller_users(namespace: str) -> tuple[str, ...]:
     """The same where the installation has a namespace of its own."""
     own = f"system:serviceaccount:{namespace}:volcano-controllers"
-    return CONTROLLER_USERS if not namespace or own in CONTROLLER_USERS else (*CONTROLLER_USERS, own)
+    return (CONTROLLER_USERS[0], own) if namespace else CONTROLLER_USERS
 
 
 class ResourceGroup(msgspec.Struct, frozen=True):
