@@ -84,6 +84,7 @@ async def clean_up(system: Any, unique: str) -> None:
                 await system.client.delete(resource_type(kind), Key("", name))
 
 
+@pytest.mark.hosts("embedded")  # what it waits for is said of a cluster without other jobs
 def test_a_gang_waits_until_every_pod_can_have_its_device(host, unique):
     @host
     async def story(system):
