@@ -97,7 +97,7 @@ def test_one_module_compiles_the_patterns_of_users():
     assert found <= allowed
 
 
-def test_whoever_decodes_json_expects_that_it_is_nested_too_deeply():
+def test_json_that_is_decoded_may_be_nested_too_deeply():
     """msgspec raises RecursionError for it, which is no DecodeError: a text in an annotation could stop a component."""
     found = [
         f"{path.relative_to(ROOT)}:{handler.lineno}"

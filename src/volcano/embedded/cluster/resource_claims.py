@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 
 from volcano.api.copies import copied
 from volcano.api.core import Pod, PodResourceClaim, ResourceClaim, ResourceClaimTemplate
+from volcano.api.core.devices import CLAIM_PROTECTION
 from volcano.api.indexes import Indexes
 from volcano.api.meta import JSON, Key, Resource
 from volcano.api.scheme import resource_type
@@ -23,17 +24,13 @@ POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
 MAX_BASE_CHARACTERS: Final = 200  # of a claim's name, so that pod, entry and hash stay a valid name
 TEMPLATE_KEY_PREFIX: Final = "template/"  # in keys that stand for all pods that wait for a template
 CLAIM_KEY_PREFIX: Final = "claim/"  # in keys that stand for a claim
-PROTECTION: Final = "resource.kubernetes.io/delete-protection"
 
 
 class ResourceClaimController(Controller):
     """Makes the claims of pods from templates and writes their names into the pods' status."""
 
     name: ClassVar = "resource-claim"
-    indexes: ClassVar[Indexes] = {
-        Pod: {"claim-template": lambda pod: _templates_of(pod)},
-        ResourceClaim: {"user": lambda claim: [str(user.get("uid")) for user in _users(claim)]},
-    }
+    indexes: ClassVar[Indexes] = {Pod: {"claim-template": lambda pod: _templates_of(pod)}}
 
     @property
     def wakes_on(self) -> Mapping[type[Resource], Waker]:
@@ -70,7 +67,7 @@ def _pods(change: Change[Pod]) -> Iterable[Wake]:
 
 
 def _claims(change: Change[ResourceClaim]) -> Iterable[Wake]:
-    if change.new is not None and (_users(change.new) or PROTECTION in change.new.metadata.finalizers):
+    if change.new is not None and (change.new.users or CLAIM_PROTECTION in change.new.metadata.finalizers):
         yield Wake(Key(change.new.namespace, f"{CLAIM_KEY_PREFIX}{change.new.name}"))
     owner = change.object.controller
     if owner is not None and owner.kind == "Pod":
@@ -151,10 +148,6 @@ def _releases(pod: Pod, world: World) -> Iterable[Step]:
             yield Delete(ref(claim))
 
 
-def _users(claim: ResourceClaim) -> list[JSON]:
-    return [user for user in (claim.status or {}).get("reservedFor") or () if isinstance(user, dict)]
-
-
 def _without_gone_users(key: Key, world: World) -> Iterable[Step]:
     """Pods that have finished or are gone use the claim no more; without users its devices are free again.
 
@@ -163,7 +156,7 @@ def _without_gone_users(key: Key, world: World) -> Iterable[Step]:
     claim = world.get(ResourceClaim, key)
     if claim is None:
         return
-    users = _users(claim)
+    users = claim.users
     staying = [user for user in users if _is_using(user, key.namespace, world)]
     status: JSON = claim.status or {}
     if users and len(staying) < len(users):
@@ -171,8 +164,8 @@ def _without_gone_users(key: Key, world: World) -> Iterable[Step]:
         if not staying:
             body["allocation"] = None
         yield Patch(ref(claim, fresh=True), {"status": body}, subresource="status")
-    elif not users and not status.get("allocation") and PROTECTION in claim.metadata.finalizers:
-        left = [name for name in claim.metadata.finalizers if name != PROTECTION]
+    elif not users and not status.get("allocation") and CLAIM_PROTECTION in claim.metadata.finalizers:
+        left = [name for name in claim.metadata.finalizers if name != CLAIM_PROTECTION]
         yield Patch(ref(claim, fresh=True), {"metadata": {"finalizers": left}})
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from volcano.api import field_errors as says
+from volcano.api.core.devices import MAX_CLAIM_USERS
 from volcano.api.errors import FieldError
 from volcano.api.meta import JSON
 from volcano.embedded.apiserver.kinds.strategy import IMMUTABLE, Strategy
-
-MAX_USERS: Final = 256
 
 
 class ResourceClaims(Strategy):
@@ -28,8 +26,8 @@ def _status_errors(status: JSON, old: JSON) -> Iterator[FieldError]:
     users, allocation = status.get("reservedFor") or [], status.get("allocation")
     if users and not allocation:
         yield says.forbidden("status.reservedFor", "may not be specified when `allocated` is not set")
-    if len(users) > MAX_USERS:
-        yield says.too_many("status.reservedFor", len(users), MAX_USERS)
+    if len(users) > MAX_CLAIM_USERS:
+        yield says.too_many("status.reservedFor", len(users), MAX_CLAIM_USERS)
     uids = [str(user.get("uid")) for user in users]
     for number, uid in enumerate(uids):
         if uid in uids[:number]:

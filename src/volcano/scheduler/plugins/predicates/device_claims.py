@@ -7,12 +7,13 @@ core.dra; the allocation is written before the pod is bound (commit.device_steps
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import numpy as np
 
 from volcano.api.core import NodeSelector, Pod, ResourceClaim
+from volcano.api.core.devices import MAX_CLAIM_USERS
 from volcano.api.meta import JSON, Key
 from volcano.scheduler.core.dra.asked import ClaimAsk, UnreadableClaim, read_claim
 from volcano.scheduler.core.dra.device_search import CannotAllocate, ChosenDevice, DeviceMarket, allocate
@@ -27,7 +28,6 @@ from volcano.scheduler.model import ClusterObjects, Task
 ELSEWHERE: Final = "resourceclaim not available on the node"
 IN_USE: Final = "resourceclaim in use"
 UNALLOCATED: Final = "cannot allocate all claims"
-MAX_CLAIM_USERS: Final = 256
 NAME: Final = "DynamicResources"
 
 
@@ -186,10 +186,10 @@ class DeviceClaims:
         """Whether the task alone uses the claim's allocation, left by a bind that failed: it may be made anew."""
         if claim.key in self._made or claim.key in self._around.assumed_allocations:
             return False
-        return [user.get("uid") for user in _users(claim)] == [uid]
+        return [user.get("uid") for user in claim.users] == [uid]
 
     def _is_full(self, claim: ResourceClaim, task: Task) -> bool:
-        users = {str(user.get("uid")) for user in _users(claim)} | self._users.get(claim.key, set())
+        users = {str(user.get("uid")) for user in claim.users} | self._users.get(claim.key, set())
         return len(users) >= MAX_CLAIM_USERS and task.uid not in users
 
     def _reachable(self, allocation: JSON) -> Mask:
@@ -252,14 +252,6 @@ class DeviceSupply:
             for allocation in freed:
                 self._usage.add(allocation)
 
-    def why_not(self, row: int, asks: Sequence[ClaimAsk]) -> str:
-        """What is wrong with the claims or the pools of a node; empty when devices are missing."""
-        try:
-            allocate(asks, self._market(row))
-        except CannotAllocate as error:
-            return str(error)
-        return ""
-
     def take(self, allocation: JSON, row: int) -> None:
         self._usage.add(allocation)
         self._outdate(row)
@@ -300,10 +292,6 @@ class DeviceSupply:
 
 def _refusal(said: str) -> Refusal:
     return Refusal(NAME, f"plugin {NAME} pre-predicates failed {said}")
-
-
-def _users(claim: ResourceClaim) -> list[Any]:
-    return [user for user in (claim.status or {}).get("reservedFor") or () if isinstance(user, dict)]
 
 
 def _named(pod: Pod) -> list[tuple[str | None, str]]:
