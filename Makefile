@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup $(if $(SEED),--hypothesi
 LOCKS := deploy/locks
 SOURCES := src tests benchmarks tools
 
-.PHONY: help install run test test-all test-coverage test-pythons coverage properties check format vectors faults soak kill fuzz bench experiments kubernetes test-kubernetes test-frameworks programs docs man lock audit release clean
+.PHONY: help install run test test-all test-coverage test-pythons coverage properties check format vectors faults soak kill fuzz bench bench-check experiments kubernetes test-kubernetes test-frameworks programs docs man lock audit release clean
 
 help:
 	@echo "make run      install into .venv and run a gang job of several roles, start to end"
@@ -30,6 +30,7 @@ help:
 	@echo "make kill     kill, stop and damage a running system for MINUTES=10; nothing may be lost or run twice"
 	@echo "make fuzz     fuzz every parser that a client reaches for MINUTES=10; keeps inputs that reach new lines; ONLY=cel for one"
 	@echo "make bench    run the benchmarks and print their figures"
+	@echo "make bench-check  compare CPU time with the last release on this machine; fails on a slowdown above 15 %; BASE=COMMIT, ONLY=cycle"
 	@echo "make experiments  simulate the experiments of the talks and write docs/experiments.md"
 	@echo "make docs     build the documentation site into site/; a broken link is an error"
 	@echo "make man      write manual pages into build/man"
@@ -124,7 +125,10 @@ fuzz: $(DEV_STAMP)
 	@$(BIN)/python -m tests.fuzz $(if $(MINUTES),--minutes $(MINUTES)) $(if $(ONLY),--only $(ONLY))
 
 bench: $(DEV_STAMP)
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in $(filter-out %/check_cases.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+bench-check: $(DEV_STAMP)
+	@$(BIN)/python tools/bench_check.py $(if $(BASE),--base $(BASE)) $(if $(ONLY),--only $(ONLY))
 
 # The experiments of the talks, simulated: docs/experiments.md with its plots.
 experiments: $(DEV_STAMP)

@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "doctor": ("volcano.app.doctor_command:doctor_command", "Say what this machine can do, and what would help."),
     "replay": ("volcano.scheduler.service.replay:replay_command", "Run the scheduler on recorded clusters."),
     "simulate": ("volcano.app.simulate_command:simulate_command", "Try scheduling policies on a workload."),
+    "bench": ("volcano.app.bench_command:bench_command", "Measure how fast a cluster places and starts jobs."),
     "policy": ("volcano.app.policy_command:policy_command", "Test scheduling policies by their outcomes."),
     "scheduler": ("volcano.app.scheduler_command:scheduler_command", "Run the scheduler against an API server."),
     "controller-manager": (
