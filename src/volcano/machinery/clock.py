@@ -18,6 +18,7 @@ from typing import Any, Final, Protocol, TypeVar
 T = TypeVar("T")
 
 MAX_ROUND_SECONDS: Final = 0.005
+FIRST_RESUMED_PER_ROUND: Final = 4
 MAX_RESUMED_PER_ROUND: Final = 64
 EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """When virtual time begins."""
@@ -79,6 +80,8 @@ class _Rounds:
         self._began = 0.0  # when this round did; 0 between rounds
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._tickets = count()
+        self._resumed_per_round = FIRST_RESUMED_PER_ROUND
+        self._is_short = False  # whether one that was resumed in this round had to wait again
 
     async def give_way(self) -> None:
         loop = asyncio.get_running_loop()
@@ -86,7 +89,10 @@ class _Rounds:
             self._loop, self._began, self._waiting = loop, 0.0, []
         ticket = -1
         while self._began and time.monotonic() - self._began > MAX_ROUND_SECONDS:
-            ticket = ticket if ticket >= 0 else next(self._tickets)
+            if ticket < 0:
+                ticket = next(self._tickets)
+            else:
+                self._is_short = True
             turn: asyncio.Future[None] = loop.create_future()
             heappush(self._waiting, (ticket, turn))
             await turn
@@ -99,9 +105,20 @@ class _Rounds:
         self._loop.call_soon(self._end)
 
     def _end(self) -> None:
-        """Called in the next round, once the loop has looked at its sockets."""
+        """Called in the next round, once the loop has looked at its sockets.
+
+        About as many are resumed as there is time for: to resume one that has to wait again costs a pass through all
+        of its callers.
+        """
         self._began = 0.0
-        for _ in range(min(len(self._waiting), MAX_RESUMED_PER_ROUND)):
+        if self._is_short:
+            self._resumed_per_round = max(1, self._resumed_per_round // 2)
+        else:
+            self._resumed_per_round = min(
+                MAX_RESUMED_PER_ROUND, self._resumed_per_round + self._resumed_per_round // 2 + 1
+            )
+        self._is_short = False
+        for _ in range(min(len(self._waiting), self._resumed_per_round)):
             _, turn = heappop(self._waiting)
             if not turn.done():
                 turn.set_result(None)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from volcano.embedded.apiserver.store.log_file import acknowledged_path, keys_path
-from volcano.embedded.apiserver.store.sqlite_store import SqliteStore, _Compaction, _Entry, _Task
+from volcano.embedded.apiserver.store.sqlite_store import SqliteStore, _Compaction, _Entry, _Item, _Task
 from volcano.testing.faults.chance import Chance
 
 
@@ -49,7 +49,7 @@ class InlineSqliteStore(SqliteStore):
 
     def __init__(self, disk: Disk, crash: Callable[[], None], **limits: Any) -> None:
         self._disk, self._crash = disk, crash
-        self._items: list[_Entry | _Compaction | _Task] = []
+        self._items: list[_Item] = []
         self.is_dead = False
         super().__init__(disk.path, **limits)
 
@@ -57,7 +57,7 @@ class InlineSqliteStore(SqliteStore):
         self._loop = asyncio.get_running_loop()
         return self._loop
 
-    def _hand_over(self, item: _Entry | _Compaction | _Task) -> None:
+    def _hand_over(self, item: _Item) -> None:
         if not self._items:
             asyncio.get_running_loop().call_soon(self._flush)
         self._items.append(item)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from functools import cache
+from itertools import chain, islice
 from typing import Final, NamedTuple
 
 import msgspec
@@ -21,6 +22,8 @@ APPLICATION_ID: Final = 0x766F6C63
 FILE_FORMAT: Final = 2
 CHECKSUM_BYTES: Final = 16
 ROWS_PER_DELETE: Final = 500
+MAX_ROWS_PER_INSERT: Final = 128
+"""A power of two; older builds of SQLite take at most 999 values in a statement."""
 SCHEMA: Final = """
 CREATE TABLE log (
     revision INTEGER PRIMARY KEY, resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
@@ -105,6 +108,21 @@ def read_state(connection: sqlite3.Connection) -> LogState | None:
         return None
     state = LogState(found[0], found[1], found[2], int.from_bytes(found[3]))
     return state if state.columns() == tuple(found) else None
+
+
+def insert_rows(connection: sqlite3.Connection, rows: Sequence[LogRow]) -> None:
+    """Add rows, many with each statement: between two statements the thread has to wait for the interpreter again."""
+    at, size = 0, MAX_ROWS_PER_INSERT
+    while at < len(rows):
+        while size > len(rows) - at:
+            size //= 2  # few sizes, so that SQLite keeps the prepared statements
+        connection.execute(_insertion(size), list(chain.from_iterable(rows[at : at + size])))
+        at += size
+
+
+@cache
+def _insertion(rows: int) -> str:
+    return INSERT_ROW + ", (?, ?, ?, ?, ?, ?, ?)" * (rows - 1)
 
 
 def delete_rows(connection: sqlite3.Connection, revisions: Sequence[int], state: LogState) -> None:

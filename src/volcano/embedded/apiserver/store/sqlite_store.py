@@ -13,7 +13,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -29,7 +29,7 @@ from volcano.embedded.apiserver.store.contract import (
     Write,
 )
 from volcano.embedded.apiserver.store.log_file import StoredValue, acknowledged_path, explained, open_verified
-from volcano.embedded.apiserver.store.log_rows import INSERT_ROW, UPDATE_STATE, delete_rows, make_row
+from volcano.embedded.apiserver.store.log_rows import UPDATE_STATE, delete_rows, insert_rows, make_row
 from volcano.embedded.apiserver.store.memory_store import change_for
 from volcano.embedded.apiserver.store.private_files import touch_private
 from volcano.embedded.apiserver.store.revision_log import MAX_LOG_BYTES, MAX_LOG_CHANGES, RevisionLog
@@ -37,11 +37,15 @@ from volcano.embedded.apiserver.store.revision_log import MAX_LOG_BYTES, MAX_LOG
 log = logging.getLogger(__name__)
 
 MAX_BATCH_WRITES: Final = 512
+"""A commit takes no more once it has this many; what one round of the event loop wrote stays together."""
 
 
 class _Entry(msgspec.Struct):
+    """A write that is on its way to the disk."""
+
     change: LoggedChange
     done: asyncio.Future[Stored]
+    followers: list[asyncio.Future[None]]  # of writes to the same object, which wait until this one is settled
 
 
 class _Compaction(msgspec.Struct):
@@ -56,6 +60,9 @@ class _Task(msgspec.Struct):
     done: asyncio.Future[None]
 
 
+_Item: TypeAlias = _Entry | _Compaction | _Task
+
+
 class SqliteStore:
     """Open with `SqliteStore(path)`; the file is made if it does not exist."""
 
@@ -63,8 +70,9 @@ class SqliteStore:
         self.path = path
         self._log = RevisionLog(max_changes=max_changes, max_bytes=max_bytes)
         self._listeners: list[Callable[[Sequence[LoggedChange]], None]] = []
-        self._pending: dict[ObjectKey, asyncio.Future[Stored]] = {}
-        self._work: queue.SimpleQueue[_Entry | _Compaction | _Task | None] = queue.SimpleQueue()
+        self._pending: dict[ObjectKey, _Entry] = {}
+        self._collected: list[_Item] = []
+        self._work: queue.SimpleQueue[list[_Item] | None] = queue.SimpleQueue()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._is_closed = False
@@ -93,16 +101,19 @@ class SqliteStore:
         self._listeners.append(listener)
 
     async def write(self, write: Write) -> Stored:
+        loop = self._running_loop()
         while (pending := self._pending.get(write.key)) is not None:
-            await asyncio.wait([pending])
+            settled: asyncio.Future[None] = loop.create_future()
+            pending.followers.append(settled)
+            await settled
         if self._is_closed:
             raise StoreFailed("the store is closed")
         change = change_for(write, self._log.find(write.key), self._assigned + 1)
         self._assigned += 1
-        done: asyncio.Future[Stored] = self._running_loop().create_future()
-        self._pending[write.key] = done
-        self._hand_over(_Entry(change, done))
-        return await asyncio.shield(done)
+        done: asyncio.Future[Stored] = loop.create_future()
+        entry = self._pending[write.key] = _Entry(change, done, [])
+        self._hand_over(entry)
+        return await done
 
     async def close(self) -> None:
         """Commit what was accepted, then close the file."""
@@ -110,6 +121,7 @@ class SqliteStore:
             return
         self._is_closed = True
         if self._thread is not None:
+            self._pass_on()
             self._work.put(None)
             await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
         self._connection.close()
@@ -134,9 +146,19 @@ class SqliteStore:
         self._hand_over(_Task(work, done))
         await asyncio.shield(done)
 
-    def _hand_over(self, item: _Entry | _Compaction | _Task) -> None:
-        """To the writer thread; a simulation, which has no threads, overrides it."""
-        self._work.put(item)
+    def _hand_over(self, item: _Item) -> None:
+        """To the writer thread, with all that comes in this round of the loop: the thread is woken once for them.
+
+        A simulation, which has no threads, overrides it.
+        """
+        self._collected.append(item)
+        if len(self._collected) == 1:
+            self._running_loop().call_soon(self._pass_on)
+
+    def _pass_on(self) -> None:
+        if self._collected:
+            collected, self._collected = self._collected, []
+            self._work.put(collected)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
@@ -188,22 +210,22 @@ class SqliteStore:
         batch: list[_Entry] = []
         compactions: list[_Compaction] = []
         tasks: list[_Task] = []
-        item = self._work.get()
-        while True:
-            if item is None:
-                return batch, compactions, tasks, True
-            if isinstance(item, _Entry):
-                batch.append(item)
-            elif isinstance(item, _Compaction):
-                compactions.append(item)
-            else:
-                tasks.append(item)
+        items = self._work.get()
+        while items is not None:
+            for item in items:
+                if isinstance(item, _Entry):
+                    batch.append(item)
+                elif isinstance(item, _Compaction):
+                    compactions.append(item)
+                else:
+                    tasks.append(item)
             if len(batch) >= MAX_BATCH_WRITES:
                 return batch, compactions, tasks, False
             try:
-                item = self._work.get_nowait()
+                items = self._work.get_nowait()
             except queue.Empty:
                 return batch, compactions, tasks, False
+        return batch, compactions, tasks, True
 
     def _commit(self, batch: list[_Entry], compactions: list[_Compaction]) -> None:
         if not batch and not compactions:
@@ -212,7 +234,7 @@ class SqliteStore:
         rows = [make_row(entry.change.stored, entry.change.kind == DELETED, self._keys) for entry in batch]
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.executemany(INSERT_ROW, rows)
+            insert_rows(self._connection, rows)
             for row in rows:
                 state.add(row)
             for compaction in compactions:
@@ -245,6 +267,9 @@ class SqliteStore:
     def _settle(self, batch: list[_Entry], failure: Exception | None) -> None:
         for entry in batch:
             del self._pending[entry.change.stored.key]
+            for settled in entry.followers:
+                if not settled.done():
+                    settled.set_result(None)
         if failure is not None:
             error = StoreFailed(explained(self.path, failure))
             for entry in batch:
