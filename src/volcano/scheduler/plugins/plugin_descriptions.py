@@ -186,7 +186,10 @@ PLUGIN_DESCRIPTIONS: Final[Mapping[str, DescribedPolicy]] = {
         "More important jobs and tasks come first. A job never preempts one of equal priority.",
         {"priority.aging": ("0", "points that an hour of waiting adds to a job's priority when jobs are ordered")},
     ),
-    "proportion": DescribedPolicy("Queues share the cluster by weight. Not together with `capacity`."),
+    "proportion": DescribedPolicy(
+        "Queues share the cluster by weight. A queue that holds nothing may run one gang that is larger than its share,"
+        " in room that no other queue can use. Not together with `capacity`."
+    ),
     "rescheduling": DescribedPolicy(
         "Names pods on busy nodes for `shuffle` while other nodes are idle. It needs measured load (section `metrics`"
         " of the configuration); loads are ten-minute averages.",

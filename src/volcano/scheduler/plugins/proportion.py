@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from volcano.api.jobs.why import ENQUEUE, QUEUE, Why
 from volcano.scheduler.core.queue_shares import QueueShare, account_for, summed
@@ -10,7 +10,8 @@ from volcano.scheduler.framework.answers import Vote
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.record import Note
 from volcano.scheduler.framework.session import Session
-from volcano.scheduler.model import Job, Queue, Resources, Task
+from volcano.scheduler.model import CPU, Job, Queue, Resources, Status, Task
+from volcano.scheduler.model.resources import total
 
 
 class Proportion(Plugin):
@@ -27,6 +28,7 @@ class Proportion(Plugin):
         }
         self._bound()
         pour(session.total, list(self._shares.values()))
+        self._lender = Lender(session, self._shares)
 
     def _bound(self) -> None:
         """What each queue may have at most: what others' guarantees leave, and its capability."""
@@ -68,7 +70,7 @@ class Proportion(Plugin):
         return share is not None and share.deserved.fits(share.allocated)
 
     def allocatable(self, queue: Queue, task: Task) -> bool:
-        return queue.is_open and self.simulate_allocatable(queue, task)
+        return queue.is_open and (self.simulate_allocatable(queue, task) or self._lender.lends_to(queue, task))
 
     def simulate_allocatable(self, queue: Queue, task: Task) -> bool:
         if not queue.is_charged:
@@ -139,6 +141,57 @@ class Proportion(Plugin):
     def _share_of(self, task: Task) -> QueueShare | None:
         job = self.session.jobs.get(task.job_id)
         return self._shares.get(job.queue) if job else None
+
+
+class Lender:
+    """Room that is deserved and that nobody can use, for the first gang of a queue that is larger than its share.
+
+    Shares are parts of the cluster and gangs are whole: two queues whose gangs are both larger than their shares would
+    wait for each other for ever, on an empty cluster.
+    """
+
+    def __init__(self, session: Session, shares: Mapping[str, QueueShare]) -> None:
+        self._session, self._shares = session, shares
+        self._users: frozenset[str] | None = None  # queues that can use what they deserve
+        self._asking = ""
+        self._spare = Resources()
+
+    def lends_to(self, queue: Queue, task: Task) -> bool:
+        share, job = self._shares.get(queue.name), self._session.jobs.get(task.job_id)
+        if share is None or job is None or not job.is_starving or not share.allocated.fits(job.held):
+            return False  # beyond its share a queue may have one gang, and no more of it than its minimum
+        if share.would_exceed(task.request, share.real_capability):
+            return False
+        if self._asking != job.id:  # while one job asks, the accounts of the other queues do not change
+            self._asking, self._spare = job.id, self._spare_for(share)
+        return not share.would_exceed(task.request, share.deserved + self._spare)
+
+    def _spare_for(self, borrower: QueueShare) -> Resources:
+        """What no queue deserves, and what the others deserve and cannot use; without what they hold beyond that."""
+        if self._users is None:
+            self._users = self._queues_that_can_use_their_share()
+        spare, held = self._session.total - borrower.deserved, Resources()
+        for name, share in self._shares.items():
+            if share is not borrower:
+                held.add(share.deserved.at_least(share.allocated) if name in self._users else share.allocated)
+        return spare.exceeding(held)
+
+    def _queues_that_can_use_their_share(self) -> frozenset[str]:
+        found: set[str] = set()
+        for job in self._session.waiting:
+            share = self._shares.get(job.queue)
+            if share is None or job.queue in found or job.is_pending:
+                continue
+            if not share.would_exceed(_next_request(job), share.deserved):
+                found.add(job.queue)
+        return frozenset(found)
+
+
+def _next_request(job: Job) -> Resources:
+    """The least that must be placed for a job at once: what its minimum lacks, or a single task."""
+    waiting = sorted((task.request for task in job.by_status[Status.PENDING].values()), key=lambda asked: asked[CPU])
+    lacking = max(1, job.min_available - job.counts.ready - job.counts.waiting)
+    return total(waiting[:lacking])
 
 
 def pour(total: Resources, shares: list[QueueShare]) -> None:

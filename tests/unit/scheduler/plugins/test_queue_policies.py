@@ -57,6 +57,66 @@ def test_the_queue_with_the_higher_priority_is_served_first(plugin: str) -> None
     assert set(outcome.binds) == {"b-0"}
 
 
+# -- gangs that are larger than what their queue deserves ------------------------------------------------------------------
+def two_queues(left: Any, right: Any) -> Cluster:
+    return cluster(nodes={"n": "cpu=8"}, jobs={"a": left, "b": right}, queues={"q1": share(), "q2": share()})
+
+
+def scheduled_by_proportion(given: Cluster) -> set[str]:
+    return set(given.schedule(actions="enqueue, allocate", plugins="gang; predicates, proportion").binds)
+
+
+def test_of_two_gangs_that_are_both_larger_than_their_shares_one_runs() -> None:
+    given = two_queues(gang(5, queue="q1", phase="Inqueue"), gang(5, queue="q2", phase="Inqueue"))
+
+    assert len(scheduled_by_proportion(given)) == 5
+
+
+def test_a_gang_runs_in_room_that_is_deserved_by_a_gang_which_was_not_let_in() -> None:
+    let_in, kept_out = (
+        gang(6, queue="q1", phase="Inqueue", min_resources="cpu=6"),
+        gang(5, queue="q2", min_resources="cpu=5"),
+    )
+
+    outcome = two_queues(let_in, kept_out).schedule(
+        actions="enqueue, allocate", plugins="gang; overcommit, predicates, proportion"
+    )
+
+    assert set(outcome.binds) == {f"a-{number}" for number in range(6)}
+
+
+def test_a_gang_that_fits_what_its_queue_deserves_comes_before_one_that_does_not() -> None:
+    given = two_queues(gang(6, queue="q1", phase="Inqueue", priority=9), gang(4, queue="q2", phase="Inqueue"))
+
+    assert scheduled_by_proportion(given) == {"b-0", "b-1", "b-2", "b-3"}
+
+
+def test_a_queue_that_holds_something_does_not_go_beyond_its_share() -> None:
+    given = cluster(
+        nodes={"n": "cpu=8"},
+        jobs={"a": gang(5, queue="q1", phase="Inqueue"), "b": gang(5, queue="q2", phase="Inqueue"), "c": running("n", queue="q1"), "d": running("n", queue="q2")},
+        queues={"q1": share(), "q2": share()},
+    )  # fmt: skip
+
+    assert scheduled_by_proportion(given) == set()
+
+
+def test_tasks_beyond_the_minimum_stay_within_the_share() -> None:
+    given = two_queues(gang(8, min=5, queue="q1", phase="Inqueue"), gang(5, queue="q2", phase="Inqueue"))
+
+    assert len(scheduled_by_proportion(given)) == 5
+
+
+def test_a_gang_does_not_go_beyond_the_capability_of_its_queue() -> None:
+    given = cluster(
+        nodes={"n": "cpu=8"},
+        jobs={"a": gang(6, queue="q1", phase="Inqueue"), "b": gang(6, queue="q2", phase="Inqueue")},
+        queues={"q1": share(capability="cpu=5"), "q2": share(capability="cpu=5")},
+    )
+
+    assert scheduled_by_proportion(given) == set()
+
+
 # -- capacity -----------------------------------------------------------------------------------------------------------
 def reclaiming(given: Cluster, **more: Any) -> list[str]:
     plugins = "gang, capacity; predicates"
