@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from volcano.api.core import Secret
+from volcano.api.core import Pod, Secret
 from volcano.api.decode import Unreadable, decode
 from volcano.api.errors import (
     AlreadyExists,
@@ -49,6 +49,7 @@ from volcano.machinery.plan import (
     Ref,
     Step,
     Together,
+    ref,
 )
 from volcano.machinery.world import Mirror
 
@@ -189,7 +190,8 @@ class Applier:
             if not step.exists_ok:
                 raise
 
-    async def _patch(self, step: Patch) -> None:
+    async def _patch(self, step: Patch) -> bytes:
+        """What the server answers; nothing if the object is gone."""
         body, target = step.body, step.target
         if isinstance(body, dict) and step.kind != "json":
             body = _guarded(body, target)
@@ -199,12 +201,14 @@ class Applier:
                 target.resource, target.key, body, kind=step.kind, subresource=step.subresource, **parameters
             )
             self._observe(target.resource, answer)
+            return answer
         except NotFound:
             if not step.gone_ok:
                 raise
         except (Conflict, Invalid) as error:
             if not (step.gone_ok and target.uid and await self._was_replaced(target, error)):
                 raise
+        return b""
 
     async def _was_replaced(self, target: Ref, error: ApiError) -> bool:
         """Whether the name now belongs to another object, so that the one meant is gone.
@@ -254,6 +258,7 @@ class Applier:
         await self._client.create_sub(step.pod.resource, step.pod.key, "binding", body)
 
     async def _evict(self, step: Evict) -> None:
+        """Delete the pod as it was when the reason was written: a job would run one again that has finished since."""
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
@@ -262,8 +267,10 @@ class Applier:
             "lastTransitionTime": timestamp(self._clock.now()),
         }
         status = Patch(step.pod, {"status": {"conditions": [condition]}}, kind="strategic", subresource="status")
-        await self._patch(status)
-        await self._delete(Delete(step.pod))
+        answer = await self._patch(status)
+        pod = decode(Pod, answer) if answer else None
+        if pod is not None and not pod.is_finished:
+            await self._delete(Delete(ref(pod, fresh=True)))
 
     async def _ensure_secret(self, step: EnsureSecret) -> None:
         resource = resource_type(Secret)

@@ -293,8 +293,9 @@ class PureWorld:
     def _evict(self, pod: Ref, reason: str, message: str) -> None:
         condition = {"type": "DisruptionTarget", "status": "True", "reason": reason, "message": message}
         self._patch(Patch(pod, {"status": {"conditions": [condition]}}, kind="strategic", subresource="status"))
-        if self._stored(pod) is not None:
-            self._delete(pod, "")
+        written = Ref(pod.resource, pod.key, pod.uid)
+        if self._stored(written) is not None:
+            self._delete(written, "")
 
     def _stored(self, target: Ref) -> JSON | None:
         stored = self.objects.get((target.resource, target.key))

@@ -297,17 +297,50 @@ def test_a_bind_names_the_pod_by_uid_and_brings_annotations(bench: Bench):
     assert second["metadata"] == {"name": "p", "namespace": "ns"}
 
 
+def a_pod(phase: str, version: int) -> dict[str, Any]:
+    metadata = {"name": "p", "namespace": "ns", "uid": "u", "resourceVersion": str(version)}
+    return {"metadata": metadata, "status": {"phase": phase}}
+
+
+EVICT = Evict(Ref(PODS, Key("ns", "p"), uid="u", resource_version="3"), "Preempted", "x" * 5000)
+
+
 def test_an_eviction_says_why_before_it_deletes(bench: Bench):
-    bench.transport.answers("PATCH", f"{POD}/status", {"metadata": {"name": "p"}})
+    bench.transport.answers("PATCH", f"{POD}/status", a_pod("Running", 4))
     bench.transport.answers("DELETE", POD, {})
 
-    assert bench.apply(Evict(Ref(PODS, Key("ns", "p"), uid="u"), "Preempted", "x" * 5000)).ok
+    assert bench.apply(EVICT).ok
 
     assert [request.method for request in bench.transport.requests] == ["PATCH", "DELETE"]
     (condition,) = bench.transport.bodies("PATCH")[0]["status"]["conditions"]
     assert condition["type"] == "DisruptionTarget" and condition["reason"] == "Preempted"
     assert len(condition["message"]) == 1024
     assert condition["lastTransitionTime"] == "2026-01-01T00:00:00Z"
+
+
+def test_an_eviction_names_the_pod_that_was_seen_and_the_version_with_the_reason(bench: Bench):
+    bench.transport.answers("PATCH", f"{POD}/status", a_pod("Running", 4))
+    bench.transport.answers("DELETE", POD, {})
+
+    bench.apply(EVICT)
+
+    assert bench.transport.bodies("PATCH")[0]["metadata"] == {"uid": "u", "resourceVersion": "3"}
+    assert bench.transport.bodies("DELETE")[0]["preconditions"] == {"uid": "u", "resourceVersion": "4"}
+
+
+def test_a_pod_that_succeeds_while_it_is_evicted_is_not_deleted(bench: Bench):
+    bench.transport.answers("PATCH", f"{POD}/status", a_pod("Running", 4))
+    bench.transport.answers("DELETE", POD, Conflict.of("pods", "p", "another version"))
+
+    assert not bench.apply(EVICT).ok, "so that it is decided again"
+
+
+@pytest.mark.parametrize("answer", [NotFound.of("pods", "p"), a_pod("Succeeded", 4)], ids=["gone", "succeeded"])
+def test_a_pod_that_is_gone_or_has_succeeded_is_not_evicted(bench: Bench, answer: Any):
+    bench.transport.answers("PATCH", f"{POD}/status", answer)
+
+    assert bench.apply(EVICT).ok
+    assert bench.transport.sent("DELETE") == []
 
 
 # -- secrets -------------------------------------------------------------------------------------------------------------

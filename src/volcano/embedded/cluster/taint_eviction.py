@@ -56,7 +56,8 @@ class TaintEvictionController(Controller):
                 pod, taints, world.now, default_toleration=self._default_toleration, watched_since=watched_since
             )
             if left <= timedelta(0):
-                due.append(Evict(ref(pod), REASON, f"Taint manager: deleting due to NoExecute taint on {key.name}"))
+                message = f"Taint manager: deleting due to NoExecute taint on {key.name}"
+                due.append(Evict(ref(pod, fresh=True), REASON, message))
             elif left != UNLIMITED and (next_check is None or left < next_check):
                 next_check = left
         plan: Plan = (Together(tuple(due)),) if due else ()

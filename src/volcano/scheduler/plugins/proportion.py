@@ -144,7 +144,7 @@ class Proportion(Plugin):
 
 
 class Lender:
-    """Room that is deserved and that nobody can use, for the first gang of a queue that is larger than its share.
+    """Room that is deserved and that no queue can use, for the first gang of a queue that is larger than its share.
 
     Shares are parts of the cluster and gangs are whole: two queues whose gangs are both larger than their shares would
     wait for each other for ever, on an empty cluster.
