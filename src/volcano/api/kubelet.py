@@ -16,6 +16,7 @@ from volcano.api.core import (
     ContainerPort,
     ContainerState,
     ContainerStatus,
+    PodResourceClaim,
     PodStatus,
     ResourceRequirements,
 )
@@ -157,6 +158,7 @@ class AgentPodSpec(Model, frozen=True):
     overhead: Quantities | None = None
     resources: ResourceRequirements | None = None
     volumes: list[AgentVolume] = []
+    resource_claims: list[PodResourceClaim] = []
     node_name: str = ""
     restart_policy: str = "Always"
     termination_grace_period_seconds: int | None = None

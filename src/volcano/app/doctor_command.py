@@ -13,9 +13,11 @@ import click
 
 from volcano import __version__
 from volcano.app.data_directory_state import answers, is_held
+from volcano.app.machine_devices import described
 from volcano.app.port_holder import holder_of
 from volcano.app.settings import DEFAULT_PORT, data_directory
 from volcano.app.status_command import DATA_DIR
+from volcano.embedded.agent.devices.detection import find_cards
 from volcano.embedded.agent.node.abilities import Ability, abilities
 from volcano.embedded.agent.node.capacity import machine_capacity
 
@@ -39,7 +41,10 @@ def doctor_command(data_dir: str | None) -> None:
     folder = data_directory(data_dir)
     click.echo(f"volcano {__version__}, Python {platform.python_version()} ({sys.executable})")
     click.echo(f"{platform.system()} {platform.release()} {platform.machine()}, user {_user()}")
-    click.echo(f"as a node: {', '.join(f'{name} {amount}' for name, amount in machine_capacity(folder).items())}\n")
+    cards = find_cards()
+    amounts = [f"{name} {amount}" for name, amount in machine_capacity(folder).items()]
+    click.echo(f"as a node: {', '.join([*amounts, *described(cards)])}")
+    click.echo("".join(f"{warning}\n" for warning in cards.warnings))
     found = [*abilities(folder), _port(folder)]
     width = max(len(each.name) for each in found)
     for each in found:

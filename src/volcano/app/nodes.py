@@ -17,6 +17,7 @@ import msgspec
 from volcano.api.manifests import ManifestError, load_documents
 from volcano.api.names import label_value_problems, qualified_name_problems
 from volcano.api.quantity import QuantityError, parse_quantity
+from volcano.app.machine_devices import DEVICES_ANNOTATION, machine_devices, parse_claim_devices
 from volcano.embedded.agent.containers.images import ImagesError, ImagesFile
 from volcano.embedded.agent.containers.process_settings import ProcessSettings
 from volcano.embedded.agent.node.capacity import machine_capacity
@@ -42,6 +43,8 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     images: str = ""
     writable: tuple[str, ...] = ()
     pods_as: str = ""
+    devices: bool = True
+    claim_devices: str = "0"
 
 
 def node_options(command: F) -> F:
@@ -64,6 +67,10 @@ def node_options(command: F) -> F:
                      help="A folder of this machine in which all pods may write; may be given several times."),
         click.option("--pods-as", default="", metavar="USER",
                      help="As root: the user of this machine as which pods without runAsUser run [default: root]."),
+        click.option("--devices/--no-devices", default=True, show_default=True,
+                     help="Whether GPUs and NPUs of this machine are found and handed out to pods."),
+        click.option("--claim-devices", default="0", show_default=True, metavar="N|all",
+                     help="How many of them claims hand out (a ResourceSlice); the others are extended resources."),
     ]  # fmt: skip
     for option in reversed(options):
         command = option(command)
@@ -107,11 +114,22 @@ def process_settings(options: NodeOptions, folder: Path, *, given: bool) -> tupl
     if not count:
         return None
     directory = folder / "agent"
-    capacity = {**machine_capacity(directory), **capacity_of(options)}
+    stated = capacity_of(options)
     host = node_name(socket.gethostname())
     names = [host] if count == 1 else [f"{host}-{index}" for index in range(count)]
-    labels = labels_of(options)
-    shapes = tuple(NodeShape(name, capacity, {"kubernetes.io/hostname": name, **labels}) for name in names)
+    cards = machine_devices(
+        names, stated, is_wanted=options.devices, by_claims=parse_claim_devices(options.claim_devices)
+    )
+    capacity, labels = {**machine_capacity(directory), **stated}, labels_of(options)
+    shapes = tuple(
+        NodeShape(
+            name,
+            {**capacity, **cards.amounts(name)},
+            {"kubernetes.io/hostname": name, **labels},
+            {DEVICES_ANNOTATION: cards.annotation},
+        )
+        for name in names
+    )
     try:
         images = ImagesFile(Path(options.images)) if options.images else None
     except (OSError, ImagesError) as error:
@@ -125,7 +143,10 @@ def process_settings(options: NodeOptions, folder: Path, *, given: bool) -> tupl
         writable=writable_folders(options),
         default_user=default_user(options),
         api_server=lambda: api_server_of(folder / "kubeconfig"),
+        cards=cards.inventory,
     )
+    for note in cards.notes:
+        click.echo(f"note: {note}", err=True)
     return NodeSettings(shapes), processes
 
 

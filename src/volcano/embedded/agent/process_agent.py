@@ -7,6 +7,7 @@ from pathlib import Path
 
 from volcano.embedded.agent.agent import Agent
 from volcano.embedded.agent.containers.process_settings import ProcessSettings
+from volcano.embedded.agent.devices.device_service import DeviceService
 from volcano.embedded.agent.node.settings import NodeSettings
 from volcano.embedded.agent.runtime.process_runtime import ProcessRuntime
 from volcano.embedded.agent.storage.provisioner_service import StorageService
@@ -24,7 +25,9 @@ def make_process_agent(
     kubelet = KubeletServer(runtime, clock, tls) if tls is not None else None
     names = frozenset(shape.name for shape in nodes.nodes)
     storage = StorageService(client, clock, processes.directory / "storage", names)
-    return Agent(client, clock, nodes, runtime, kubelet=kubelet, services=(storage,))
+    ledger, capacities = runtime.grants.ledger, {shape.name: shape.capacity for shape in nodes.nodes}
+    devices = DeviceService(client, clock, capacities, processes.cards, lambda: ledger.held_cards)
+    return Agent(client, clock, nodes, runtime, kubelet=kubelet, services=(storage, devices))
 
 
 def api_server_of(kubeconfig: Path) -> tuple[str, int] | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from volcano.embedded.agent.containers.images import Image, ImagesFile
+from volcano.embedded.agent.devices.inventory import CardInventory
 
 PodNetwork = Literal["auto", "isolated", "host"]
 
@@ -41,6 +42,7 @@ class ProcessSettings:
     name_servers: Callable[[], list[tuple[str, int]]] | None = (
         None  # for names outside the cluster; None: the machine's
     )
+    cards: CardInventory | None = None  # None: cards are not managed, and pods see those of the machine
     environment: dict[str, str] = field(default_factory=SHARED_MACHINE_ENVIRONMENT.copy)  # of every container
 
     def current_images(self) -> tuple[Image, ...]:

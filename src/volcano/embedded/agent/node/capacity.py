@@ -1,29 +1,23 @@
-"""The capacity of this machine as a node: CPUs, memory, disk and GPUs, as far as the machine reports them."""
+"""The capacity of this machine as a node: CPUs, memory and disk, as far as the machine reports them."""
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Final
 
 MAX_PODS_PER_NODE: Final = 110
-GPU_RESOURCE: Final = "nvidia.com/gpu"
-_GPU_DEVICE: Final = re.compile(r"nvidia\d+")
 
 
 def machine_capacity(directory: Path) -> dict[str, str]:
     """Quantities of this machine; `directory` is where the files of pods are."""
-    capacity = {
+    return {
         "cpu": str(usable_cpus()),
         "memory": f"{memory_kilobytes()}Ki",
         "pods": str(MAX_PODS_PER_NODE),
         "ephemeral-storage": f"{disk_kilobytes(directory)}Ki",
     }
-    gpus = gpu_count()
-    return capacity | ({GPU_RESOURCE: str(gpus)} if gpus else {})
 
 
 def usable_cpus() -> int:
@@ -48,21 +42,6 @@ def disk_kilobytes(directory: Path) -> int:
     while not directory.exists():
         directory = directory.parent
     return shutil.disk_usage(directory).total // 1024
-
-
-def gpu_count(devices: Path = Path("/dev")) -> int:
-    """Counted by device files; by nvidia-smi where the device files have other names."""
-    try:
-        found = sum(1 for each in devices.iterdir() if _GPU_DEVICE.fullmatch(each.name))
-    except OSError:
-        found = 0
-    if found or shutil.which("nvidia-smi") is None:
-        return found
-    try:
-        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, timeout=10, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return 0
-    return sum(1 for line in listed.stdout.splitlines() if line.startswith(b"GPU "))
 
 
 def _meminfo() -> int:

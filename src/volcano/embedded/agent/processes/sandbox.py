@@ -11,6 +11,7 @@ import resource
 import stat
 
 from volcano.embedded.agent.kernel import linux, seccomp
+from volcano.embedded.agent.processes import device_files
 from volcano.embedded.agent.processes.supervisor_protocol import Mount, Order
 
 MAP_USERS = b"\0"
@@ -19,20 +20,10 @@ NO_SPACE = b"\1"
 """A holder's error begins with this when the disk is full: the same start may succeed later."""
 MAX_SYMLINKS = 40
 SYSTEM_FOLDERS = ("proc", "sys", "dev", "tmp")
-DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
-LINKS = {
-    "fd": "/proc/self/fd",
-    "stdin": "/proc/self/fd/0",
-    "stdout": "/proc/self/fd/1",
-    "stderr": "/proc/self/fd/2",
-    "ptmx": "pts/ptmx",
-    "core": "/proc/kcore",
-}
 LAYERS_SIZE = "1g"
 """What a container can write into its home and its working folder, in memory; more belongs into a volume."""
 MASKED_FILES = ("kcore", "keys", "timer_list", "sched_debug")
 """Of /proc: they show what the kernel has of the whole machine."""
-EXTRA_DEVICES = ("fuse", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset", "dri", "kfd", "infiniband")
 
 
 def enter_pod(order: Order, namespaces: dict[str, int]) -> None:
@@ -72,8 +63,11 @@ class _View:
         self.prefix = self._new_root(order)
 
     def _opened(self, each: Mount) -> int:
-        if each["kind"] != "bind":
+        if each["kind"] not in ("bind", "devices"):
             return -1
+        if each["kind"] == "devices":
+            os.makedirs(each["source"], exist_ok=True)
+            device_files.make_devices(each["source"], each["options"].split(","))
         place = os.open(each["source"], os.O_PATH | os.O_CLOEXEC)
         for name in filter(None, each["part"].split("/")):
             inner = os.open(name, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=place)
@@ -199,7 +193,7 @@ class _View:
 
     def _mount(self, target: str, each: Mount, source: int) -> None:
         match each["kind"]:
-            case "bind":
+            case "bind" | "devices":
                 if self._can_detach:
                     linux.attach(source, target)
                 else:
@@ -298,26 +292,6 @@ def _remount_read_only(path: str) -> None:
         pass  # not every kernel has this path
 
 
-def make_devices(directory: str) -> None:
-    """Make a /dev for all containers: harmless devices and accelerators of this machine, nothing else."""
-    linux.mount("tmpfs", directory, "tmpfs", linux.MS_NOSUID, "mode=0755,size=64k")
-    extras = [name for name in os.listdir("/dev") if name in EXTRA_DEVICES or name.startswith("nvidia")]
-    for name in (*DEVICES, *extras):
-        path = f"{directory}/{name}"
-        if not os.path.exists(f"/dev/{name}"):
-            continue
-        if os.path.isdir(f"/dev/{name}"):
-            os.mkdir(path)
-        else:
-            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o666))
-        linux.mount(f"/dev/{name}", path, "", linux.MS_BIND)
-    for name, target in LINKS.items():
-        os.symlink(target, f"{directory}/{name}")
-    for name in ("pts", "shm", "mqueue"):
-        os.mkdir(f"{directory}/{name}")
-    os.close(os.open(f"{directory}/termination-log", os.O_CREAT | os.O_WRONLY, 0o666))
-
-
 def enter_users(order: Order, answer: int, go: int) -> None:
     """Enter a user namespace with the same user numbers, which confines root's rights. The supervisor maps them."""
     for name, (soft, hard) in order["limits"].items():
@@ -332,6 +306,8 @@ def become(order: Order) -> None:
     """Set the container's limits, working directory and user; only exec may follow."""
     for name, (soft, hard) in order["limits"].items():
         _limit(getattr(resource, f"RLIMIT_{name.upper()}"), soft, hard)
+    if order["cpus"]:
+        os.sched_setaffinity(0, order["cpus"])
     os.umask(0o022)
     if os.geteuid() == 0 and not order["privileged"]:
         linux.drop_capabilities(order["capabilities"])

@@ -20,7 +20,7 @@ import time
 from typing import Any
 
 from volcano.embedded.agent.kernel import linux, seccomp
-from volcano.embedded.agent.processes import container_exec, container_shim, sandbox
+from volcano.embedded.agent.processes import container_exec, container_shim, device_files
 from volcano.embedded.agent.processes.agent_connections import AgentConnections, Connection
 from volcano.embedded.agent.processes.container_starts import ContainerStarts
 from volcano.embedded.agent.processes.journal import Journal
@@ -248,7 +248,7 @@ class Supervisor:
         linux.mount("none", "/", "", linux.MS_REC | linux.MS_SLAVE)
         directory = f"{self._directory}/dev"
         os.makedirs(directory, exist_ok=True)
-        sandbox.make_devices(directory)
+        device_files.make_devices(directory)
 
 
 def _drain(key: selectors.SelectorKey, _mask: int) -> None:

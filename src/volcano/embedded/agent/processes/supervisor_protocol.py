@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, TypedDict
 
-VERSION = 3
+VERSION = 4
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 MAX_DESCRIPTORS_PER_MESSAGE = 8
 SOCKET = "supervisor.sock"
@@ -20,11 +20,11 @@ JOURNAL = "containers.journal"
 class Mount(TypedDict):
     """One mount of a container. Sources are paths on the machine, targets paths in the container."""
 
-    kind: str  # bind, tmpfs, devpts, hide, layer (what is written at the target is the container's own)
+    kind: str  # bind, tmpfs, devpts, hide, layer (what is written at the target is the container's own), devices
     source: str
     part: str  # of the source: a relative path, on which no symbolic link is followed
     target: str
-    options: str
+    options: str  # of devices: the files of cards below /dev that are in it, separated by commas
     read_only: bool
 
 
@@ -57,6 +57,7 @@ class Order(TypedDict):
     own_user: bool  # a user namespace of its own, with the same user numbers
     limits: dict[str, list[int]]  # rlimits: name → soft, hard
     cgroups: list[str]  # files to write the process's number to
+    cpus: list[int]  # to which its processes are bound where control groups do not do it; empty: all
     uid: int | None
     gid: int | None
     groups: list[int] | None

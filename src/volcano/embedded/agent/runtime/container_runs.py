@@ -22,6 +22,8 @@ from volcano.embedded.agent.containers.container_attempt import ContainerAttempt
 from volcano.embedded.agent.containers.environment import Missing
 from volcano.embedded.agent.containers.images import CommandLine, NoImage
 from volcano.embedded.agent.containers.process_settings import ProcessSettings
+from volcano.embedded.agent.devices.detection import card_files
+from volcano.embedded.agent.grants.grants import Grants
 from volcano.embedded.agent.lifecycle.pod_events import EXIT_CODE_SIGKILL, Exited, Started, Unstarted
 from volcano.embedded.agent.network.pod_connections import PodConnections
 from volcano.embedded.agent.processes.cgroups import Cgroups
@@ -56,7 +58,9 @@ class ContainerRuns:
         folders: PodFolders,
         tasks: TaskSet,
         report: Report,
+        grants: Grants,
     ) -> None:
+        self._grants = grants
         self._clock, self._supervisor, self._connections = clock, supervisor, connections
         self._commands = ContainerCommands(settings)
         self._sandboxes, self._folders, self._tasks, self._report = sandboxes, folders, tasks, report
@@ -68,6 +72,7 @@ class ContainerRuns:
         self._resumed: set[str] = set()  # UIDs of pods whose containers ran before the agent started
         self.cgroups = Cgroups(f"volcano-{settings.digest}")
         self.variables = dict(settings.environment)  # environment of every container
+        self._card_files = card_files()  # of the machine, whether managed or not
 
     @property
     def records(self) -> Mapping[str, ProcessRecord]:
@@ -160,9 +165,11 @@ class ContainerRuns:
                 variables=self.variables,
                 isolation=self.isolation,
                 address=sandbox.address,
+                card_files=self._grants.device_files(run.pod, container, self._card_files),
             ),
             isolation=self.isolation,
             variables=self.variables,
+            granted=self._grants.variables(run.pod, container),
             cgroups=self.cgroups.make(run.id, container.resources),
         )
 

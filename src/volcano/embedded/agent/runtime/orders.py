@@ -55,6 +55,7 @@ class ContainerFolders(msgspec.Struct, frozen=True):
     image_programs: Path | None = None  # what a busybox-like image brings
     ssh: SshAccess | None = None  # where the user is not root, and the container has keys
     home: Path | None = None  # what the container sees as root's home, where the machine's cannot be entered
+    card_files: tuple[str, ...] = ()  # the files of cards below /dev that the container may open
 
 
 class Isolation(msgspec.Struct, frozen=True):
@@ -77,11 +78,16 @@ def order_for(
     folders: ContainerFolders,
     isolation: Isolation,
     variables: Mapping[str, str],
+    granted: Mapping[str, str] | None = None,
     cgroups: tuple[str, ...] = (),
+    cpus: tuple[int, ...] = (),
 ) -> Order:
-    """The order; Missing when the container refers to something that does not exist."""
+    """The order; Missing when the container refers to something that does not exist.
+
+    `granted` are variables that name what the container was granted: its own spec does not replace them.
+    """
     pod = run.pod
-    known = {**variables, **environment_of(pod, container, references)}
+    known = {**variables, **environment_of(pod, container, references), **(granted or {})}
     paths = {} if isolation.mounts else _machine_paths(container, known, folders)
     rights = rights_of(pod, container, folders.default_user)
     # Apptainer, and sshd in a user namespace, make namespaces and mounts themselves.
@@ -113,6 +119,7 @@ def order_for(
         "own_user": isolation.users and not pod.spec.host_network and not rights.privileged,
         "limits": {"nofile": [MAX_OPEN_FILES, MAX_OPEN_FILES], "core": [0, UNLIMITED]},
         "cgroups": list(cgroups),
+        "cpus": list(cpus),
         "uid": rights.uid,
         "gid": rights.gid,
         "groups": rights.groups,
@@ -134,7 +141,7 @@ def mounts_of(
 ) -> list[Mount]:
     """System folders, then the pod's host files, then its volumes, parents before what is inside them."""
     mounts = [
-        bind(folders.devices, "/dev", read_only=True),
+        _devices(folders),
         _made("devpts", "/dev/pts"),
         bind(folders.shared_memory, "/dev/shm"),
         *(bind(folders.container / "tmp", target) for target in TEMPORARY_FOLDERS),
@@ -170,6 +177,14 @@ def _ssh_mounts(access: SshAccess) -> list[Mount]:
 
 def bind(source: Path, target: str, *, part: str = "", read_only: bool = False) -> Mount:
     return Mount(kind="bind", source=str(source), part=part, target=target, options="", read_only=read_only)
+
+
+def _devices(folders: ContainerFolders) -> Mount:
+    """The /dev that all containers share, or one with the cards of this container."""
+    if not folders.card_files:
+        return bind(folders.devices, "/dev", read_only=True)
+    source, files = str(folders.container / "dev"), ",".join(folders.card_files)
+    return Mount(kind="devices", source=source, part="", target="/dev", options=files, read_only=True)
 
 
 def _made(kind: str, target: str, options: str = "") -> Mount:

@@ -62,6 +62,7 @@ class PodFolders:
         variables: Mapping[str, str],
         isolation: Isolation,
         address: str,
+        card_files: tuple[str, ...] = (),
     ) -> ContainerFolders:
         """Make the container's folders. There are few, since each costs more than starting a process."""
         folder = self.pod_folder(run.pod.uid)
@@ -96,6 +97,7 @@ class PodFolders:
             image_programs=self._settings.programs if line.has_busybox else None,
             ssh=_ssh_access(folder, own, container, line, volumes, variables, isolation, address),
             home=own_home,
+            card_files=card_files,
         )
 
     def pod_folder(self, uid: str) -> Path:

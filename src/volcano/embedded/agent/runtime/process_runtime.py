@@ -14,9 +14,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
+from volcano.api.errors import ApiError
 from volcano.api.kubelet import AgentPod
 from volcano.embedded.agent.containers.container_attempt import ContainerAttempt, split_id
 from volcano.embedded.agent.containers.process_settings import ProcessSettings
+from volcano.embedded.agent.grants.grants import Grants
+from volcano.embedded.agent.grants.pod_claims import FAILED
+from volcano.embedded.agent.grants.pod_grant import Ungranted
 from volcano.embedded.agent.lifecycle.pod_events import (
     Assigned,
     Clean,
@@ -27,6 +31,7 @@ from volcano.embedded.agent.lifecycle.pod_events import (
     Prepared,
     Start,
     Stop,
+    Unprepared,
 )
 from volcano.embedded.agent.network.cluster_services import ClusterServices
 from volcano.embedded.agent.network.hosts_files import HostsFiles
@@ -85,6 +90,7 @@ class ProcessRuntime:
         volumes = PodVolumes(client, settings.pods, settings.memory, protected=protected)
         self.files = PodFiles(volumes, clock, host_address=settings.host_address)
         self.sandboxes = PodSandboxes(clock, self.files, self._folders, self._connections, self._hosts)
+        self.grants = Grants(client, settings.pods, settings.cards)
         self._runs = ContainerRuns(
             clock,
             settings,
@@ -94,6 +100,7 @@ class ProcessRuntime:
             self._folders,
             self._tasks,
             self._report_event,
+            self.grants,
         )
         self.annotations: dict[str, str] = {}
 
@@ -108,6 +115,7 @@ class ProcessRuntime:
     async def open(self, report: Report) -> None:
         self._report = report
         self._folders.open()
+        self.grants.ledger.open()
         addresses = await self._connect()
         network = await self._connections.open(addresses)
         self._runs.variables |= self._connections.variables
@@ -175,21 +183,33 @@ class ProcessRuntime:
             case Stop(name, attempt, grace):
                 self._runs.stop(pod, name, attempt, grace)
             case Clean():
-                self._tasks.start(self.sandboxes.remove(pod.uid))
+                self._tasks.start(self._clean(pod.uid))
             case Forget():
                 self._tasks.start(self._forget(pod.uid))
             case _:
                 pass
 
     async def _prepare(self, pod: AgentPod, sandbox: SandboxedPod) -> None:
-        result = await self.sandboxes.prepare(sandbox, pod, can_mount=self._runs.isolation.mounts)
+        result: Prepared | Unprepared
+        try:
+            await self.grants.assign(pod)
+            result = await self.sandboxes.prepare(sandbox, pod, can_mount=self._runs.isolation.mounts)
+        except Ungranted as error:
+            result = Unprepared(error.reason, str(error))
+        except (ApiError, OSError) as error:
+            result = Unprepared(FAILED, str(error))
         self._report(pod.uid, result)
         if isinstance(result, Prepared):
             self._runs.probe_resumed(pod)
 
+    async def _clean(self, uid: str) -> None:
+        """Nothing of the pod runs any more: what it was granted is free once its folder is gone."""
+        await self.sandboxes.remove(uid)
+        self.grants.release(uid)
+
     async def _forget(self, uid: str) -> None:
         identities = await self._runs.remove(uid)
-        await self.sandboxes.remove(uid)
+        await self._clean(uid)
         if identities:
             await self._supervisor.ask("forget", containers=identities)
         await self._clock.run(lambda: self._folders.remove_logs(uid))
