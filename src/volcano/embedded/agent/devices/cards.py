@@ -23,7 +23,7 @@ class Vendor(msgspec.Struct, frozen=True):
     resources: tuple[str, ...]
 
 
-class Card(msgspec.Struct, frozen=True):
+class MachineCard(msgspec.Struct, frozen=True):
     """One accelerator. `id` stays the same when others come and go, and is a name of a device in a ResourceSlice."""
 
     id: str
@@ -54,7 +54,7 @@ VENDORS: Final[Mapping[str, Vendor]] = {vendor.name: vendor for vendor in (NVIDI
 ACCELERATOR_RESOURCES: Final = frozenset(name for vendor in VENDORS.values() for name in vendor.resources)
 
 
-def variables_of(vendor: str, cards: Sequence[Card]) -> dict[str, str]:
+def variables_of(vendor: str, cards: Sequence[MachineCard]) -> dict[str, str]:
     """What makes a container see these cards of a vendor and no others; without cards it sees none."""
     listed = ",".join(card.visible for card in cards)
     match vendor:
@@ -69,7 +69,7 @@ def variables_of(vendor: str, cards: Sequence[Card]) -> dict[str, str]:
             return {}
 
 
-def restricted(cards: Sequence[Card], environment: Mapping[str, str]) -> tuple[Card, ...]:
+def restricted(cards: Sequence[MachineCard], environment: Mapping[str, str]) -> tuple[MachineCard, ...]:
     """The cards that the agent's own environment leaves to it, as a batch system that started it may limit them."""
     kept = []
     for card in cards:
@@ -80,7 +80,7 @@ def restricted(cards: Sequence[Card], environment: Mapping[str, str]) -> tuple[C
     return tuple(kept)
 
 
-def _names(name: str, card: Card) -> bool:
+def _names(name: str, card: MachineCard) -> bool:
     if name.isdecimal():
         return int(name) == card.index
     return bool(name) and not name.startswith("-") and card.visible.lower().startswith(name.lower())

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from volcano.embedded.agent.devices.cards import MAX_CARDS, Card, restricted
+from volcano.embedded.agent.devices.cards import MAX_CARDS, MachineCard, restricted
 from volcano.embedded.agent.devices.vendor_reports import (
     AMD_QUERY,
     NVIDIA_QUERY,
@@ -36,7 +36,7 @@ T = TypeVar("T")
 class FoundCards(msgspec.Struct, frozen=True):
     """What one look at the machine found."""
 
-    cards: tuple[Card, ...] = ()
+    cards: tuple[MachineCard, ...] = ()
     vendors: frozenset[str] = frozenset()
     """Whose cards were looked for with an answer, even if there are none."""
     unknown: frozenset[str] = frozenset()
@@ -46,7 +46,7 @@ class FoundCards(msgspec.Struct, frozen=True):
 
 def find_cards() -> FoundCards:
     """Never fails: a tool that does not work is a warning."""
-    cards: list[Card] = []
+    cards: list[MachineCard] = []
     answered, failed, warnings = set(), set(), []
     for vendor, find in (("nvidia", _nvidia), ("amd", _amd), ("ascend", _ascend)):
         try:
@@ -77,7 +77,7 @@ def card_files(devices: Path = DEVICE_FILES) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _nvidia() -> tuple[list[Card], list[str]] | None:
+def _nvidia() -> tuple[list[MachineCard], list[str]] | None:
     if has_tool("nvidia-smi"):
         cards, faults = _read("nvidia-smi", ask("nvidia-smi", *NVIDIA_QUERY), nvidia_cards)
     elif has_nvml():
@@ -89,7 +89,7 @@ def _nvidia() -> tuple[list[Card], list[str]] | None:
     return [_with_files(card, (f"nvidia{_minor(card)}", *_render_files(card))) for card in cards], faults
 
 
-def _amd() -> tuple[list[Card], list[str]] | None:
+def _amd() -> tuple[list[MachineCard], list[str]] | None:
     if has_tool("amd-smi"):
         cards = _read("amd-smi", ask("amd-smi", *AMD_QUERY), amd_cards)
     elif has_tool("rocm-smi"):
@@ -99,7 +99,7 @@ def _amd() -> tuple[list[Card], list[str]] | None:
     return [_with_files(card, _render_files(card)) for card in cards], []
 
 
-def _ascend() -> tuple[list[Card], list[str]] | None:
+def _ascend() -> tuple[list[MachineCard], list[str]] | None:
     if not has_tool("npu-smi"):
         return None
     cards, faults = _read("npu-smi", ask("npu-smi", "info"), ascend_cards)
@@ -113,23 +113,23 @@ def _read(tool: str, text: str, reader: Callable[[str], T]) -> T:
         raise ToolFailed(f"{tool} printed what cannot be read: {error}") from error
 
 
-def _distinct(cards: list[Card]) -> list[Card]:
+def _distinct(cards: list[MachineCard]) -> list[MachineCard]:
     return list({card.id: card for card in cards}.values())
 
 
-def _with_files(card: Card, files: tuple[str, ...]) -> Card:
+def _with_files(card: MachineCard, files: tuple[str, ...]) -> MachineCard:
     existing = tuple(name for name in files if (DEVICE_FILES / name).exists())
     return msgspec.structs.replace(card, files=existing, numa=_numa(card))
 
 
-def _numa(card: Card) -> int:
+def _numa(card: MachineCard) -> int:
     try:
         return int((PCI_DEVICES / card.bus / "numa_node").read_text()) if card.bus else -1
     except (OSError, ValueError):
         return -1
 
 
-def _render_files(card: Card) -> tuple[str, ...]:
+def _render_files(card: MachineCard) -> tuple[str, ...]:
     try:
         names = sorted(each.name for each in (PCI_DEVICES / card.bus / "drm").iterdir()) if card.bus else []
     except OSError:
@@ -137,7 +137,7 @@ def _render_files(card: Card) -> tuple[str, ...]:
     return tuple(f"dri/{name}" for name in names if is_card_file(f"dri/{name}"))
 
 
-def _minor(card: Card) -> int:
+def _minor(card: MachineCard) -> int:
     """The number in the name of the card's file, which need not be its index."""
     for folder in _driver_folders(DRIVER_FILES):
         fields = _driver_fields(folder)

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from volcano.embedded.agent.devices.cards import ACCELERATOR_RESOURCES, VENDORS, Card
+from volcano.embedded.agent.devices.cards import ACCELERATOR_RESOURCES, VENDORS, MachineCard
 from volcano.embedded.agent.devices.detection import FoundCards
 
 ALL_BY_CLAIMS: Final = -1
@@ -22,7 +22,7 @@ ALL_BY_CLAIMS: Final = -1
 class PlacedCard(msgspec.Struct, frozen=True):
     """A card with its node and its way."""
 
-    card: Card
+    card: MachineCard
     node: str
     by_claims: bool
     is_there: bool = True
@@ -83,7 +83,7 @@ class CardInventory:
             self._place([card for card in fresh if card.resource == resource])
         return self._placed != before
 
-    def _place(self, cards: Sequence[Card]) -> None:
+    def _place(self, cards: Sequence[MachineCard]) -> None:
         """Nodes of one machine share its cards: each gets a block of neighbours."""
         if not self._nodes:
             return

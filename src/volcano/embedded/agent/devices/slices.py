@@ -7,7 +7,7 @@ from typing import Final
 
 from volcano.api.meta import JSON
 from volcano.api.quantity import format_quantity
-from volcano.embedded.agent.devices.cards import DRIVER, VENDORS, Card
+from volcano.embedded.agent.devices.cards import DRIVER, VENDORS, MachineCard
 
 MAX_ATTRIBUTE_CHARACTERS: Final = 64
 """A string attribute of a device, as Kubernetes limits it."""
@@ -26,7 +26,7 @@ def device_class(vendor: str) -> JSON:
     }
 
 
-def slice_body(node: str, node_uid: str, cards: Sequence[Card], generation: int) -> JSON:
+def slice_body(node: str, node_uid: str, cards: Sequence[MachineCard], generation: int) -> JSON:
     owner = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": node_uid, "controller": True}
     return {
         "metadata": {"name": slice_name(node), "ownerReferences": [owner]},
@@ -39,7 +39,7 @@ def slice_body(node: str, node_uid: str, cards: Sequence[Card], generation: int)
     }
 
 
-def device(card: Card) -> JSON:
+def device(card: MachineCard) -> JSON:
     texts = {"vendor": card.vendor, "model": card.model, "uuid": card.uuid, "pciBusID": card.bus}
     attributes: JSON = {name: {"string": value[:MAX_ATTRIBUTE_CHARACTERS]} for name, value in texts.items() if value}
     attributes["index"] = {"int": card.index}

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
-from volcano.embedded.agent.devices.cards import AMD, ASCEND, NVIDIA, Card
+from volcano.embedded.agent.devices.cards import AMD, ASCEND, NVIDIA, MachineCard
 
 NVIDIA_QUERY: Final = ("--query-gpu=index,uuid,memory.total,pci.bus_id,name", "--format=csv,noheader,nounits")
 AMD_QUERY: Final = ("static", "--asic", "--bus", "--vram", "--json")
@@ -28,7 +28,7 @@ class UnreadableReport(ValueError):
     """A tool printed something else than it documents."""
 
 
-def nvidia_cards(text: str) -> tuple[list[Card], list[str]]:
+def nvidia_cards(text: str) -> tuple[list[MachineCard], list[str]]:
     """From nvidia-smi's query: the usable cards, and a text for each that is not."""
     cards, faults = [], []
     for line in filter(None, map(str.strip, text.splitlines())):
@@ -40,7 +40,7 @@ def nvidia_cards(text: str) -> tuple[list[Card], list[str]]:
             faults.append(f"an NVIDIA card that reports {line[:80]!r} is not usable")
             continue
         cards.append(
-            Card(
+            MachineCard(
                 id=f"nvidia-{uuid.removeprefix('GPU-').lower()}",
                 vendor=NVIDIA.name,
                 resource=NVIDIA.resources[0],
@@ -55,7 +55,7 @@ def nvidia_cards(text: str) -> tuple[list[Card], list[str]]:
     return cards, faults
 
 
-def amd_cards(text: str) -> list[Card]:
+def amd_cards(text: str) -> list[MachineCard]:
     """From amd-smi's static information."""
     document = _json(text)
     rows = document.get("gpu_data") if isinstance(document, dict) else document
@@ -78,7 +78,7 @@ def amd_cards(text: str) -> list[Card]:
     return cards
 
 
-def rocm_cards(text: str) -> list[Card]:
+def rocm_cards(text: str) -> list[MachineCard]:
     """From rocm-smi, the older tool of AMD."""
     document = _json(text)
     if not isinstance(document, dict):
@@ -101,11 +101,11 @@ def rocm_cards(text: str) -> list[Card]:
     return sorted(cards, key=lambda card: card.index)
 
 
-def _amd_card(*, index: int, unique: str, model: str, bus: str, memory: int) -> Card:
+def _amd_card(*, index: int, unique: str, model: str, bus: str, memory: int) -> MachineCard:
     serial = unique.lower().removeprefix("0x")
     known = re.fullmatch(r"[0-9a-f]{1,16}", serial) is not None and int(serial, 16) > 0
     uuid = f"GPU-{serial.zfill(16)}" if known else ""
-    return Card(
+    return MachineCard(
         id=f"amd-{serial.zfill(16)}" if known else _by_place(AMD.name, pci_bus(bus), index),
         vendor=AMD.name,
         resource=AMD.resources[0],
@@ -118,9 +118,9 @@ def _amd_card(*, index: int, unique: str, model: str, bus: str, memory: int) -> 
     )
 
 
-def ascend_cards(text: str) -> tuple[list[Card], list[str]]:
+def ascend_cards(text: str) -> tuple[list[MachineCard], list[str]]:
     """From the table of `npu-smi info`: two rows for each chip, the second with its address and its memory."""
-    cards: list[Card] = []
+    cards: list[MachineCard] = []
     faults: list[str] = []
     for first, second in _chips(text.splitlines()):
         index = len(cards) + len(faults)
@@ -135,7 +135,7 @@ def ascend_cards(text: str) -> tuple[list[Card], list[str]]:
             continue
         sizes = [int(size) for size in re.findall(r"\d+\s*/\s*(\d+)", "|".join(second[2:]))]
         cards.append(
-            Card(
+            MachineCard(
                 id=_by_place(ASCEND.name, bus, index),
                 vendor=ASCEND.name,
                 resource=resource,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from volcano.api.kubelet import AgentContainer, AgentPod
-from volcano.embedded.agent.devices.cards import Card, variables_of
+from volcano.embedded.agent.devices.cards import MachineCard, variables_of
 from volcano.embedded.agent.devices.inventory import CardInventory
 from volcano.embedded.agent.grants.ledger import GrantLedger
 from volcano.embedded.agent.grants.pod_claims import FAILED, ClaimedDevice, claimed_devices, seen_by
@@ -67,7 +67,7 @@ class Grants:
         own = {file for card in self._cards(self.grant_of(pod, container.name)) for file in card.files}
         return tuple(file for file in present if file in own or not self._inventory.owns(file))
 
-    def _cards(self, grant: ContainerGrant) -> list[Card]:
+    def _cards(self, grant: ContainerGrant) -> list[MachineCard]:
         if self._inventory is None:
             return []
         placed = [self._inventory.get(id) for id in grant.cards]
@@ -123,9 +123,9 @@ class Grants:
             raise Ungranted(FAILED, f"device {device.device} is still with a pod of another claim")
 
 
-def neighbours(free: Sequence[Card], count: int) -> list[Card]:
+def neighbours(free: Sequence[MachineCard], count: int) -> list[MachineCard]:
     """Cards on one NUMA node where one has enough, and there on the one that is left with the fewest."""
-    groups: dict[int, list[Card]] = {}
+    groups: dict[int, list[MachineCard]] = {}
     for card in free:
         groups.setdefault(card.numa, []).append(card)
     fitting = [group for group in groups.values() if len(group) >= count]

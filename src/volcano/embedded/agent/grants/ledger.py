@@ -36,7 +36,7 @@ class GrantLedger:
                     self._grants[folder.name] = msgspec.json.decode(file.read(MAX_GRANT_FILE_BYTES), type=PodGrant)
             except (FileNotFoundError, NotADirectoryError):
                 continue
-            except (OSError, msgspec.MsgspecError) as error:
+            except (OSError, msgspec.MsgspecError, RecursionError) as error:
                 log.error("what pod %s was granted cannot be read: %s", folder.name, error)
 
     def get(self, uid: str) -> PodGrant | None:

@@ -36,7 +36,7 @@ class PodGrant(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def cards(self) -> frozenset[str]:
-        """The cards that nobody else may have."""
+        """The cards that no other pod may have."""
         seen = {card for each in self.containers.values() for card in each.cards}
         return frozenset(seen - set(self.watched))
 

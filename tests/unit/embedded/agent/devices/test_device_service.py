@@ -8,7 +8,7 @@ from typing import Any
 from volcano.api.core import DeviceClass, Node, ResourceSlice
 from volcano.api.meta import Key
 from volcano.api.scheme import resource_type
-from volcano.embedded.agent.devices.cards import Card
+from volcano.embedded.agent.devices.cards import MachineCard
 from volcano.embedded.agent.devices.detection import FoundCards
 from volcano.embedded.agent.devices.device_service import DeviceService
 from volcano.embedded.agent.devices.inventory import CardInventory
@@ -22,7 +22,7 @@ SLICES = resource_type(ResourceSlice)
 
 
 def cards(*numbers: int) -> FoundCards:
-    made = (Card(f"nvidia-{n}", "nvidia", "nvidia.com/gpu", n, f"GPU-{n}") for n in numbers)
+    made = (MachineCard(f"nvidia-{n}", "nvidia", "nvidia.com/gpu", n, f"GPU-{n}") for n in numbers)
     return FoundCards(tuple(made), frozenset({"nvidia"}))
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from volcano.embedded.agent.devices.cards import Card
+from volcano.embedded.agent.devices.cards import MachineCard
 from volcano.embedded.agent.devices.detection import FoundCards
 from volcano.embedded.agent.devices.inventory import ALL_BY_CLAIMS, CardInventory
 
 
 def cards(*numbers: int) -> FoundCards:
     return FoundCards(
-        tuple(Card(f"nvidia-{n}", "nvidia", "nvidia.com/gpu", n, f"GPU-{n}", files=(f"nvidia{n}",)) for n in numbers),
+        tuple(
+            MachineCard(f"nvidia-{n}", "nvidia", "nvidia.com/gpu", n, f"GPU-{n}", files=(f"nvidia{n}",))
+            for n in numbers
+        ),
         frozenset({"nvidia"}),
     )
 

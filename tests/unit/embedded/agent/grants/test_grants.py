@@ -17,7 +17,7 @@ from volcano.api.decode import decode
 from volcano.api.kubelet import AgentPod
 from volcano.api.meta import Key
 from volcano.api.scheme import resource_type
-from volcano.embedded.agent.devices.cards import Card
+from volcano.embedded.agent.devices.cards import MachineCard
 from volcano.embedded.agent.devices.detection import FoundCards
 from volcano.embedded.agent.devices.inventory import CardInventory
 from volcano.embedded.agent.grants.grants import Grants
@@ -35,7 +35,10 @@ GPU = "nvidia.com/gpu"
 
 def found(*numbers: int) -> FoundCards:
     return FoundCards(
-        tuple(Card(f"nvidia-{n}", "nvidia", GPU, n, f"GPU-{n}", numa=n // 2, files=(f"nvidia{n}",)) for n in numbers),
+        tuple(
+            MachineCard(f"nvidia-{n}", "nvidia", GPU, n, f"GPU-{n}", numa=n // 2, files=(f"nvidia{n}",))
+            for n in numbers
+        ),
         frozenset({"nvidia"}),
     )
 
