@@ -36,7 +36,8 @@ from volcano.dashboard.logins import TokenLogin
 from volcano.dashboard.sessions import OneTimeToken
 from volcano.dashboard.watched import Watched
 from volcano.dashboard.web import WebRequest
-from volcano.history.batch import RowBatch, commit
+from volcano.history.batch import RowBatch
+from volcano.history.commit import commit
 from volcano.history.database import Database
 from volcano.machinery.clock import run_virtually
 from volcano.machinery.ids import SeededIds

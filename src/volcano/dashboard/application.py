@@ -26,14 +26,14 @@ from volcano.dashboard.makers import PageRequest
 from volcano.dashboard.object_reads import followed_log
 from volcano.dashboard.oidc import PENDING_FOR, OidcLogin, SignInFailed
 from volcano.dashboard.openapi import PLACE as OPENAPI_PLACE
-from volcano.dashboard.openapi import PREFIX, WebProblem, openapi_text
+from volcano.dashboard.openapi import WebProblem, openapi_text
 from volcano.dashboard.pages import PAGES, WebPage
 from volcano.dashboard.rendering import PACKAGE, render
 from volcano.dashboard.sessions import FailedLogins, OneTimeToken, Sessions, SignedIn
 from volcano.dashboard.usage_page import usage_csv, usage_page
 from volcano.dashboard.view import CallerView, Shared
 from volcano.dashboard.watched import Watched
-from volcano.dashboard.web import HTML, BadWebRequest, WebRequest, plain, redirect
+from volcano.dashboard.web import API_PREFIX, HTML, BadWebRequest, WebRequest, plain, redirect
 from volcano.dashboard.writing import FormOutcome, question, write
 from volcano.machinery.clock import Clock
 from volcano.machinery.ids import Ids
@@ -100,6 +100,8 @@ class Dashboard:
 
     async def close(self) -> None:
         await self._feed.close()
+        if self._known is not None:
+            await self._known.close()
         await self._watched.close()
 
     # -- requests ------------------------------------------------------------------------------------------------
@@ -137,7 +139,7 @@ class Dashboard:
     async def _session(self, request: WebRequest) -> SignedIn | None:
         """By cookie; a program that reads JSON may bring the token of the API server with each request instead."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not request.path.startswith(f"{PREFIX}/") or request.method == "POST":
+        if scheme.lower() != "bearer" or not request.path.startswith(f"{API_PREFIX}/") or request.method == "POST":
             return self._sessions.find(request.cookie(self._cookie))
         name = f"token-{hashlib.blake2b(token.encode(), digest_size=32).hexdigest()}"
         known = self._sessions.find(name)
@@ -159,8 +161,8 @@ class Dashboard:
             raise BadWebRequest(405, "only GET and POST are known")
         if request.path == "/live":
             return self._stream(session, self._feed.follow(request.query.get("topics", "").split(",")))
-        is_json = request.path.startswith(f"{PREFIX}/")
-        path = request.path.removeprefix(PREFIX) if is_json else request.path
+        is_json = request.path.startswith(f"{API_PREFIX}/")
+        path = request.path.removeprefix(API_PREFIX) if is_json else request.path
         if path.endswith("/log/stream"):
             return self._log_stream(request, session)
         if path == "/usage.csv":

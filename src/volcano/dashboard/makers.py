@@ -39,7 +39,7 @@ from volcano.dashboard.settings_page import settings_page
 from volcano.dashboard.topology_page import topology_page
 from volcano.dashboard.usage_page import queue_chart, usage_chart, usage_page
 from volcano.dashboard.view import CallerView
-from volcano.dashboard.web import WebRequest
+from volcano.dashboard.web import API_PREFIX, WebRequest
 
 DEFAULT_LOG_LINES: Final = 500
 
@@ -54,6 +54,11 @@ class PageRequest(msgspec.Struct, frozen=True):
     @property
     def query(self) -> dict[str, str]:
         return self.web.query
+
+    @property
+    def is_program(self) -> bool:
+        """JSON is asked for: the reader does not follow changes."""
+        return self.web.path.startswith(f"{API_PREFIX}/")
 
     @property
     def key(self) -> Key:
@@ -103,7 +108,7 @@ async def make_queues(asked: PageRequest) -> Any:
 
 
 async def make_queue(asked: PageRequest) -> Any:
-    return await queue_details(asked.view, asked.names["name"])
+    return await queue_details(asked.view, asked.names["name"], for_program=asked.is_program)
 
 
 async def make_queue_edit(asked: PageRequest) -> Any:

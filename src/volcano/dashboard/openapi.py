@@ -12,9 +12,9 @@ import msgspec
 from volcano import __version__
 from volcano.api.meta import JSON
 from volcano.dashboard.pages import PAGES, WebPage
+from volcano.dashboard.web import API_PREFIX
 
-PREFIX: Final = "/api/v1"
-PLACE: Final = f"{PREFIX}/openapi.json"
+PLACE: Final = f"{API_PREFIX}/openapi.json"
 REFERENCE: Final = "#/components/schemas/{name}"
 AT: Final = "A past moment, such as 2026-01-31T12:00:00Z: answered from the history."
 ERRORS: Final = {
@@ -62,7 +62,7 @@ def openapi() -> JSON:
 
 
 def address_of(page: WebPage) -> str:
-    return f"{PREFIX}{page.path if page.path != '/' else '/overview'}"
+    return f"{API_PREFIX}{page.path if page.path != '/' else '/overview'}"
 
 
 def _operation(page: WebPage, shown: dict[type[msgspec.Struct], JSON]) -> JSON:

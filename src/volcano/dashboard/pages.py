@@ -25,6 +25,7 @@ from volcano.dashboard.queues_page import QueueDetails, QueueForm, QueuesPage
 from volcano.dashboard.settings_page import SettingsPage
 from volcano.dashboard.topology_page import TopologyPage
 from volcano.dashboard.usage_page import QueueChart, UsageChart, UsagePage
+from volcano.dashboard.watched import STARTS
 
 NAME: Final = r"[a-z0-9A-Z][-a-zA-Z0-9.:_]{0,252}"
 Maker = Callable[[PageRequest], Awaitable[Any]]
@@ -112,7 +113,7 @@ PAGES: Final[tuple[WebPage, ...]] = (
     ),
     WebPage(
         "/queues/{name}", "queue.html", "queues", "Queue {name}", QueueDetails, makers.make_queue,
-        ("queues", "jobs"), makers.make_queue_then,
+        ("queues", "jobs", STARTS), makers.make_queue_then,
     ),
     WebPage("/queues/{name}/edit", "queue_edit.html", "queues", "Edit queue {name}", QueueForm, makers.make_queue_edit),
     WebPage(

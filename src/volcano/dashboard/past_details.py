@@ -55,6 +55,8 @@ async def queue_then(client: Client, name: str, at: datetime) -> QueueDetails:
         max(0, found[WAITING].total - MAX_LINE),
         [row_of(record, at) for record in found[RUNNING].jobs],
         False,
+        False,
+        None,
         dict(users.most_common(MAX_USERS)),
         found[WAITING].total + found[RUNNING].total,
     )

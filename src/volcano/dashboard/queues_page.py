@@ -17,7 +17,6 @@ from volcano.api.pods.amounts import added, amounts_of
 from volcano.api.quantity import Quantity
 from volcano.api.scheduling import PodGroup, Queue
 from volcano.dashboard.job_rows import WAITING, JobRow
-from volcano.dashboard.object_reads import starts
 from volcano.dashboard.view import CallerView
 from volcano.dashboard.watched import BY_QUEUE
 
@@ -86,6 +85,8 @@ class QueueDetails(msgspec.Struct, frozen=True, rename="camel"):
     more: int
     running: list[JobRow]
     knows_starts: bool
+    awaits_starts: bool
+    starts_at: datetime | None
     users: dict[str, int]
     groups: int
 
@@ -163,11 +164,11 @@ def share_text(share: HeldShare) -> ShownShare:
     )
 
 
-async def queue_details(view: CallerView, name: str) -> QueueDetails:
+async def queue_details(view: CallerView, name: str, *, for_program: bool = False) -> QueueDetails:
     queue = await view.get(Queue, Key("", name))
     rows = [row for row in await view.job_rows() if row.queue == name]
     waiting = [row for row in rows if row.state == WAITING]
-    expected = await starts(view.caller.client) if waiting else None
+    expected = await view.starts.known(for_program=for_program) if waiting else None
     reserved = {
         Key(group.namespace, owner.name): reservation.start
         for group in await _groups(view, name)
@@ -195,6 +196,8 @@ async def queue_details(view: CallerView, name: str) -> QueueDetails:
         max(0, len(waiting) - MAX_LINE),
         running[:MAX_LINE],
         expected is not None,
+        bool(waiting) and view.starts.is_pending,
+        expected.at if expected is not None else None,
         ranked,
         len(rows),
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Final, TypeVar
+from weakref import WeakKeyDictionary
 
 from volcano.api.batch import Job
 from volcano.api.core import Node, Pod
@@ -16,7 +18,8 @@ from volcano.api.scheme import resource_type
 from volcano.dashboard.callers import Caller, Sight
 from volcano.dashboard.job_rows import JobChange, JobRow, JobRows
 from volcano.dashboard.loads import NodeLoads, requested_by
-from volcano.dashboard.watched import BY_JOB, BY_NODE, Watched
+from volcano.dashboard.starts_ahead import StartsAhead
+from volcano.dashboard.watched import BY_JOB, BY_NODE, STARTS, Watched
 
 R = TypeVar("R", bound=Resource)
 NOTHING: Final = Sight(False)
@@ -29,6 +32,18 @@ class Shared:
         self.watched = watched
         self.jobs = JobRows(watched)
         self.loads = NodeLoads(watched)
+        self._starts: WeakKeyDictionary[Caller, StartsAhead] = WeakKeyDictionary()
+
+    def starts_of(self, caller: Caller) -> StartsAhead:
+        found = self._starts.get(caller)
+        if found is None:
+            told = partial(self.watched.count, STARTS)
+            found = self._starts[caller] = StartsAhead(caller.client, self.watched.clock, told)
+        return found
+
+    async def close(self) -> None:
+        for each in list(self._starts.values()):
+            await each.close()
 
 
 class CallerView:
@@ -36,6 +51,10 @@ class CallerView:
         self._known, self.caller = known, caller
         self.watched = known.watched
         self.jobs_sight = NOTHING
+
+    @property
+    def starts(self) -> StartsAhead:
+        return self._known.starts_of(self.caller)
 
     @property
     def now(self) -> datetime:

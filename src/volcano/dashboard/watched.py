@@ -35,6 +35,8 @@ TOPICS: Final[Mapping[type[Resource], str]] = {
     HyperNode: "topology",
 }
 """The kinds that are followed, with the word by which open pages subscribe to their changes."""
+STARTS: Final = "starts"
+"""The topic of what is no object: the expected starts of waiting jobs have been computed."""
 FIRST_LIST_SECONDS: Final = 10.0
 """How long the first page waits for the first lists; a kind that the server does not have never arrives."""
 
@@ -66,7 +68,7 @@ class Watched:
         self._client, self.clock = client, clock
         self._own = Mirror(clock.now)
         self._mirrors = {kind: (shared or {}).get(kind, self._own) for kind in TOPICS}
-        self.versions: dict[str, int] = dict.fromkeys(TOPICS.values(), 0)
+        self.versions: dict[str, int] = dict.fromkeys((*TOPICS.values(), STARTS), 0)
         self._changed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._started: asyncio.Task[None] | None = None
@@ -104,10 +106,14 @@ class Watched:
 
     def _count(self, topic: str) -> Any:
         def listener(_change: Change[Any]) -> None:
-            self.versions[topic] += 1
-            self._changed.set()
+            self.count(topic)
 
         return listener
+
+    def count(self, topic: str) -> None:
+        """Something of this topic has changed."""
+        self.versions[topic] += 1
+        self._changed.set()
 
     def listen(self, kind: type[R], listener: Any) -> None:
         """Before `ready`, too: present objects are told as additions."""

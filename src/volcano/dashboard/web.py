@@ -22,6 +22,7 @@ MAX_QUERY_CHARACTERS: Final = 4_096
 MAX_PARAMETERS: Final = 200
 MAX_PATH_CHARACTERS: Final = 1_024
 BODY_SECONDS: Final = 20.0
+API_PREFIX: Final = "/api/v1"
 HTML: Final = {"content-type": "text/html; charset=utf-8"}
 SAFE_HEADERS: Final = {
     "content-security-policy": (

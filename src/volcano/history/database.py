@@ -156,6 +156,21 @@ class Database:
             finally:
                 self._in_transaction = False
 
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """Questions inside the block see one state of the database."""
+        with self._lock:
+            if self.dialect == SQLITE:  # this process is the only writer, and waits for the lock
+                yield
+                return
+            self._in_transaction = True
+            try:
+                self.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                yield
+            finally:
+                self._in_transaction = False
+                self._end_reading()
+
     _in_transaction = False
 
     def _end_reading(self) -> None:

@@ -22,7 +22,9 @@ from volcano.api.history_records import DELETED, ENDED_PHASES, GapRecord, NodeSa
 from volcano.api.meta import Key, Resource
 from volcano.api.scheduling import GROUP_NAME_ANNOTATION, PodGroup, Queue
 from volcano.api.scheme import resource_type
-from volcano.history.batch import Position, RowBatch, commit
+from volcano.history.batch import Position, RowBatch
+from volcano.history.commit import commit
+from volcano.history.daily_sums import sum_days
 from volcano.history.database import Database
 from volcano.history.fold import Folded, ObservedJob
 from volcano.history.job_fold import fold_batch_job, fold_group, fold_job
@@ -309,7 +311,8 @@ class HistoryRecorder:
         if self._meter is not None:
             known = self._known.pods.items()
             recorded = {pod.key: uid for uid, pod in known if pod.is_recorded and pod.ended is None}
-            self._batch.measured += await self._meter.measure(recorded)
+            measured = await self._meter.measure(recorded)
+            self._batch.measured += measured  # of the batch of now: another may have begun meanwhile
         self._reached(SAMPLES, "", self._clock.now())
         self._to_write.set()
         return len(nodes)
@@ -326,6 +329,7 @@ class HistoryRecorder:
             if now >= next_upkeep:
                 next_upkeep = now + UPKEEP_INTERVAL
                 await self._until_available(partial(remove_expired, self._database, now, self._retention))
+                await self._until_available(partial(sum_days, self._database, now))
             self.size_bytes = await self._until_available(self._database.size_bytes)
             await self._clock.sleep(HEARTBEAT_INTERVAL)
 

@@ -13,7 +13,9 @@ import msgspec
 
 from volcano.api.durations import DurationError, parse_duration
 from volcano.api.quantity import QuantityError, parse_quantity
+from volcano.history.changed_days import days_of_jobs
 from volcano.history.columns import milliseconds, moment_of
+from volcano.history.daily_sums import drop_days
 from volcano.history.database import Database
 
 log = logging.getLogger(__name__)
@@ -102,6 +104,7 @@ def _remove_oldest(database: Database, before: int) -> int:
     uids = {f"u{number}": row[0] for number, row in enumerate(rows)}
     names = ", ".join(f":{name}" for name in uids)
     with database.transaction():
+        drop_days(database, days_of_jobs(database, uids.values()))
         for statement in _OF_JOBS:
             database.execute(statement.format(uids=names), uids)
     return len(rows)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-REVISION: Final = "0001"
+REVISION: Final = "0002"
 VERSION_TABLE: Final = "alembic_version"
 
 STATEMENTS: Final = (
@@ -70,6 +70,15 @@ STATEMENTS: Final = (
     """CREATE TABLE positions (
         "kind" TEXT PRIMARY KEY, "cluster" TEXT NOT NULL, "revision" TEXT NOT NULL, "at" BIGINT NOT NULL
     )""",
+    """CREATE TABLE daily_sums (
+        "day" BIGINT NOT NULL, "namespace" TEXT NOT NULL, "queue" TEXT NOT NULL, "user" TEXT NOT NULL,
+        "pods" BIGINT NOT NULL, "began" BIGINT NOT NULL, "cpu_hours" BIGINT NOT NULL,
+        "memory_gib_hours" BIGINT NOT NULL, "gpu_hours" BIGINT NOT NULL, "measured_cpu_hours" BIGINT NOT NULL,
+        "used_cpu_hours" BIGINT NOT NULL, "measured_memory_gib_hours" BIGINT NOT NULL,
+        "used_memory_gib_hours" BIGINT NOT NULL, "started" BIGINT NOT NULL, "waited" BIGINT NOT NULL,
+        "longest" BIGINT NOT NULL, "jobs" BIGINT NOT NULL, PRIMARY KEY ("day", "namespace", "queue", "user")
+    )""",
+    'CREATE TABLE summed_days ("day" BIGINT PRIMARY KEY)',
     f"CREATE TABLE {VERSION_TABLE} (version_num VARCHAR(32) NOT NULL PRIMARY KEY)",
 )
 TABLES: Final = (
@@ -82,4 +91,6 @@ TABLES: Final = (
     "node_samples",
     "gaps",
     "positions",
+    "daily_sums",
+    "summed_days",
 )

@@ -17,7 +17,8 @@ from volcano.api.history_records import (
     StateRecord,
 )
 from volcano.history import queries
-from volcano.history.batch import Measured, RowBatch, commit
+from volcano.history.batch import Measured, RowBatch
+from volcano.history.commit import commit
 from volcano.history.database import Database
 from volcano.history.questions import EvictionQuestion, JobQuestion, QuestionRefused, SampleQuestion
 

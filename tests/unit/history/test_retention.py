@@ -8,7 +8,8 @@ import pytest
 
 from volcano.api.history_records import JobRecord, NodeSample, PastPod, StateRecord
 from volcano.history import queries
-from volcano.history.batch import RowBatch, commit
+from volcano.history.batch import RowBatch
+from volcano.history.commit import commit
 from volcano.history.database import Database
 from volcano.history.questions import JobQuestion
 from volcano.history.retention import RetentionSettings, remove_expired, retention_from

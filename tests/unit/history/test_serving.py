@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from volcano.api.history_records import HISTORY_PATH, JobRecord
-from volcano.history.batch import RowBatch, commit
+from volcano.history.batch import RowBatch
+from volcano.history.commit import commit
 from volcano.history.database import MEMORY, Database
 from volcano.history.history import History
 from volcano.history.serving import HistoryPages

@@ -69,8 +69,8 @@ class Snapshot:
 
     def schedulable_jobs(self) -> dict[str, Job]:
         """Jobs a session sees: with a PodGroup, in a queue that exists; by id, whatever order they arrived in."""
-        seen = (job for job in self.jobs.values() if job.group is not None and job.queue in self.queues)
-        return {job.id: job for job in sorted(seen, key=lambda job: job.id)}
+        jobs, queues = self.jobs, self.queues
+        return {id: job for id in sorted(jobs) if (job := jobs[id]).group is not None and job.queue in queues}
 
 
 # -- nodes --------------------------------------------------------------------------------------------------------

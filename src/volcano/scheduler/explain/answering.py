@@ -45,7 +45,7 @@ def answer_workload(around: KnownCluster, question: WhyQuestion, workload: Asked
         changes += changes_for(case, workload.owner, found) if case is not None else []
     tasks, queue = ([], None)
     if question.details and case is not None and workload.subject is not None and workload.subject.pods:
-        with standing(around.snapshot, workload.subject) as job, opened(around.snapshot, around.rules) as session:
+        with standing(around.snapshot, workload.subject) as job, opened(around.snapshot, around.rules, job) as session:
             if job.id in session.jobs:
                 tasks, queue = task_nodes(session, job, workload.planned), queue_standing(session, job)
     return answer_with(

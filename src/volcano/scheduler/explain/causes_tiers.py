@@ -65,7 +65,7 @@ def tier_full_cause(snapshot: Snapshot, rules: TrialRules, subject: TriedJob) ->
 
 def _told(reason: str, snapshot: Snapshot, rules: TrialRules, subject: TriedJob, tier: int, better: str) -> Finding:
     """The scarcest resource: what is needed, and the most that any HyperNode of the tier has free."""
-    with standing(snapshot, subject, let_in=True) as job, opened(snapshot, rules) as session:
+    with standing(snapshot, subject, let_in=True) as job, opened(snapshot, rules, job) as session:
         needed, columns, table = needed_of(job), session.domain_columns, session.table
         allowed = (columns.tiers <= tier) & np.array([domain.name != ROOT for domain in columns.domains], dtype=bool)
         free = columns.sums(np.maximum(table.future_idle, 0.0))[:, allowed]

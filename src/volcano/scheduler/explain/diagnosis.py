@@ -179,7 +179,7 @@ def _never(case: WaitingCase, alone: TriedJob) -> Finding:
     if _topology_blocks(case.empty, free, alone):
         return tier_too_small_cause(case.empty, free, alone)
 
-    with standing(case.empty, alone, let_in=True) as job, opened(case.empty, free) as session:
+    with standing(case.empty, alone, let_in=True) as job, opened(case.empty, free, job) as session:
         for task in _one_of_each(job):
             cause = no_node_cause(session, task)
             if cause is not None:
@@ -234,7 +234,7 @@ def _later(case: WaitingCase) -> Finding:
 
 def _room(case: WaitingCase, free: TrialRules) -> Finding:
     tried = attempt(case.snapshot, free, case.subject.of_any_size(), let_in=True)
-    with standing(case.snapshot, case.subject, let_in=True) as job, opened(case.snapshot, free) as session:
+    with standing(case.snapshot, case.subject, let_in=True) as job, opened(case.snapshot, free, job) as session:
         missing = max(1, job.min_available - job.counts.ready)
         waiting = _one_of_each(job)
         if not waiting:  # those that will replace pods which still end under the same names

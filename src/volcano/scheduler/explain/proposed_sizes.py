@@ -69,7 +69,7 @@ def _allowed_by_quotas(case: WaitingCase) -> int:
 
 # -- a smaller request ------------------------------------------------------------------------------------------------
 def request_candidates(case: WaitingCase, owner: ChangedOwner) -> Iterator[ChangeCandidate]:
-    with standing(case.snapshot, case.subject, let_in=True) as job, opened(case.snapshot, case.rules) as session:
+    with standing(case.snapshot, case.subject, let_in=True) as job, opened(case.snapshot, case.rules, job) as session:
         for task in _by_role(job):
             for name in task.request.names:
                 if name != PODS:

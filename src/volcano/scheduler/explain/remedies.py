@@ -95,7 +95,7 @@ def _raise_capability(case: WaitingCase, found: Finding) -> Iterator[ProposedCha
     queue = case.snapshot.queues[name]
     if queue.capability is None:
         return
-    with standing(case.snapshot, case.subject, let_in=True) as job, opened(case.snapshot, case.rules) as session:
+    with standing(case.snapshot, case.subject, let_in=True) as job, opened(case.snapshot, case.rules, job) as session:
         wanted = queue_allocated(session).get(name, Resources())[resource] + needed_of(job)[resource]
     raised = queue.capability.copy()
     raised.amounts[resource] = max(wanted, raised[resource])
@@ -114,7 +114,7 @@ def _raise_capability(case: WaitingCase, found: Finding) -> Iterator[ProposedCha
 def _lower_guarantee(case: WaitingCase, found: Finding) -> Iterator[ProposedChange]:
     resource = str(found.facts["resource"])
     holders = [q for q in case.snapshot.queues.values() if q.guarantee is not None and q.guarantee[resource] > 0.0]
-    with standing(case.snapshot, case.subject, let_in=True) as job, opened(case.snapshot, case.rules) as session:
+    with standing(case.snapshot, case.subject, let_in=True) as job, opened(case.snapshot, case.rules, job) as session:
         needed, total = needed_of(job)[resource], session.total[resource]
     guaranteed = sum(q.guarantee[resource] for q in holders if q.guarantee is not None)
     for queue in sorted(holders, key=lambda q: q.name):

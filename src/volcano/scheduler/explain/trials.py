@@ -99,7 +99,7 @@ def attempt(
 
     `inspect` is called with the session as the actions left it.
     """
-    with standing(snapshot, subject, let_in=let_in) as job, opened(snapshot, rules) as session:
+    with standing(snapshot, subject, let_in=let_in) as job, opened(snapshot, rules, job) as session:
         if job.id not in session.jobs:
             return TrialResult(refusal="there is no such queue")
         session.waiting = [job]
@@ -113,8 +113,16 @@ def attempt(
 
 
 @contextmanager
-def opened(snapshot: Snapshot, rules: TrialRules) -> Iterator[Session]:
-    session, _ = open_session(snapshot, rules.config, known=rules.plugins, chance=SeededChance(0), timer=StoppedTimer())
+def opened(snapshot: Snapshot, rules: TrialRules, only: Job | None = None) -> Iterator[Session]:
+    """`only`: the job that is tried; looking for others that wait takes most of the time where there are many."""
+    session, _ = open_session(
+        snapshot,
+        rules.config,
+        known=rules.plugins,
+        chance=SeededChance(0),
+        timer=StoppedTimer(),
+        only=only.id if only is not None else "",
+    )
     try:
         yield session
     finally:

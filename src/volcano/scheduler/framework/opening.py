@@ -27,9 +27,13 @@ def open_session(
     known: Mapping[str, type[Plugin]],
     chance: Chance,
     timer: Timer,
+    only: str = "",
 ) -> tuple[Session, list[Plugin]]:
-    """A session with its plugins open, in configured order; unknown names are left out (the linter reports them)."""
-    session = Session(snapshot, config, chance, timer)
+    """A session with its plugins open, in configured order; unknown names are left out (the linter reports them).
+
+    `only`: the id of the one job that takes part.
+    """
+    session = Session(snapshot, config, chance, timer, only)
     resolve_topology(session)
     session.kept_room = keep_room(session)
     if session.kept_room is not None:

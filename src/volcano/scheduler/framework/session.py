@@ -42,6 +42,7 @@ class Session:
     config: SchedulerConfig
     chance: Chance
     timer: Timer = field(default_factory=StoppedTimer)
+    only: str = ""  # the id of the one job that takes part in a trial; empty: all do
     table: NodeTable = field(init=False)
     jobs: dict[str, Job] = field(init=False)
     queues: dict[str, Queue] = field(init=False)
@@ -70,14 +71,18 @@ class Session:
         self.moves = Moves(snapshot)
         snapshot.ledger.update(self.jobs)
         settled = snapshot.settled
+        taking_part = self.jobs.items() if not self.only else [(job.id, job) for job in self._tried()]
         self.open_versions = {
             id: job.version
-            for id, job in self.jobs.items()
+            for id, job in taking_part
             if (known := settled.get(id)) is None or known.job is not job or known.version != job.version
         }
         self.waiting = [self.jobs[id] for id in self.open_versions if not _wants_nothing(self.jobs[id])]
         sums = self.table.allocatable.sum(axis=1)
         self.total = Resources({name: float(sums[at]) for name, at in self.table.resources.items() if sums[at] > 0.0})
+
+    def _tried(self) -> list[Job]:
+        return [self.jobs[self.only]] if self.only in self.jobs else []
 
     def enrol(self, plugins: Mapping[str, Answering], *, keeps_pods_current: bool) -> None:
         """Determine which plugins answer which point; called once, when all plugins are open."""
