@@ -19,6 +19,13 @@ ONE_NAME: Final = "[NAME]"
 """The arguments of a command that takes a name, as its flag --name does."""
 SECTIONS: Final = (EVERYDAY, CLOSER, ADMINISTRATION)
 STRING, INT, INT32, BOOL, DURATION = "string", "int", "int32", "", "duration"
+VERBS: Final = {
+    "logs": "show the logs of", "history": "show the history of", "eta": "expect the start of",
+    "shell": "open a shell in", "attach": "attach to", "tree": "show the tree of", "status": "show the status of",
+    "top": "show the top of the cluster", "usage": "report usage", "completion": "print the completion script",
+    "version": "print the version",
+}  # fmt: skip
+"""How a message says that a command failed whose name is no verb before an object: `Failed to show the logs of job`."""
 _RANGES: Final = {INT: 2**63, INT32: 2**31}
 
 
@@ -155,7 +162,7 @@ def _call(called: Called) -> int:
     try:
         code = function(called)
     except Failed as error:
-        words = " ".join(command.name for command in reversed(called.path[1:]))
+        words = " ".join(VERBS.get(command.name, command.name) for command in reversed(called.path[1:]))
         print(f"Failed to{f' {words}' if words else ''}: {error}", file=sys.stderr)
         return 255
     except BrokenPipeError:

@@ -11,6 +11,7 @@ from volcano.cli.command_line import Called, say
 from volcano.cli.connection import connect
 from volcano.cli.formats import NONE_FOUND, labels_of
 from volcano.cli.resources import NODES, PODS
+from volcano.cli.top.human_units import human
 
 ZERO, ONE = Quantity(0), Quantity(NANO)
 HEADERS = ["NAME", "STATE", "CPU FREE/ALL", "MEMORY FREE/ALL", "GPU FREE/ALL", "PODS", "LABELS"]
@@ -65,4 +66,4 @@ def node_state(node: JSON) -> str:
 
 def _free(name: str, have: Amounts, used: Amounts) -> str:
     whole, taken = have.get(name, ZERO), used.get(name, ZERO)
-    return f"{whole - taken if whole > taken else ZERO}/{whole}"
+    return f"{human(name, whole - taken if whole > taken else ZERO)}/{human(name, whole)}"
