@@ -10,8 +10,8 @@ from volcano.api.quantity import NANO, Quantity
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import connect
 from volcano.cli.formats import NONE_FOUND, labels_of
+from volcano.cli.human_units import human
 from volcano.cli.resources import NODES, PODS
-from volcano.cli.top.human_units import human
 
 ZERO, ONE = Quantity(0), Quantity(NANO)
 HEADERS = ["NAME", "STATE", "CPU FREE/ALL", "MEMORY FREE/ALL", "GPU FREE/ALL", "PODS", "LABELS"]

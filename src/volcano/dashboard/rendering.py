@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 from volcano.api.ages import human_duration
 from volcano.api.quantity import QuantityError, parse_quantity
 from volcano.api.times import timestamp
-from volcano.cli.top.human_units import human
+from volcano.cli.human_units import human
 from volcano.dashboard.charts import job_gantt
 
 if TYPE_CHECKING:

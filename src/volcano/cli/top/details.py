@@ -10,10 +10,10 @@ from volcano.api.meta import JSON
 from volcano.api.pods.amounts import Amounts, amounts_of
 from volcano.api.scheduling import deserved_amounts
 from volcano.cli.formats import labels_of, parse_time
+from volcano.cli.human_units import human
 from volcano.cli.node import node_state
 from volcano.cli.top.cluster_picture import ClusterPicture, allocatable
 from volcano.cli.top.drawing import BOLD, DIM, Line, Span, Style, bar, plain, table_lines
-from volcano.cli.top.human_units import human
 from volcano.cli.top.sheets import (
     JOBS,
     PHASE_COLOURS,

@@ -7,12 +7,12 @@ from typing import Final
 
 from volcano.api.pods.amounts import added
 from volcano.cli.formats import local
+from volcano.cli.human_units import human
 from volcano.cli.node import node_state
 from volcano.cli.top.browser import Browser
 from volcano.cli.top.cluster_picture import ClusterPicture
 from volcano.cli.top.details import detail_lines
 from volcano.cli.top.drawing import BOLD, DIM, REVERSED, Line, Span, Style, bar, cut, plain, table_lines, text_of
-from volcano.cli.top.human_units import human
 from volcano.cli.top.sheets import JOBS, KINDS, NODES, QUEUES, RED, ZERO, load_colour
 
 LINES_AROUND: Final = 5

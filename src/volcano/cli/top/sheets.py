@@ -12,9 +12,9 @@ from volcano.api.meta import JSON
 from volcano.api.pods.amounts import Amounts, amounts_of
 from volcano.api.quantity import Quantity
 from volcano.cli.formats import parse_time
+from volcano.cli.human_units import human
 from volcano.cli.node import GPU_ENDING, node_state
 from volcano.cli.top.cluster_picture import COUNTED_PHASES, ClusterPicture, allocatable
-from volcano.cli.top.human_units import human
 
 ZERO: Final = Quantity(0)
 JOBS, QUEUES, NODES = KINDS = ("jobs", "queues", "nodes")

@@ -3,7 +3,7 @@
 import pytest
 
 from volcano.api.quantity import parse_quantity
-from volcano.cli.top.human_units import human
+from volcano.cli.human_units import human
 
 
 @pytest.mark.parametrize(
