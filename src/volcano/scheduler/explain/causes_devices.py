@@ -11,7 +11,8 @@ from volcano.api.why.reasons import Finding, finding
 from volcano.scheduler.core.dra.asked import ClaimAsk, DeviceAsk, UnreadableClaim, read_claim
 from volcano.scheduler.core.dra.device_search import class_selectors
 from volcano.scheduler.core.dra.device_usage import DeviceUsage
-from volcano.scheduler.core.dra.pools import Inventory, PublishedDevice
+from volcano.scheduler.core.dra.pools import Inventory, kept_devices
+from volcano.scheduler.core.dra.published import PublishedDevice
 from volcano.scheduler.core.dra.selectors import SelectorFailed, is_selected
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import ClusterObjects, Job
@@ -29,7 +30,7 @@ def device_cause(session: Session, job: Job, least: int) -> Finding | None:
     needed = _needed(claims)
     if not needed:
         return None
-    devices = list(Inventory(around.resource_slices.values(), around.read_slices).all_devices())
+    devices = list(Inventory(around.resource_slices.values(), kept_devices(around.kept)).all_devices())
     usage = _usage(around, keys)
     for (class_name, selectors), count in needed.items():
         if class_name not in around.device_classes:

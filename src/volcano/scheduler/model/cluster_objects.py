@@ -56,8 +56,8 @@ class ClusterObjects:
     device_classes: dict[str, DeviceClass] = field(default_factory=dict)
     assumed_allocations: dict[Key, JSON] = field(default_factory=dict)
     """Of ResourceClaims: allocations that were sent and are not seen yet."""
-    read_slices: dict[str, Any] = field(default_factory=dict)
-    """What core.dra has read from the slices, kept from cycle to cycle."""
+    kept: dict[str, Any] = field(default_factory=dict)
+    """What has been read from these objects, kept from cycle to cycle by who reads them (core.dra)."""
     reservations: dict[str, Reservation] = field(default_factory=dict)
     shard: Shard = Shard()
     ignored_provisioners: frozenset[str] = frozenset({"rancher.io/local-path", "hostpath.csi.k8s.io"})

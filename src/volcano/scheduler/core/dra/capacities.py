@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from volcano.api.quantity import NANO, Quantity, parse_quantity
-from volcano.scheduler.core.dra.pools import CapacityOffer
+from volcano.scheduler.core.dra.published import CapacityOffer
 
 
 def consumed(asked: Mapping[str, int], offers: Mapping[str, CapacityOffer]) -> dict[str, int] | None:

@@ -7,7 +7,7 @@ are allocated, or none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -16,7 +16,8 @@ from volcano.api.pods.tolerations import is_tolerated
 from volcano.scheduler.core.dra.asked import MAX_DEVICES_PER_CLAIM, ClaimAsk, ConstraintAsk, DeviceAsk
 from volcano.scheduler.core.dra.capacities import consumed
 from volcano.scheduler.core.dra.device_usage import DeviceUsage
-from volcano.scheduler.core.dra.pools import DeviceId, DevicePool, PublishedDevice, Reaches
+from volcano.scheduler.core.dra.pools import DevicePool
+from volcano.scheduler.core.dra.published import AttributeValue, DeviceId, PublishedDevice, Reaches
 from volcano.scheduler.core.dra.selectors import SelectorFailed, is_selected
 
 MAX_STEPS: Final = 50_000
@@ -54,6 +55,22 @@ def allocate(claims: Sequence[ClaimAsk], market: DeviceMarket) -> list[list[Chos
 def class_selectors(device_class: DeviceClass) -> Iterator[str]:
     for selector in (device_class.spec or {}).get("selectors") or ():
         yield str((selector.get("cel") or {}).get("expression") or "")
+
+
+def can_use(claims: Sequence[ClaimAsk], device: PublishedDevice, classes: Mapping[str, DeviceClass]) -> bool:
+    """Whether some request may get the device, or fails because of it."""
+    if device.needs_conditions:
+        return False
+    asks = (ask for claim in claims for asks in claim.requests for ask in asks if ask.class_name in classes)
+    try:
+        return any(_is_chosen(ask, device, classes) for ask in asks)
+    except SelectorFailed:
+        return True
+
+
+def _is_chosen(ask: DeviceAsk, device: PublishedDevice, classes: Mapping[str, DeviceClass]) -> bool:
+    expressions = (*class_selectors(classes[ask.class_name]), *ask.selectors)
+    return all(is_selected(expression, device) for expression in expressions)
 
 
 class _Search:
@@ -97,9 +114,8 @@ class _Search:
     def _suits(self, ask: DeviceAsk, device: PublishedDevice) -> bool:
         if device.needs_conditions:
             return False
-        expressions = (*class_selectors(self._market.classes[ask.class_name]), *ask.selectors)
         try:
-            if not all(is_selected(expression, device) for expression in expressions):
+            if not _is_chosen(ask, device, self._market.classes):
                 return False
         except SelectorFailed as error:
             raise CannotAllocate(f"request {ask.full_name}: {error}") from error
@@ -216,7 +232,7 @@ class _Search:
         for constraint in self._claims[claim].constraints:
             if not constraint.concerns(ask):
                 continue
-            value = _attribute(device, constraint.attribute)
+            value = attribute_of(device, constraint.attribute)
             if value is None:
                 return False
             others = _values(self._chosen[claim], constraint)
@@ -264,16 +280,15 @@ def _is_tainted(ask: DeviceAsk, device: PublishedDevice) -> bool:
     return any(taint.effect in _PREVENTING and not is_tolerated(taint, ask.tolerated) for taint in device.taints)
 
 
-def _attribute(device: PublishedDevice, name: str) -> tuple[str, Any] | None:
-    """Kind and value; a name in the driver's own domain may be written short."""
+def attribute_of(device: PublishedDevice, name: str) -> AttributeValue | None:
+    """A name in the driver's own domain may be written short."""
     stated = device.attributes.get(name)
     domain, slash, short = name.rpartition("/")
     if stated is None and slash and domain == device.id.driver:
         stated = device.attributes.get(short)
-    kinds = ("string", "int", "bool", "version")
-    return next(((kind, stated[kind]) for kind in kinds if stated.get(kind) is not None), None) if stated else None
+    return stated
 
 
-def _values(chosen: Sequence[ChosenDevice], constraint: ConstraintAsk) -> list[tuple[str, Any]]:
-    found = (_attribute(each.device, constraint.attribute) for each in chosen if constraint.concerns(each.ask))
+def _values(chosen: Sequence[ChosenDevice], constraint: ConstraintAsk) -> list[AttributeValue]:
+    found = (attribute_of(each.device, constraint.attribute) for each in chosen if constraint.concerns(each.ask))
     return [value for value in found if value is not None]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from volcano.api.meta import JSON
 from volcano.api.quantity import QuantityError, parse_quantity
-from volcano.scheduler.core.dra.pools import DeviceId
+from volcano.scheduler.core.dra.published import DeviceId
 
 
 class DeviceUsage:
@@ -23,27 +23,39 @@ class DeviceUsage:
 
     def add(self, allocation: JSON) -> None:
         for device, amounts in _results(allocation):
-            if amounts is None:
-                self.taken[device] += 1
-            else:
-                self.shares[device] += 1
-                self.consumed.setdefault(device, Counter()).update(amounts)
+            self.put(device, amounts)
 
     def remove(self, allocation: JSON) -> None:
         for device, amounts in _results(allocation):
-            if amounts is None:
-                self.taken[device] -= 1
-                if self.taken[device] <= 0:
-                    del self.taken[device]
-            else:
-                self.shares[device] -= 1
-                self.consumed.setdefault(device, Counter()).subtract(amounts)
-                if self.shares[device] <= 0:
-                    del self.shares[device], self.consumed[device]
+            self.drop(device, amounts)
+
+    def put(self, device: DeviceId, amounts: Mapping[str, int] | None) -> None:
+        """One allocation more of a device; with amounts when it is shared."""
+        if amounts is None:
+            self.taken[device] += 1
+        else:
+            self.shares[device] += 1
+            self.consumed.setdefault(device, Counter()).update(amounts)
+
+    def drop(self, device: DeviceId, amounts: Mapping[str, int] | None) -> None:
+        if amounts is None:
+            self.taken[device] -= 1
+            if self.taken[device] <= 0:
+                del self.taken[device]
+        else:
+            self.shares[device] -= 1
+            self.consumed.setdefault(device, Counter()).subtract(amounts)
+            if self.shares[device] <= 0:
+                del self.shares[device], self.consumed[device]
 
     def has(self, device: DeviceId) -> bool:
         """Whether the device has any allocation, so that its counters are used."""
         return device in self.taken or device in self.shares
+
+
+def devices_of(allocation: JSON) -> Iterator[DeviceId]:
+    """Those that the allocation uses."""
+    return (device for device, _ in _results(allocation))
 
 
 def _results(allocation: JSON) -> Iterator[tuple[DeviceId, Mapping[str, int] | None]]:

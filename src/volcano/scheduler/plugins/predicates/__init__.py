@@ -120,7 +120,7 @@ class Predicates(Plugin):
         return (own, template, devices) if own or template or devices else None
 
     def row_local(self, task: Task) -> bool:
-        if task.pod.spec.resource_claims and not self._device_claims.is_row_local():
+        if task.pod.spec.resource_claims and not self._device_claims.is_row_local(task):
             return False
         if self._terms(task).required or self._constraints(task):
             return False
@@ -170,8 +170,8 @@ class Predicates(Plugin):
             yield Cause(refused, cause.code, cause.reason)
         spec = task.pod.spec
         if spec.resource_claims:
-            for mask, reason in self._device_claims.checks(task):
-                refused = nodes.take(mask) if going_on is None else nodes.take(mask) & going_on
+            for mask, reason in self._device_claims.checks(task, nodes):
+                refused = mask if going_on is None else mask & going_on
                 if refused.any():
                     going_on = ~refused if going_on is None else going_on & ~refused
                     yield Cause(refused, Code.UNRESOLVABLE, reason)

@@ -7,20 +7,20 @@ core.dra; the allocation is written before the pod is bound (commit.device_steps
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 import msgspec
 import numpy as np
 
-from volcano.api.core import NodeSelector, Pod, ResourceClaim
+from volcano.api.core import Pod, ResourceClaim
 from volcano.api.core.devices import MAX_CLAIM_USERS
 from volcano.api.meta import JSON, Key
 from volcano.scheduler.core.dra.asked import ClaimAsk, UnreadableClaim, read_claim
-from volcano.scheduler.core.dra.device_search import CannotAllocate, ChosenDevice, DeviceMarket, allocate
-from volcano.scheduler.core.dra.device_usage import DeviceUsage
-from volcano.scheduler.core.dra.pools import DevicePool, Inventory
+from volcano.scheduler.core.dra.device_supply import ClaimSearch, DeviceSupply, node_selector
 from volcano.scheduler.core.dra.results import allocation_result
 from volcano.scheduler.core.node_table import Mask, NodeTable
+from volcano.scheduler.core.node_view import NodeView
 from volcano.scheduler.framework.answers import Refusal
 from volcano.scheduler.framework.record import DeviceChoice
 from volcano.scheduler.model import ClusterObjects, Task
@@ -31,6 +31,10 @@ UNALLOCATED: Final = "cannot allocate all claims"
 NAME: Final = "DynamicResources"
 
 
+Asked = tuple[ClaimAsk, bytes]
+"""What a claim asks for, and its text: the same object for claims that ask for the same."""
+
+
 class DeviceClaims:
     def __init__(self, table: NodeTable, around: ClusterObjects) -> None:
         self._table, self._around = table, around
@@ -38,7 +42,9 @@ class DeviceClaims:
         self._made: dict[Key, JSON] = {}  # allocations of this session
         self._users: dict[Key, set[str]] = {}  # the tasks of this session that use a claim
         self._reserved: dict[str, tuple[DeviceChoice, ...]] = {}  # by task uid
-        self._asks: dict[Key, tuple[ResourceClaim, ClaimAsk, bytes]] = {}
+        self._asks: dict[Key, Asked] = {}
+        self._read: dict[bytes, Asked] = {}  # by what the spec says
+        self._of_task: dict[str, tuple[Pod, tuple[ResourceClaim, ...]]] = {}  # by uid
 
     # -- before any node -----------------------------------------------------------------------------------------
     def refusal(self, task: Task) -> Refusal | None:
@@ -60,43 +66,67 @@ class DeviceClaims:
         """Equal for tasks whose claims ask for the same and are in the same state."""
         return tuple(self._state(claim) for claim in self._claims(task))
 
-    def is_row_local(self) -> bool:
+    def is_row_local(self, task: Task) -> bool:
         """Whether a placement changes what fits on its own node alone."""
-        return not self._devices.inventory.has_shared
+        wanted = [claim for claim in self._claims(task) if self._is_wanted(claim, task)]
+        if not all(map(self._is_readable, wanted)):
+            return True
+        return not wanted or not self._search(wanted).uses_shared
 
     # -- node by node, all at once -------------------------------------------------------------------------------
-    def checks(self, task: Task) -> Iterator[tuple[Mask, str]]:
-        """For every reason the rows refused."""
+    def checks(self, task: Task, nodes: NodeView) -> Iterator[tuple[Mask, str]]:
+        """For every reason the entries of the view that are refused."""
         wanted: list[ResourceClaim] = []
         for claim in self._claims(task):
-            allocation = self._allocation(claim)
-            if allocation is None or self._is_movable(claim, task.uid):
+            if self._is_wanted(claim, task):
                 wanted.append(claim)
                 continue
+            allocation = self._allocation(claim) or {}
             if self._is_full(claim, task):
-                yield np.ones(len(self._table), dtype=bool), IN_USE
+                yield nodes.all(), IN_USE
             reachable = self._reachable(allocation)
             if not reachable.all():
-                yield ~reachable, ELSEWHERE
-        if wanted:
-            yield ~self._fits(wanted), UNALLOCATED
+                yield ~nodes.take(reachable), ELSEWHERE
+        if not all(map(self._is_readable, wanted)):
+            yield nodes.all(), UNALLOCATED
+        elif wanted:
+            yield self._unfit(wanted, nodes), UNALLOCATED
+
+    def _unfit(self, claims: Sequence[ResourceClaim], nodes: NodeView) -> Mask:
+        """Imagined copies of the task have claims of their own, which ask for the same."""
+        most = int(nodes.copies.max(initial=0))
+        if not most or any(self._allocation(claim) is not None for claim in claims):
+            return ~nodes.take(self._fits(claims))
+        rows, place = np.unique(nodes.rows, return_inverse=True)
+        return self._search(claims).counts(rows, most + 1)[place] <= nodes.copies
 
     def _fits(self, claims: Sequence[ResourceClaim]) -> Mask:
-        asks = [self._ask(claim) for claim in claims]
-        key = b"\n".join(text for _, text in asks)
-        held = [claim for claim in claims if self._allocation(claim) is not None]
+        held = [allocation for claim in claims if (allocation := self._allocation(claim)) is not None]
         if not held:
-            return self._devices.fitting(key, [ask for ask, _ in asks])
+            return self._search(claims).fitting()
         here = np.ones(len(self._table), dtype=bool)
-        for claim in held:
-            here &= self._reachable(self._allocation(claim) or {})
-        with_own = self._devices.fitting_without(
-            [self._allocation(claim) or {} for claim in held], [a for a, _ in asks]
-        )
-        open_claims = [self._ask(claim)[0] for claim in claims if claim not in held]
+        for allocation in held:
+            here &= self._reachable(allocation)
+        open_claims = [claim for claim in claims if self._allocation(claim) is None]
         if open_claims:
-            here &= self._devices.fitting(b"", open_claims, is_kept=False)
-        return here | with_own
+            here &= self._search(open_claims).fitting()
+        with self._without(held):
+            return here | self._search(claims).fitting()
+
+    def _search(self, claims: Sequence[ResourceClaim]) -> ClaimSearch:
+        asks = [self._ask(claim) for claim in claims]
+        return self._devices.search(tuple(text for _, text in asks), [ask for ask, _ in asks])
+
+    @contextmanager
+    def _without(self, allocations: Sequence[JSON]) -> Iterator[None]:
+        """As if these were released."""
+        for allocation in allocations:
+            self._devices.release(allocation)
+        try:
+            yield
+        finally:
+            for allocation in allocations:
+                self._devices.take(allocation)
 
     # -- what happened -------------------------------------------------------------------------------------------
     def reserve(self, task: Task) -> str | None:
@@ -115,7 +145,8 @@ class DeviceClaims:
         chosen: list[DeviceChoice] = []
         if wanted:
             freed = [allocation for claim in wanted if (allocation := self._allocation(claim)) is not None]
-            found = self._devices.allocated(row, [self._ask(claim)[0] for claim in wanted], freed)
+            with self._without(freed):
+                found = self._search(wanted).places(row)
             if found is None:
                 return UNALLOCATED
             for claim, devices in zip(wanted, found, strict=True):
@@ -124,8 +155,8 @@ class DeviceClaims:
                     self._ask(claim)[0], claim.uid, devices, self._around.device_classes, task.node
                 )
                 if replaced is not None:
-                    self._devices.release(replaced, row)
-                self._devices.take(made, row)
+                    self._devices.release(replaced)
+                self._devices.take(made)
                 self._made[claim.key] = made
                 chosen.append(DeviceChoice(claim.key, made, is_new=True, replaces=replaced is not None))
         for choice in (*settled, *chosen):
@@ -138,11 +169,10 @@ class DeviceClaims:
             users = self._users.get(choice.claim, set())
             users.discard(task.uid)
             if choice.is_new and not users and choice.claim in self._made:
-                row = self._table.index.get(task.node, -1)
-                self._devices.release(self._made.pop(choice.claim), row)
+                self._devices.release(self._made.pop(choice.claim))
                 claim = self._around.resource_claims.get(choice.claim)
                 if choice.replaces and claim is not None and (claim.status or {}).get("allocation"):
-                    self._devices.take((claim.status or {})["allocation"], row)
+                    self._devices.take((claim.status or {})["allocation"])
 
     def reserved(self, uid: str) -> tuple[DeviceChoice, ...]:
         return self._reserved.get(uid, ())
@@ -154,26 +184,39 @@ class DeviceClaims:
             self._supply = DeviceSupply(self._table, self._around)
         return self._supply
 
-    def _claims(self, task: Task) -> Iterator[ResourceClaim]:
-        for name, _ in _named(task.pod):
-            claim = self._claim(task, name) if name else None
-            if claim is not None:
-                yield claim
+    def _claims(self, task: Task) -> tuple[ResourceClaim, ...]:
+        known = self._of_task.get(task.uid)
+        if known is None or known[0] is not task.pod:
+            claims = [self._claim(task, name) for name, _ in _named(task.pod) if name]
+            known = self._of_task[task.uid] = (task.pod, tuple(claim for claim in claims if claim is not None))
+        return known[1]
 
     def _claim(self, task: Task, name: str) -> ResourceClaim | None:
         return self._around.resource_claims.get(Key(task.namespace, name))
 
-    def _ask(self, claim: ResourceClaim) -> tuple[ClaimAsk, bytes]:
-        known = self._asks.get(claim.key)
-        if known is None or known[0] is not claim:
+    def _ask(self, claim: ResourceClaim) -> Asked:
+        """UnreadableClaim when its spec cannot be understood."""
+        key = claim.key
+        known = self._asks.get(key)
+        if known is None:
             text = msgspec.json.encode(claim.spec, order="deterministic")
-            known = self._asks[claim.key] = (claim, read_claim(claim.spec), text)
-        return known[1], known[2]
+            known = self._read.get(text)
+            if known is None:
+                known = self._read[text] = (read_claim(claim.spec), text)
+            self._asks[key] = known
+        return known
+
+    def _is_readable(self, claim: ResourceClaim) -> bool:
+        try:
+            self._ask(claim)
+        except UnreadableClaim:
+            return False
+        return True
 
     def _state(self, claim: ResourceClaim) -> Hashable:
         allocation = self._allocation(claim)
         if allocation is None:
-            return self._ask(claim)[1]
+            return self._ask(claim)[1] if self._is_readable(claim) else claim.key
         return (claim.key, id(allocation), len(self._users.get(claim.key, ())))
 
     def _allocation(self, claim: ResourceClaim) -> JSON | None:
@@ -181,6 +224,10 @@ class DeviceClaims:
         made = self._made.get(claim.key) or self._around.assumed_allocations.get(claim.key)
         stated = (claim.status or {}).get("allocation")
         return made or (stated if isinstance(stated, dict) else None)
+
+    def _is_wanted(self, claim: ResourceClaim, task: Task) -> bool:
+        """Whether devices are still to be found for it."""
+        return self._allocation(claim) is None or self._is_movable(claim, task.uid)
 
     def _is_movable(self, claim: ResourceClaim, uid: str) -> bool:
         """Whether the task alone uses the claim's allocation, left by a bind that failed: it may be made anew."""
@@ -196,98 +243,7 @@ class DeviceClaims:
         selector = allocation.get("nodeSelector")
         if not selector:
             return np.ones(len(self._table), dtype=bool)
-        return self._table.labels.in_any_term(_read(selector))
-
-
-class DeviceSupply:
-    """The cluster's devices during a session: what each node reaches, and what is allocated."""
-
-    def __init__(self, table: NodeTable, around: ClusterObjects) -> None:
-        self._table, self._around = table, around
-        self.inventory = Inventory(around.resource_slices.values(), around.read_slices)
-        self._usage = DeviceUsage()
-        for claim in around.resource_claims.values():
-            allocation = around.assumed_allocations.get(claim.key) or (claim.status or {}).get("allocation")
-            if isinstance(allocation, dict):
-                self._usage.add(allocation)
-        self._pools: dict[int, tuple[DevicePool, ...]] = {}
-        self._selected: dict[bytes, Mask] = {}
-        self._masks: dict[bytes, tuple[Mask, set[int]]] = {}  # what fits, and the rows to be looked at again
-
-    def fitting(self, key: bytes, asks: Sequence[ClaimAsk], *, is_kept: bool = True) -> Mask:
-        """The nodes where the claims can be allocated together."""
-        known = self._masks.get(key) if is_kept else None
-        if known is None:
-            mask = np.fromiter((self._is_fit(row, asks) for row in range(len(self._table))), bool, len(self._table))
-            if is_kept:
-                self._masks[key] = (mask, set())
-            return mask
-        mask, stale = known
-        for row in stale:
-            mask[row] = self._is_fit(row, asks)
-        stale.clear()
-        return mask.copy()
-
-    def fitting_without(self, freed: Sequence[JSON], asks: Sequence[ClaimAsk]) -> Mask:
-        """The same as if these allocations were released."""
-        for allocation in freed:
-            self._usage.remove(allocation)
-        try:
-            return self.fitting(b"", asks, is_kept=False)
-        finally:
-            for allocation in freed:
-                self._usage.add(allocation)
-
-    def allocated(
-        self, row: int, asks: Sequence[ClaimAsk], freed: Sequence[JSON] = ()
-    ) -> list[list[ChosenDevice]] | None:
-        """The devices of each claim on a node."""
-        for allocation in freed:
-            self._usage.remove(allocation)
-        try:
-            return allocate(asks, self._market(row))
-        except CannotAllocate:
-            return None
-        finally:
-            for allocation in freed:
-                self._usage.add(allocation)
-
-    def take(self, allocation: JSON, row: int) -> None:
-        self._usage.add(allocation)
-        self._outdate(row)
-
-    def release(self, allocation: JSON, row: int) -> None:
-        self._usage.remove(allocation)
-        self._outdate(row)
-
-    def _outdate(self, row: int) -> None:
-        if self.inventory.has_shared or row < 0:
-            self._masks.clear()
-        for _, stale in self._masks.values():
-            stale.add(row)
-
-    def _is_fit(self, row: int, asks: Sequence[ClaimAsk]) -> bool:
-        try:
-            return allocate(asks, self._market(row)) is not None
-        except CannotAllocate:
-            return False
-
-    def _market(self, row: int) -> DeviceMarket:
-        def reaches(selector: JSON) -> bool:
-            return bool(self._selection(selector)[row])
-
-        pools = self._pools.get(row)
-        if pools is None:
-            pools = self._pools[row] = self.inventory.pools(self._table.nodes[row].name, reaches)
-        name = self._table.nodes[row].name
-        return DeviceMarket(name, pools, self._usage, self._around.device_classes, reaches)
-
-    def _selection(self, selector: JSON) -> Mask:
-        key = msgspec.json.encode(selector, order="deterministic")
-        found = self._selected.get(key)
-        if found is None:
-            found = self._selected[key] = self._table.labels.in_any_term(_read(selector))
-        return found
+        return self._table.labels.in_any_term(node_selector(selector))
 
 
 def _refusal(said: str) -> Refusal:
@@ -306,11 +262,3 @@ def _named(pod: Pod) -> list[tuple[str | None, str]]:
         elif made[entry.name].resource_claim_name:
             found.append((made[entry.name].resource_claim_name, entry.name))
     return found
-
-
-def _read(selector: JSON) -> NodeSelector:
-    """A selector that cannot be read chooses no node."""
-    try:
-        return msgspec.convert(selector, NodeSelector)
-    except msgspec.ValidationError:
-        return NodeSelector()
