@@ -132,7 +132,7 @@ bench-check: $(DEV_STAMP)
 
 # The experiments of the talks, simulated: docs/experiments.md with its plots.
 experiments: $(DEV_STAMP)
-	@$(BIN)/python tools/experiments.py $(if $(LONG),--long) $(if $(ONLY),--only $(ONLY))
+	@$(BIN)/python tools/experiments.py $(if $(LONG),--long) $(if $(ONLY),--only $(ONLY)) $(if $(PODS),--pods $(PODS))
 
 # Build the distributions into dist/, and try each in an empty environment.
 # The documentation as a site; its tools are not needed for anything else.

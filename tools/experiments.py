@@ -1,6 +1,7 @@
 """Run the scenarios of examples/experiments and write docs/experiments.md with their figures and plots (SVG).
 
     python tools/experiments.py [--long] [--only NAME …]
+    python tools/experiments.py --pods FILE     the openb experiment with another list of pods; prints its figures only
 
 What is simulated is the same on every machine. Experiments that take long run with --long or when they are named; for
 the others the page has the figures that were recorded when they ran last (docs/experiments/recorded.json).
@@ -184,12 +185,13 @@ def pods_per_day() -> list[tuple[str, str, str]]:
 
 
 OPENB_SEEDS = range(10)
+OPENB_DEFAULT_PODS = "openb_pod_list_default.csv"
 OPENB_PUBLISHED = {
     "random": "random 86.3 % (87.5 %)",
-    "nodeorder": "–",
     "binpack": "best fit 92.9 % (93.1 %)",
     "fragmentation": "FGD 95.2 % (95.4 %)",
 }
+OPENB_SHARES = tuple(share / 100 for share in range(80, 131))  # of the cluster, that have been asked for
 
 
 def openb_policies() -> list[SchedulingPolicy]:
@@ -197,42 +199,46 @@ def openb_policies() -> list[SchedulingPolicy]:
     shared = (SCENARIOS / "openb.conf").read_text(encoding="utf-8")
     scorers = {
         "random": "",
-        "nodeorder": "  - name: nodeorder\n",
         "binpack": "  - name: binpack\n    arguments: {binpack.accelerators: 8}\n",
         "fragmentation": "  - name: fragmentation\n",
     }
     return [read_policy(name, shared + scorer) for name, scorer in scorers.items()]
 
 
-def openb() -> list[tuple[str, str, str]]:
-    """GPUs given out as pods drawn from the openb trace arrive and never end; the trace is in $TRACES."""
+def openb_curves(pods: Path, seeds: Sequence[int]) -> dict[str, list[tuple[float, float]]]:
+    """By policy what is given out when so much has arrived, both as shares of the cluster: the mean of the seeds."""
     folder = Path(os.environ.get("TRACES", ROOT.parent / "shared/traces"))
     nodes = read_openb_nodes(folder / "openb_node_list_gpu_node.csv")
-    jobs = read_openb_pods(folder / os.environ.get("OPENB_PODS", "openb_pod_list_default.csv")).jobs
+    trace = read_openb_pods(pods if pods.exists() or pods.is_absolute() else folder / pods)
+    if trace.unreadable.count:
+        print(f"  {pods}: {trace.unreadable.count} lines cannot be read: {trace.unreadable.named[0]}", flush=True)
     whole = capacity(nodes)[GPU]
-    rows, lines = [], {}
+    curves = {}
     for policy in openb_policies():
-        curves = []
-        for seed in OPENB_SEEDS:
-            curves.append(saturate(nodes, sampled_jobs(jobs, GPU, 1.3 * whole, seed), policy, GPU, seed))
-            print(
-                f"  {policy.name}, seed {seed}: {curves[-1].allocated_at(1.0):.2%}, {curves[-1].allocated_at(1.3):.2%}",
-                flush=True,
-            )
-        at = {share: _mean([curve.allocated_at(share) for curve in curves]) for share in (1.0, 1.3)}
-        rows.append(
-            (
-                policy.name,
-                OPENB_PUBLISHED.get(policy.name, "–"),
-                f"{at[1.0]:.1%} ({at[1.3]:.1%}), mean of seeds 0 to {OPENB_SEEDS[-1]}",
-            )
-        )
-        lines[policy.name] = [
-            (share / 100, 100 * _mean([curve.allocated_at(share / 100) for curve in curves]))
-            for share in range(80, 131)
+        of_seeds = []
+        for seed in seeds:
+            of_seeds.append(saturate(nodes, sampled_jobs(trace.jobs, GPU, 1.3 * whole, seed), policy, GPU, seed))
+            reached = ", ".join(f"{of_seeds[-1].allocated_at(share):.2%}" for share in (1.0, 1.3))
+            print(f"  {policy.name}, seed {seed}: {reached}", flush=True)
+        curves[policy.name] = [
+            (share, _mean([curve.allocated_at(share) for curve in of_seeds])) for share in OPENB_SHARES
         ]
-    saturation("openb", lines)
-    return rows
+    return curves
+
+
+def openb() -> list[tuple[str, str, str]]:
+    """GPUs given out as pods drawn from the openb trace arrive and never end; the trace is in $TRACES."""
+    curves = openb_curves(Path(OPENB_DEFAULT_PODS), OPENB_SEEDS)
+    saturation("openb", {name: [(asked, 100 * given) for asked, given in of] for name, of in curves.items()})
+    return [
+        (name, OPENB_PUBLISHED[name], f"{_reached(of)}, mean of seeds 0 to {OPENB_SEEDS[-1]}")
+        for name, of in curves.items()
+    ]
+
+
+def _reached(curve: Sequence[tuple[float, float]]) -> str:
+    at = dict(curve)
+    return f"{at[1.0]:.1%} ({at[1.3]:.1%})"
 
 
 EXPERIMENTS = {
@@ -276,7 +282,7 @@ TAIL = """\
 - In the first experiment none of five jobs finishes without gang, where two did in the published one: jobs take turns pod by pod here, so all five get an equal part, which is too little for each.
 - How the cluster of the published experiment with Spark was divided is not known, so both divisions are shown. An application's executors share its work here: with half of them it takes twice as long.
 - The simulated week is [examples/experiments/week.yaml](../examples/experiments/week.yaml); `make experiments ONLY=week` runs it to its end, and then the rate.
-- `make experiments ONLY=openb` needs the trace: `TRACES` names its folder, `OPENB_PODS` another list of pods of it. Pods are drawn with replacement by seed until they ask for 130 % of the GPUs, and arrive in this order, 1,000 at a time; none ends.
+- `make experiments ONLY=openb` needs the trace: `TRACES` names its folder. `make experiments PODS=FILE` prints the figures for another list of pods of the same form. Pods are drawn with replacement by seed until they ask for 130 % of the GPUs, and arrive in this order, 1,000 at a time; none ends.
   The published figures are those of "Beware of Fragmentation" (USENIX ATC 2023) on the same trace; its draws are not ours. `random` takes any node on which the pod fits.
 - On the modelled network task-topology is not better than binpack alone, because each job fits on one node; the bandwidths and the computation of a step are chosen, not measured.
 """
@@ -291,7 +297,13 @@ def main() -> None:
         choices=[*EXPERIMENTS, *LONG],
         help="run these, and no others; none: only write the page anew",
     )
+    parser.add_argument("--pods", type=Path, help="a list of pods as the openb trace has them, in $TRACES or anywhere")
+    parser.add_argument("--seeds", type=int, default=len(OPENB_SEEDS), help="how often --pods draws from it")
     asked = parser.parse_args()
+    if asked.pods is not None:
+        for name, curve in openb_curves(asked.pods, range(asked.seeds)).items():
+            print(f"{name}: {_reached(curve)}, mean of {asked.seeds} seeds")
+        return
     PLOTS.mkdir(exist_ok=True)
     every = {**EXPERIMENTS, **LONG}
     recorded = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}

@@ -25,6 +25,7 @@ SCHEDULER: Final[Rules] = (
     ("", "pods/binding", "create"),
     ("", "events", "create patch list"),
     ("", "nodes namespaces services replicationcontrollers resourcequotas", FOLLOW),
+    ("", "nodes", "patch"),  # locks that device plugins need
     ("", "persistentvolumeclaims persistentvolumes", f"{FOLLOW} patch"),
     ("apps", "replicasets statefulsets", FOLLOW),
     ("storage.k8s.io", "storageclasses csinodes", FOLLOW),

@@ -65,10 +65,14 @@ class PlayedCluster:
         self.objects.pop(place, None)
 
     def refresh(
-        self, now: datetime, assumed: Mapping[str, str] | None = None, evicting: frozenset[str] = frozenset()
+        self,
+        now: datetime,
+        assumed: Mapping[str, str] | None = None,
+        evicting: frozenset[str] = frozenset(),
+        annotations: Mapping[str, Mapping[str, str]] | None = None,
     ) -> Snapshot:
-        """The snapshot with all changes in it."""
-        batch = Batch(self._changed, dict(assumed or {}), evicting)
+        """The snapshot with all changes in it; `annotations`: what pods are being bound with."""
+        batch = Batch(self._changed, dict(assumed or {}), evicting, annotations=dict(annotations or {}))
         self._changed = {}
         return self._cache.refresh(batch, now, f"cycle-{self.cycles}")
 

@@ -88,6 +88,7 @@ def _state(snapshot: Snapshot) -> JSON:
     }
     state = {
         "assumed": {task.uid: task.node for task in tasks if task.status == Status.BINDING},
+        "told": {t.uid: t.bind_annotations for t in tasks if t.status == Status.BINDING and t.bind_annotations},
         "evicting": [t.uid for t in tasks if t.status == Status.RELEASING and not t.pod.is_deleting],
         "domains": {
             **{job.id: job.allocated_domain for job in snapshot.jobs.values() if job.allocated_domain},
@@ -109,6 +110,9 @@ def restore_state(snapshot: Snapshot, state: Mapping[str, Any]) -> None:
     assumed: Mapping[str, str] = state.get("assumed") or {}
     for uid, node in assumed.items():
         _move(snapshot, uid, Status.BINDING, node)
+    for uid, told in (state.get("told") or {}).items():
+        if uid in snapshot.tasks:
+            snapshot.tasks[uid].bind_annotations = dict(told)
     for uid in state.get("evicting") or ():
         task = snapshot.tasks.get(uid)
         if task is not None:

@@ -177,6 +177,7 @@ class Cache:
             self._bound |= batch.assumed.keys() & {task.uid}
         elif task.uid in batch.assumed:
             task.status, task.node = Status.BINDING, batch.assumed[task.uid]
+            task.bind_annotations = dict(batch.annotations.get(task.uid, {}))
         if task.status == Status.RELEASING or task.is_terminated:
             self._evicted |= batch.evicting & {task.uid}
         elif task.uid in batch.evicting:

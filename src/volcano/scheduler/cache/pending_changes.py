@@ -27,6 +27,7 @@ class Batch:
     evicting: frozenset[str] = frozenset()
     usage: dict[str, NodeUsage] = field(default_factory=dict)
     allocations: dict[Key, JSON] = field(default_factory=dict)  # of ResourceClaims, sent and not seen yet
+    annotations: dict[str, Mapping[str, str]] = field(default_factory=dict)  # pod uid → what it is bound with
 
 
 @dataclass(slots=True, frozen=True)
@@ -43,6 +44,7 @@ class PendingChanges:
         self._assumed: dict[str, str] = {}
         self._evicting: set[str] = set()
         self._usage: dict[str, NodeUsage] = {}
+        self._annotations: dict[str, Mapping[str, str]] = {}
         self._devices: dict[str, Mapping[Key, JSON]] = {}  # pod uid → claim → the allocation that is being written
 
     # -- changes -------------------------------------------------------------------------------------------------
@@ -87,7 +89,8 @@ class PendingChanges:
     def assumptions(self) -> Batch:
         """The current assumptions, without any changed object."""
         allocations = {key: made for each in self._devices.values() for key, made in each.items()}
-        return Batch({}, dict(self._assumed), frozenset(self._evicting), dict(self._usage), allocations)
+        told = dict(self._annotations)
+        return Batch({}, dict(self._assumed), frozenset(self._evicting), dict(self._usage), allocations, told)
 
     # -- assumptions ---------------------------------------------------------------------------------------------
     def assume(
@@ -95,9 +98,14 @@ class PendingChanges:
         bound: Mapping[str, str],
         evicted: Iterable[str],
         devices: Mapping[str, Mapping[Key, JSON]] | None = None,
+        annotations: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
-        """These binds (pod uid → node), evictions and allocations (pod uid → claim →) are about to be sent."""
+        """These binds (pod uid → node), evictions and allocations (pod uid → claim →) are about to be sent.
+
+        `annotations`: what pods are told with their binds; it says which cards they take.
+        """
         self._assumed.update(bound)
+        self._annotations.update(annotations or {})
         self._devices.update(devices or {})
         self._evicting.update(evicted)
 
@@ -105,12 +113,14 @@ class PendingChanges:
         for uid in confirmed.bound:
             self._assumed.pop(uid, None)
             self._devices.pop(uid, None)
+            self._annotations.pop(uid, None)
         self._evicting -= confirmed.evicted
 
     def forget(self, uid: str, pod: core.Pod | None) -> None:
         """A bind or eviction failed: the pod counts again as the API server shows it."""
         self._assumed.pop(uid, None)
         self._devices.pop(uid, None)
+        self._annotations.pop(uid, None)
         self._evicting.discard(uid)
         if pod is not None:
             self._objects.setdefault((core.Pod, pod.key), pod)

@@ -47,6 +47,10 @@ class BindPlan:
     allocations: Mapping[Key, JSON] = field(default_factory=dict)
     """Of ResourceClaims, as `prepare` writes them."""
     undo: Plan = ()
+    lock: str = ""
+    """The annotation that must be taken on the node first."""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """What the pod is told with the bind."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -158,7 +162,9 @@ class Committer:
             prepare = (*volume_steps(volumes, snapshot), *device_steps(devices, snapshot, task.pod))
             allocations = {choice.claim: choice.allocation for choice in devices if choice.is_new}
             undo = tuple(device_undo_steps(devices, snapshot, task.pod))
-            yield BindPlan(task.pod, bind.uid, bind.node, volumes, prepare, steps, allocations, undo)
+            lock = decisions.node_locks.get(bind.uid, "")
+            told = bind.annotations
+            yield BindPlan(task.pod, bind.uid, bind.node, volumes, prepare, steps, allocations, undo, lock, told)
 
     def _evictions(self, decisions: Decisions, snapshot: Snapshot, now: datetime) -> Iterator[EvictionPlan]:
         for eviction in decisions.evictions:

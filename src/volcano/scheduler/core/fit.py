@@ -11,6 +11,8 @@ def fits_in(request: Resources, room: AmountView) -> Mask:
     """Rows where every dimension of the request fits into the room."""
     fitting: Mask | None = None
     for name, amount in request.amounts.items():
+        if name in room.uncounted:
+            continue
         enough: Mask = room[name] > amount - EPSILON
         fitting = enough if fitting is None else fitting & enough
     assert fitting is not None  # a request always has cpu and memory
@@ -22,6 +24,8 @@ def short_of(request: Resources, room: AmountView) -> list[tuple[str, Mask]]:
     found: list[tuple[str, Mask]] = []
     reported: Mask | None = None
     for name in (CPU, MEMORY, *sorted(request.scalars)):
+        if name in room.uncounted:
+            continue
         lacking: Mask = room[name] <= request[name] - EPSILON
         if reported is not None:
             lacking = lacking & ~reported
@@ -34,6 +38,8 @@ def short_of(request: Resources, room: AmountView) -> list[tuple[str, Mask]]:
 def fits_row(table: NodeTable, request: Resources, room: Column) -> bool:
     """The same for one row, given as a vector over the table's resources."""
     for name, amount in request.amounts.items():
+        if name in table.uncounted:
+            continue
         place = table.resources.get(name)
         if amount - (room[place] if place is not None else 0.0) >= EPSILON:
             return False

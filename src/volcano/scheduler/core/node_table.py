@@ -67,6 +67,7 @@ class NodeTable:
         self.sociable: dict[Shape, dict[str, Task]] = {}  # of these, the ones with pod (anti-)affinity
         self._pods: PodCounts | None = None
         self.track_presence = True
+        self.uncounted: frozenset[str] = frozenset()  # resources that say something of devices, and of no node
         self._changed: list[int] = []
         self.versions = np.zeros(len(self.nodes), dtype=np.int64)  # how often each row has changed
         for row, node in enumerate(self.nodes):

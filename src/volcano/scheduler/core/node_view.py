@@ -26,6 +26,11 @@ class AmountView:
     def __getitem__(self, resource: str) -> Column:
         return self._view.amount(self._kind, resource, self._sign)
 
+    @property
+    def uncounted(self) -> frozenset[str]:
+        """Resources that every node has enough of."""
+        return self._view.table.uncounted
+
 
 class NodeView:
     def __init__(

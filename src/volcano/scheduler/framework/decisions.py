@@ -65,6 +65,7 @@ class Decisions:
     allocated_domains: Mapping[str, str] = field(default_factory=dict)
     volumes: Mapping[str, tuple[VolumeChoice, ...]] = field(default_factory=dict)  # uid of a bound task →
     devices: Mapping[str, tuple[DeviceChoice, ...]] = field(default_factory=dict)  # uid of a bound task →
+    node_locks: Mapping[str, str] = field(default_factory=dict)  # uid → annotation to take on its node first
     set_aside: Mapping[str, str] = field(default_factory=dict)
     dropped: Mapping[str, str] = field(default_factory=dict)  # task → why the plan check refuses its decision
     reservations: Mapping[str, StartReservation] = field(default_factory=dict)  # by job
@@ -101,6 +102,7 @@ def decisions_from(session: Session, dropped: Mapping[str, str], *, messages: bo
         allocated_domains=record.allocated_domains,
         volumes=record.volumes,
         devices=record.devices,
+        node_locks=record.node_locks,
         set_aside=dict(session.snapshot.set_aside),
         dropped=dropped,
         reservations=dict(record.reservations),

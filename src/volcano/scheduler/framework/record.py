@@ -110,6 +110,7 @@ class CycleRecord:
     counters: Counter[tuple[str, tuple[str, ...]]] = field(default_factory=Counter)
     volumes: dict[str, tuple[VolumeChoice, ...]] = field(default_factory=dict)  # by uid of the bound task
     devices: dict[str, tuple[DeviceChoice, ...]] = field(default_factory=dict)  # by uid of the bound task
+    node_locks: dict[str, str] = field(default_factory=dict)  # uid of the bound task → annotation to take on its node
     gates_to_remove: list[str] = field(default_factory=list)  # namespace/pod
     queue_allocated: dict[str, Resources] = field(default_factory=dict)  # what queues hold beyond their pods' requests
     allocated_domains: dict[str, str] = field(default_factory=dict)  # job or sub-job → hypernode

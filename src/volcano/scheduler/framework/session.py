@@ -63,6 +63,7 @@ class Session:
         snapshot = self.snapshot
         self.table = snapshot.table
         self.table.forget_changes()
+        self.table.uncounted = frozenset()
         self.jobs = snapshot.schedulable_jobs()
         self.queues = snapshot.queues
         rooted = snapshot.rooted_domains()

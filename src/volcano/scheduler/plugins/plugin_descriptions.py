@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from volcano.api.device_families import VENDORS
 from volcano.scheduler.framework.described_policy import DescribedPolicy
 
 PACKING: Final = "the weight of"
@@ -54,17 +55,51 @@ PLUGIN_DESCRIPTIONS: Final[Mapping[str, DescribedPolicy]] = {
     ),
     "conformance": DescribedPolicy("Pods of kube-system, and with a system priority class, are never evicted."),
     "deviceshare": DescribedPolicy(
-        "Accelerator cards shared by several pods. Turn one of the three ways on. Pods choose with the annotations"
+        "Accelerator cards shared by several pods, cut into MIG instances or by templates. Turn on the families that"
+        " your nodes have ([how to](../howto/gpus.md)). Pods choose cards with the annotations"
         " `volcano.sh/vgpu-use-gpuuuid`, `volcano.sh/vgpu-nouse-gpuuuid`, `nvidia.com/use-gputype`,"
-        " `nvidia.com/nouse-gputype`, `volcano.sh/vgpu-mode` and `volcano.sh/vgpu-podgroup-policy: spread`. Dynamic"
-        " MIG, Ascend devices and the node lock are not there.",
+        " `nvidia.com/nouse-gputype`, `volcano.sh/vgpu-mode` (`hami-core`, `mig`) and"
+        " `volcano.sh/vgpu-podgroup-policy: spread`; `hami.io/gpu-scheduler-policy` and"
+        " `hami.io/node-scheduler-policy` (`binpack`, `spread`) hold for one pod. A node whose register cannot be read"
+        " takes no pod of the family, and says why.",
         {
             "deviceshare.VGPUEnable": (
                 "false",
-                "cards of the volcano-vgpu device plugin: `volcano.sh/vgpu-number`, `-memory`, `-cores`",
+                "cards of the volcano-vgpu device plugin: `volcano.sh/vgpu-number`, `-memory`, `-cores`, and"
+                " `-memory-percentage` where the device configuration names it",
             ),
             "deviceshare.GPUSharingEnable": ("false", "memory of cards: `volcano.sh/gpu-memory`"),
             "deviceshare.GPUNumberEnable": ("false", "whole cards: `volcano.sh/gpu-number`"),
+            "deviceshare.AscendHAMiVNPUEnable": (
+                "false",
+                "Ascend 310P and 910 cards as HAMi's device plugin registers them: `huawei.com/Ascend910B3`, `-memory`,"
+                " `-core`; memory is rounded up to a template, cards of one network are taken together",
+            ),
+            "deviceshare.AscendMindClusterVNPUEnable": (
+                "false",
+                "cores of Ascend 310P chips as MindCluster registers them: `huawei.com/npu-core`, labels"
+                " `vnpu-level` and `vnpu-dvpp`",
+            ),
+            "deviceshare.Families": (
+                "",
+                f"more families by number, memory and cores, separated by commas: {', '.join(sorted(VENDORS))};"
+                " `ascend-rings`: whole `huawei.com/Ascend910` within an HCCS ring of four",
+            ),
+            "deviceshare.DeviceConfig": (
+                "",
+                "names of resources, MIG geometries and templates, as in `device-config.yaml` of the device plugins;"
+                " instead of the ConfigMap",
+            ),
+            "deviceshare.KnownGeometriesCMName": (
+                "volcano-vgpu-device-config",
+                "the ConfigMap with `device-config.yaml`",
+            ),
+            "deviceshare.KnownGeometriesCMNamespace": ("kube-system", "its namespace"),
+            "deviceshare.NodeLockEnable": (
+                "false",
+                "binds wait for the node's lock (an annotation), which the device plugin removes; a lock holds for at"
+                " most five minutes",
+            ),
             "deviceshare.SchedulePolicy": ("", "`binpack` or `spread`: how cards and nodes are chosen"),
             "deviceshare.ScheduleWeight": ("0", "of that choice beside other scores"),
             "deviceshare.GPUExclusiveRules": ("", "a list of label maps: pods that match the same one share no card"),

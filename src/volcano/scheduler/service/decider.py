@@ -52,6 +52,7 @@ class TurnResult:
     evicted: frozenset[str]  # pod uids, to be assumed
     overview: Overview
     devices: Mapping[str, Mapping[Key, JSON]] = field(default_factory=dict)  # pod uid → claim → allocation, likewise
+    annotations: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # pod uid → what it is told, likewise
 
 
 @dataclass(slots=True, frozen=True)
@@ -107,7 +108,8 @@ class Decider:
         self._promises = decisions.reservations
         overview = Overview(len(snapshot.table), len(snapshot.jobs), len(snapshot.tasks), dict(snapshot.set_aside))
         devices = {plan.uid: plan.allocations for plan in commitment.binds if plan.allocations}
-        return TurnResult(decisions, commitment, cache.take_confirmed(), bound, evicted, overview, devices)
+        told = {plan.uid: plan.annotations for plan in commitment.binds if plan.annotations}
+        return TurnResult(decisions, commitment, cache.take_confirmed(), bound, evicted, overview, devices, told)
 
     def _recall_promises(self, snapshot: Snapshot) -> None:
         """What the last cycle promised counts; what stands on PodGroups may be older. After a start, that is all."""

@@ -72,7 +72,8 @@ class Playback:
 
     def start(self) -> Playback:
         """Take the live objects in; must be called once, before anything else."""
-        snapshot = self._cluster.refresh(self._now, self._known.assumed, self._known.evicting)
+        known = self._known
+        snapshot = self._cluster.refresh(self._now, known.assumed, known.evicting, known.annotations)
         self._look_around(snapshot)
         self.is_large = len(snapshot.table) * len(self._waiting) > MAX_SIZE_PLAYED_THRICE
         return self

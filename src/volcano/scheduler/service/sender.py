@@ -25,6 +25,7 @@ from volcano.machinery.world import Mirror
 from volcano.scheduler.cache import FOLLOWED, PendingChanges
 from volcano.scheduler.commit import BindPlan, Commitment, EvictionPlan, Unwritten, bind_failed
 from volcano.scheduler.service.cycle_metrics import SchedulerMetrics
+from volcano.scheduler.service.node_lock_taking import NodeLockTaking
 
 log = logging.getLogger(__name__)
 VOLUME_BINDING_TIMEOUT: Final = timedelta(seconds=600)
@@ -51,6 +52,7 @@ class Sender:
         self.recorder = EventRecorder(client, clock, "volcano")
         observe = show_answers_in(mirror, {resource_type(kind): (kind,) for kind in FOLLOWED})
         self._applier = Applier(client, clock, recorder=self.recorder, observe=observe)
+        self._locks = NodeLockTaking(self._applier, clock, mirror)
         self._tasks: set[asyncio.Task[None]] = set()
         self._names_in_flight: set[str] = set()
         self.groups_in_flight: set[str] = set()  # jobs whose PodGroup is being written
@@ -97,7 +99,9 @@ class Sender:
     # -- pods ----------------------------------------------------------------------------------------------------
     async def _bind(self, plan: BindPlan) -> None:
         begun = self._clock.monotonic()
-        reason = _reason(await self._applier.apply(plan.prepare))
+        locked, reason = await self._locks.take(plan.node, plan.lock) if plan.lock else ("", "")
+        if not reason:
+            reason = _reason(await self._applier.apply(plan.prepare))
         if not reason and plan.volumes:
             reason = await self._volumes_bound(plan)
         if reason:
@@ -110,8 +114,11 @@ class Sender:
             return
         log.warning("%s: %s", plan.pod.key, message)
         pod = await self._pod_now(plan.pod)
-        if plan.undo and (pod is None or not pod.spec.node_name):
+        is_bound = pod is not None and bool(pod.spec.node_name)
+        if plan.undo and not is_bound:
             await self._applier.apply(plan.undo)
+        if locked and not is_bound:
+            await self._locks.release(plan.node, plan.lock, locked)
         self._drop_assumption(plan.pod, plan.uid)
         if pod is not None and not pod.spec.node_name:
             await self._applier.apply(bind_failed(pod, message, self._clock.now()))

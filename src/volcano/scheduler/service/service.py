@@ -168,7 +168,7 @@ class SchedulerService:
     def _assume(self, result: TurnResult) -> None:
         """Before anything is sent, so that no failure can come first."""
         self.pending.confirm(result.confirmed)
-        self.pending.assume(result.bound, result.evicted, result.devices)
+        self.pending.assume(result.bound, result.evicted, result.devices, result.annotations)
 
     def _write_failed(self, unwritten: Unwritten) -> None:
         self._unwritten.append(unwritten)
@@ -218,6 +218,7 @@ class SchedulerService:
             self._expand_job,
             assumptions.assumed,
             assumptions.evicting,
+            assumptions.annotations,
         )
 
     # -- state ---------------------------------------------------------------------------------------------------

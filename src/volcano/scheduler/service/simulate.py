@@ -41,6 +41,7 @@ class Known:
     expand_job: ExpandJob
     assumed: dict[str, str] = field(default_factory=dict)
     evicting: frozenset[str] = frozenset()
+    annotations: dict[str, Mapping[str, str]] = field(default_factory=dict)  # pod uid → what it is being bound with
 
 
 def simulate(known: Known, request: JSON) -> Simulation:
@@ -77,6 +78,7 @@ def snapshot_of(known: Known) -> Snapshot:
         {(kind, item.key): item for kind, items in known.objects.items() for item in items},
         dict(known.assumed),
         known.evicting,
+        annotations=known.annotations,
     )
     return Cache(known.settings).refresh(batch, known.now, SIMULATED_UID)
 

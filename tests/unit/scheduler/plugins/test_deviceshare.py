@@ -208,8 +208,10 @@ def test_nodes_without_cards_and_pods_without_a_wish_are_not_concerned(asked, a_
     nodes = [a_node("plain"), broken, a_gpu_node("full", ("y", 1, 1), kind="AMD")]
     given = asked("deviceshare", arguments=VGPU, nodes=nodes, pods=[a_gpu_pod("p", memory=1), a_pod("q")])
 
-    assert given.fits("p") == ["plain", "broken"]
+    assert given.fits("p") == ["plain"]
     assert given.fits("q") == ["plain", "broken", "full"]
+    reason = "the node's volcano.sh/node-vgpu-register cannot be read: card 1 has 3 of 6 fields"
+    assert given.reasons("p") == {reason: 1, "hami-vgpuDeviceSharing error": 1}
 
 
 def test_evicting_frees_the_card_and_undoing_it_takes_it_again(asked, a_gpu_node, a_gpu_pod):
