@@ -11,6 +11,6 @@ LOCK_EXPIRY: Final = timedelta(minutes=5)
 
 
 def is_locked(text: str, now: datetime) -> bool:
-    """Whether the annotation's value is a lock in force. One that is too old, or no time at all, holds nobody up."""
+    """Whether the annotation's value is a lock in force. One that is too old, or no time at all, is none."""
     taken = timestamp_or_none(text)
     return taken is not None and abs(now - taken) < LOCK_EXPIRY

@@ -91,7 +91,7 @@ def test_a_lock_of_another_is_waited_for_and_one_that_is_too_old_is_replaced():
     taking(story)
 
 
-def test_text_that_is_no_time_holds_nobody_up():
+def test_text_that_is_no_time_is_no_lock():
     async def story(server: NodeServer, locks: NodeLockTaking) -> None:
         server.set("node-1,pod-2")
         assert (await locks.take("n1", LOCK))[1] == ""

@@ -22,7 +22,7 @@ DOWNGRADED: Final = {"vir02": "vir02_1c", "vir04": "vir04_3c"}
 
 
 @dataclass(slots=True, frozen=True)
-class Demand:
+class CardDemand:
     """What each container gets; the same in a form that is less good; and why nothing can be given at all."""
 
     portions: tuple[Portion, ...] = ()
@@ -30,10 +30,10 @@ class Demand:
     problem: str = ""
 
 
-NOTHING: Final = Demand()
+NOTHING: Final = CardDemand()
 
 
-def demand_of(family: DeviceFamily, pod: Pod) -> Demand:
+def demand_of(family: DeviceFamily, pod: Pod) -> CardDemand:
     return FORMS[family.demand](family, pod)
 
 
@@ -45,15 +45,15 @@ def asks_for_soft_share(family: DeviceFamily, pod: Pod) -> bool:
     return bool(family.soft_mode) and pod.annotations.get(family.soft_mode) == HAMI_CORE
 
 
-def _of_containers(family: DeviceFamily, pod: Pod) -> Demand:
+def _of_containers(family: DeviceFamily, pod: Pod) -> CardDemand:
     portions = [_portion(family, pod, container) for container in pod.spec.containers]
     if not any(portion.count for portion in portions):
         return NOTHING
     partial = family.templates and family.containers_apart and not asks_for_soft_share(family, pod)
     several = [portion for portion in portions if portion.count > 1 and portion.percent == UNSTATED]
     if partial and any(portion.memory < family.memory_allocatable for portion in several):
-        return Demand(tuple(portions), problem=PARTIAL_ON_SEVERAL)
-    return Demand(tuple(portions))
+        return CardDemand(tuple(portions), problem=PARTIAL_ON_SEVERAL)
+    return CardDemand(tuple(portions))
 
 
 def _portion(family: DeviceFamily, pod: Pod, container: Container) -> Portion:
@@ -91,19 +91,19 @@ def rounded(family: DeviceFamily, memory: float) -> float:
     return family.memory_allocatable if memory <= family.memory_capacity else memory
 
 
-def _of_pod(family: DeviceFamily, pod: Pod) -> Demand:
+def _of_pod(family: DeviceFamily, pod: Pod) -> CardDemand:
     name = family.count if family.whole_cards else family.memory
     spec = pod.spec
     asked = max(_limit(spec.containers, name), *(_limit([c], name) for c in spec.init_containers), 0)
     if not asked:
         return NOTHING
     if not family.whole_cards:
-        return Demand((Portion(1, float(asked)),))
+        return CardDemand((Portion(1, float(asked)),))
     in_ring = family.domains is DomainRule.RING and asked <= family.ring_size
-    return Demand((Portion(min(asked, MAX_CARDS_OF_A_POD), alone=True, one_domain=in_ring),))
+    return CardDemand((Portion(min(asked, MAX_CARDS_OF_A_POD), alone=True, one_domain=in_ring),))
 
 
-def _of_chip_cores(family: DeviceFamily, pod: Pod) -> Demand:
+def _of_chip_cores(family: DeviceFamily, pod: Pod) -> CardDemand:
     """A template of one chip, or whole chips: how many these are depends on the cores of a node's chips."""
     labels = pod.labels
     cores = _limit(pod.spec.containers, family.count)
@@ -112,13 +112,13 @@ def _of_chip_cores(family: DeviceFamily, pod: Pod) -> Demand:
     level, decoder = labels.get(LEVEL_LABEL, "low"), labels.get(DECODER_LABEL, "null")
     if decoder not in ("null", "yes", "no"):
         problem = f"label {DECODER_LABEL} is none of yes, no, null: {decoder[:32]!r}"
-        return Demand((Portion(1, template="vir01"),), problem=problem)
+        return CardDemand((Portion(1, template="vir01"),), problem=problem)
     template = chip_template(cores, level, decoder)
     if not template:
-        return Demand((Portion(1, alone=True, of_whole_cards=float(cores)),))
+        return CardDemand((Portion(1, alone=True, of_whole_cards=float(cores)),))
     second = DOWNGRADED.get(template)
     asked = Portion(1, template=template)
-    return Demand((asked,), (Portion(1, template=second),) if second else ())
+    return CardDemand((asked,), (Portion(1, template=second),) if second else ())
 
 
 def chip_template(cores: int, level: str, decoder: str) -> str:
@@ -144,7 +144,7 @@ def _whole(text: str | int | float | None) -> int:
         return 0
 
 
-FORMS: Final[Mapping[DemandForm, Callable[[DeviceFamily, Pod], Demand]]] = {
+FORMS: Final[Mapping[DemandForm, Callable[[DeviceFamily, Pod], CardDemand]]] = {
     DemandForm.CONTAINERS: _of_containers,
     DemandForm.POD: _of_pod,
     DemandForm.CHIP_CORES: _of_chip_cores,

@@ -18,7 +18,7 @@ from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Node, Status, Task
 from volcano.scheduler.plugins.deviceshare.assignments import CardPart, annotations_for, decoded
 from volcano.scheduler.plugins.deviceshare.card_filters import CardFilter
-from volcano.scheduler.plugins.deviceshare.demands import DEMAND_LABELS, Demand, demand_of, names_resource
+from volcano.scheduler.plugins.deviceshare.demands import DEMAND_LABELS, CardDemand, demand_of, names_resource
 from volcano.scheduler.plugins.deviceshare.node_locks import LockedNodes
 from volcano.scheduler.plugins.deviceshare.registers import NodeCards, cards_on
 
@@ -45,7 +45,7 @@ class CardFamily:
         self._policy = policy or (FULLEST if family.fullest_first else "")
         self._exclusive = exclusive
         self._takes_locks = takes_locks and bool(family.lock)
-        self._demands: dict[Hashable, Demand] = {}
+        self._demands: dict[Hashable, CardDemand] = {}
         self._by_annotations = tuple(name for name in (family.soft_mode, family.bind_domain) if name)
         self._by_labels = DEMAND_LABELS if family.demand is DemandForm.CHIP_CORES else ()
         self._choices: dict[Hashable, tuple[int, NodeView, Choice]] = {}
@@ -103,7 +103,7 @@ class CardFamily:
     def portions(self, task: Task) -> tuple[Portion, ...]:
         return self._demand(task).portions
 
-    def _demand(self, task: Task) -> Demand:
+    def _demand(self, task: Task) -> CardDemand:
         key: Hashable = task.shape
         if self._by_annotations or self._by_labels:
             pod = task.pod
