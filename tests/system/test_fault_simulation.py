@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import logging
 import re
+from datetime import datetime
 
 import pytest
 
 from volcano.api.core import Pod
 from volcano.controllers.job import status as job_status
+from volcano.history.batch import RowBatch, commit
+from volcano.history.recorder import HistoryRecorder
+from volcano.machinery.apply import Applier
 from volcano.machinery.informer import Informer
-from volcano.machinery.plan import Delete, ref
+from volcano.machinery.plan import Bind, Delete, ref
 from volcano.scheduler.commit import committer
 from volcano.scheduler.service.sender import Sender
 from volcano.testing.faults import run
 from volcano.testing.faults.campaign import SeedOutcome, SeedRecord
 from volcano.testing.faults.disk import InlineSqliteStore
 from volcano.testing.faults.minimize import minimized
-from volcano.testing.faults.plan import SERVER, Fault, faults_of
+from volcano.testing.faults.plan import HISTORY, SERVER, Fault, faults_of
 from volcano.testing.faults.run import RunResult, machine_names, run_seed
 from volcano.testing.faults.workload import workload_of
 
@@ -105,9 +109,9 @@ def a_scheduler_that_deletes_pods_which_have_just_succeeded(patch: pytest.Monkey
 
     patch.setattr(Sender, "_delete_unfinished", delete)
     return [
-        Fault(5, 0.332, "controllers0", "crash", seconds=57.927),
-        Fault(0, 0.464, "scheduler0", "watch-end", "podgroups", 1, 7.420),
-        Fault(1, 65.935, SERVER, "crash", seconds=0.010),
+        Fault(11, 9.438, "controllers0", "crash", seconds=0.254),
+        Fault(3, 9.653, SERVER, "clock", seconds=2.0),
+        Fault(1, 48.34, SERVER, "crash-committed", seconds=1.222),
     ]
 
 
@@ -117,14 +121,41 @@ def gangs_with_failed_and_evicted_pods_that_wait_for_ever(patch: pytest.MonkeyPa
     return [Fault(5, 0.377, "controllers0", "timeout", "write", 1, 17.340)]
 
 
+def a_scheduler_that_takes_lost_binds_for_done(patch: pytest.MonkeyPatch) -> list[Fault]:
+    bind = Applier._bind
+
+    async def lose(applier: Applier, step: Bind):
+        if not step.pod.key.name.endswith("-1"):
+            await bind(applier, step)
+
+    patch.setattr(Applier, "_bind", lose)
+    patch.setattr(run, "END_SECONDS", 20.0)
+    return []
+
+
+def a_history_that_writes_its_position_before_its_rows(patch: pytest.MonkeyPatch) -> list[Fault]:
+    reached = HistoryRecorder._reached
+
+    def write_early(recorder: HistoryRecorder, kind: str, revision: str, now: datetime):
+        reached(recorder, kind, revision, now)
+        batch = RowBatch()
+        batch.positions = dict(recorder._batch.positions)
+        commit(recorder._database, batch)
+
+    patch.setattr(HistoryRecorder, "_reached", write_early)
+    return [Fault(0, 123.2, HISTORY, "crash", seconds=1.0)]
+
+
 @pytest.mark.parametrize(
     ("plant", "seed", "found"),
     [
         (a_server_that_answers_before_it_commits, 26, "was acknowledged"),
         (an_informer_that_loses_deletions, 3, "is Aborting"),
         (a_scheduler_that_waits_for_times_to_come, 26, "is Pending"),
-        (a_scheduler_that_deletes_pods_which_have_just_succeeded, 506, "runs twice"),
+        (a_scheduler_that_deletes_pods_which_have_just_succeeded, 678, "counts .* and there are"),
         (gangs_with_failed_and_evicted_pods_that_wait_for_ever, 516, "is Pending, not Failed"),
+        (a_scheduler_that_takes_lost_binds_for_done, 0, "was bound in part"),
+        (a_history_that_writes_its_position_before_its_rows, 36, "is Completed, and Running in the history"),
     ],
 )
 def test_a_planted_bug_is_found(plant, seed: int, found: str, monkeypatch: pytest.MonkeyPatch):

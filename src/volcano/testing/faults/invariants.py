@@ -12,13 +12,15 @@ from typing import Any, Final
 from volcano.api.batch import FINISHED_PHASES, JOB_NAME_KEY, JOB_VERSION_KEY, Job
 from volcano.api.core import FINISHED_POD_PHASES, Node, Pod
 from volcano.api.decode import decode
-from volcano.api.meta import Resource
+from volcano.api.meta import Key, Resource
 from volcano.api.pods.evictions import eviction_of
 from volcano.api.pods.requests import pod_requests
 from volcano.api.quantity import parse_quantity
 from volcano.api.scheduling import GROUP_NAME_ANNOTATION, WHY_ANNOTATION, PodGroup, Queue
 from volcano.api.scheme import resource_type
 from volcano.embedded.apiserver.store.contract import DELETED, LoggedChange, ObjectKey, Store
+from volcano.testing.faults.gangs import GangBinds
+from volcano.testing.faults.past import PastJob
 from volcano.testing.faults.trace import Trace
 from volcano.testing.faults.workload import Workload
 
@@ -47,8 +49,11 @@ class Observer:
         self._succeeded: dict[tuple[str, str, str], str] = {}  # (job's uid, version, pod's name) → pod's uid
         self._ran: dict[str, str] = {}  # flow jobs: name → uid
         self._is_calm = False
+        self._is_disturbed = False  # from the first fault until the system is calm
         self._evicted: list[tuple[float, str, str]] = []  # time, pod, for whom; once the system is calm
         self._bound: dict[str, float] = {}  # pod → when it was bound last
+        self._gangs = GangBinds(self._violated)
+        self.past_jobs: dict[str, PastJob] = {}  # all that ever were, by UID
 
     # -- input ---------------------------------------------------------------------------------------------------
     def follow(self, store: Store) -> None:
@@ -85,6 +90,8 @@ class Observer:
                 self._drop(key)
             else:
                 self._take(key, change.revision, change.stored.raw)
+        if not self._is_disturbed:
+            self._gangs.check(asyncio.get_running_loop().time())
 
     def _take(self, key: ObjectKey, revision: int, raw: bytes) -> None:
         self.revisions[key] = revision
@@ -97,10 +104,17 @@ class Observer:
             self._pod(old, new)
         elif isinstance(new, Job):
             self._job(old, new)
+            self.past_jobs[new.uid] = PastJob(new.name, new.status.state.phase)
 
     def _drop(self, key: ObjectKey) -> None:
         self.revisions.pop(key, None)
-        self.objects.pop(key, None)
+        gone = self.objects.pop(key, None)
+        if isinstance(gone, Job):
+            self.past_jobs[gone.uid].is_gone = True
+        elif isinstance(gone, PodGroup):
+            self._gangs.forget(gone.key)
+        elif isinstance(gone, Pod):
+            self._gangs.forget(Key(gone.namespace, gone.annotations.get(GROUP_NAME_ANNOTATION, "")))
 
     def _violated(self, what: str) -> None:
         self._trace.add("VIOLATION", what)
@@ -108,7 +122,12 @@ class Observer:
 
     def calm(self) -> None:
         """Called once the last fault is over and every component has had time to catch up."""
-        self._is_calm = True
+        self._is_calm, self._is_disturbed = True, False
+
+    def disturbed(self) -> None:
+        """Called before every fault."""
+        self._is_disturbed = True
+        self._gangs = GangBinds(self._violated)
 
     # -- reading -------------------------------------------------------------------------------------------------
     def all(self, kind: type[Any]) -> list[Any]:
@@ -133,6 +152,11 @@ class Observer:
         if old is not None and old.is_finished and new.status.phase != old.status.phase:
             self._violated(f"pod {new.key} was {old.status.phase} and is {new.status.phase}")
         self._runs_once(old, new)
+        if not self._is_disturbed:
+            group = self.find(PodGroup, new.annotations.get(GROUP_NAME_ANNOTATION, ""), new.namespace)
+            is_bound_now = bool(new.spec.node_name and not was)
+            now = asyncio.get_running_loop().time()
+            self._gangs.look(group, new, self.all(Pod), is_bound_now=is_bound_now, now=now)
         self._was_evicted_for_somebody(old, new)
 
     def _was_evicted_for_somebody(self, old: Pod | None, new: Pod) -> None:

@@ -12,7 +12,9 @@ from volcano.testing.faults.chance import Chance, chance_of
 FAULT_SECONDS: Final = 120.0
 """Faults happen in this time; then they stop, and the system must reach the end it would have reached without them."""
 MAX_FAULTS: Final = 30
+MAX_HISTORY_FAULTS: Final = 4
 SERVER: Final = "apiserver"
+HISTORY: Final = "history"
 BUSY_SECONDS: Final = 0.4
 """Most happens within this time after a user's request; most faults do too."""
 
@@ -74,6 +76,19 @@ def faults_of(seed: int, machines: Sequence[str], *, busy: Sequence[float]) -> l
                 fault = Fault(number, at, SERVER, chance.choice(ON_SERVER), seconds=seconds)
                 made.append(_of_machine(chance, fault))
     return sorted(made, key=lambda fault: (fault.at, fault.number))
+
+
+def faults_of_history(seed: int, *, busy: Sequence[float]) -> list[Fault]:
+    """Of the recorder, drawn apart: it only reads, so that all else is as it is without it."""
+    chance = chance_of("faults of the history", seed)
+    drawn = [fault for fault in faults_of(seed, [HISTORY], busy=busy) if fault.machine == HISTORY]
+    chosen = chance.sample(drawn, k=min(len(drawn), chance.randint(0, MAX_HISTORY_FAULTS)))
+    moved = [
+        msgspec.structs.replace(fault, number=fault.number + MAX_FAULTS, at=round(_moment(chance, busy), 3))
+        for fault in chosen
+        if fault.target not in ("write", "update", "bindings", "status", "leases")  # it reads only
+    ]
+    return sorted(moved, key=lambda fault: (fault.at, fault.number))
 
 
 def _moment(chance: Chance, busy: Sequence[float]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, timedelta
+from pathlib import Path
 from typing import Any, Final
 
 from volcano.api.errors import ApiError
@@ -26,6 +27,7 @@ from volcano.machinery.transport import User
 from volcano.testing.faults.chance import chance_of
 from volcano.testing.faults.machines import SimulatedMachine
 from volcano.testing.faults.network import FaultyNetwork, MachineTransport
+from volcano.testing.faults.past import RecordingProcess
 
 RESTART_SECONDS: Final = 2.0
 """A process that ended by itself is started again after this time."""
@@ -158,6 +160,11 @@ def cluster(client: Client, clock: Clock) -> Part:
 
 def scheduler(client: Client, clock: Clock) -> Part:
     return make_scheduler(client, clock, SETTINGS)
+
+
+def history(path: Path) -> MakePart:
+    """A database beside that of the server; it survives crashes of the recorder."""
+    return lambda client, clock: RecordingProcess(client, clock, path)
 
 
 def node(name: str, capacity: dict[str, str]) -> MakePart:

@@ -27,7 +27,16 @@ from volcano.testing.faults.invariants import Observer
 from volcano.testing.faults.machines import MachineLoop, SimulatedMachine, wait_seconds
 from volcano.testing.faults.memory import leftovers
 from volcano.testing.faults.network import ANSWER_TIMEOUT_SECONDS, FaultyNetwork
-from volcano.testing.faults.plan import FAULT_SECONDS, ON_REQUEST, SERVER, Fault, faults_of
+from volcano.testing.faults.past import differences
+from volcano.testing.faults.plan import (
+    FAULT_SECONDS,
+    HISTORY,
+    ON_REQUEST,
+    SERVER,
+    Fault,
+    faults_of,
+    faults_of_history,
+)
 from volcano.testing.faults.processes import Process
 from volcano.testing.faults.server import ServerMachine
 from volcano.testing.faults.trace import Trace
@@ -73,13 +82,15 @@ def run_seed(seed: int, faults: Sequence[Fault] | None = None) -> RunResult:
 def run_once(seed: int, faults: Sequence[Fault] | None = None) -> RunResult:
     """One run, judged by itself."""
     workload = workload_of(seed)
-    chosen = (
-        list(faults)
-        if faults is not None
-        else faults_of(seed, machine_names(workload), busy=[act.at for act in workload.acts])
-    )
+    chosen = list(faults) if faults is not None else all_faults_of(seed, workload)
     with _folder() as folder, _without_collection(), asyncio.Runner(loop_factory=MachineLoop) as runner:
         return runner.run(_Run(seed, workload, chosen, folder).run())
+
+
+def all_faults_of(seed: int, workload: Workload) -> list[Fault]:
+    busy = [act.at for act in workload.acts]
+    drawn = faults_of(seed, machine_names(workload), busy=busy) + faults_of_history(seed, busy=busy)
+    return sorted(drawn, key=lambda fault: (fault.at, fault.number))
 
 
 def machine_names(workload: Workload) -> list[str]:
@@ -99,6 +110,7 @@ class _Run:
         self._observer = Observer(workload, self._trace)
         self._server.on_start = self._observer.follow
         self._server.on_crash = self._server_crashed
+        self._history_path = folder / "history.db"
         self._processes = {each.name: each for each in self._make_processes()}
         self._down_seconds = 1.0
         self._timers: list[asyncio.TimerHandle] = []
@@ -117,6 +129,7 @@ class _Run:
             yield process(f"scheduler{number}", processes.scheduler, "vc-scheduler" if elects else "")
         for number in range(self._workload.nodes):
             yield process(f"node{number}", processes.node(f"node{number}", CAPACITY))
+        yield process(HISTORY, processes.history(self._history_path))
 
     async def run(self) -> RunResult:
         logs = _ErrorLog()
@@ -149,6 +162,7 @@ class _Run:
         for fault in self._faults:
             await wait_seconds(max(0.0, fault.at - loop.time()))
             self._trace.add("FAULT", str(fault))
+            self._observer.disturbed()
             self._inflict(fault)
         await wait_seconds(max(0.0, FAULT_SECONDS - loop.time()))
         self._stop_faults()
@@ -259,6 +273,7 @@ class _Run:
             self._observer.violations.append(f"{self._observer.changes - before} changes while nothing happens")
         self._observer.violations += self._observer.at_rest()
         self._observer.violations += leftovers(self._processes.values(), self._observer)
+        self._observer.violations += differences(self._history_path, self._observer.past_jobs)
 
     async def _close(self) -> None:
         for process in self._processes.values():
