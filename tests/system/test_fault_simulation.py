@@ -10,7 +10,8 @@ import pytest
 
 from volcano.api.core import Pod
 from volcano.controllers.job import status as job_status
-from volcano.history.batch import RowBatch, commit
+from volcano.history.batch import RowBatch
+from volcano.history.commit import commit
 from volcano.history.recorder import HistoryRecorder
 from volcano.machinery.apply import Applier
 from volcano.machinery.informer import Informer
