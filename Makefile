@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup $(if $(SEED),--hypothesi
 LOCKS := deploy/locks
 SOURCES := src tests benchmarks tools
 
-.PHONY: help install run test test-all test-coverage test-pythons coverage properties check format vectors faults soak kill fuzz bench bench-check experiments kubernetes test-kubernetes test-frameworks programs docs man lock audit release clean
+.PHONY: help install run test test-all test-coverage test-pythons coverage properties check format vectors faults soak kill fuzz fuzz-api bench bench-check experiments kubernetes test-kubernetes test-frameworks programs docs man lock audit release clean
 
 help:
 	@echo "make run      install into .venv and run a gang job of several roles, start to end"
@@ -29,6 +29,7 @@ help:
 	@echo "make soak     jobs come and go for MINUTES=10; prints what grows, and fails when it grows too fast"
 	@echo "make kill     kill, stop and damage a running system for MINUTES=10; nothing may be lost or run twice"
 	@echo "make fuzz     fuzz every parser that a client reaches for MINUTES=10; keeps inputs that reach new lines; ONLY=cel for one"
+	@echo "make fuzz-api send requests that schemathesis makes from our OpenAPI documents, for MINUTES=10; EXAMPLES=3 for so many of each operation; ONLY=apps/v1 for one group"
 	@echo "make bench    run the benchmarks and print their figures"
 	@echo "make bench-check  compare CPU time with the last release on this machine; fails on a slowdown above 15 %; BASE=COMMIT, ONLY=cycle"
 	@echo "make experiments  simulate the experiments of the talks and write docs/experiments.md"
@@ -123,6 +124,10 @@ soak kill: $(DEV_STAMP)
 
 fuzz: $(DEV_STAMP)
 	@$(BIN)/python -m tests.fuzz $(if $(MINUTES),--minutes $(MINUTES)) $(if $(ONLY),--only $(ONLY))
+
+fuzz-api: $(DEV_STAMP)
+	@$(BIN)/python -m tests.fuzz.api $(if $(MINUTES),--minutes $(MINUTES)) $(if $(EXAMPLES),--examples $(EXAMPLES)) \
+		$(if $(ONLY),--only $(ONLY)) $(if $(SEED),--seed $(SEED))
 
 bench: $(DEV_STAMP)
 	@for script in $(filter-out %/check_cases.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done

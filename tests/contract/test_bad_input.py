@@ -97,3 +97,12 @@ def test_what_is_no_http_is_turned_away(api: Client):
         answer = connection.recv(1000)
 
     assert answer == b"" or b"400" in answer
+
+
+def test_an_object_without_a_name_is_refused_whatever_its_kind(api: Client, namespace: str):
+    paths = ("/api/v1/namespaces", f"/api/v1/namespaces/{namespace}/configmaps", "/api/v1/nodes")
+
+    answers = [api.create(path, {}) for path in paths]
+
+    assert [answer.status for answer in answers] == [422, 422, 422]
+    assert all("name or generateName is required" in answer.body["message"] for answer in answers)

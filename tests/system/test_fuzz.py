@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.contract.bodies import a_config, a_crd, a_pod
+from tests.fuzz.seed_objects import SEEDS
 from volcano.embedded.apiserver.server import ADMIN, ApiServer
 from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.machinery.clock import SystemClock
@@ -174,47 +175,6 @@ def _places(value: Any, path: tuple[Any, ...] = ()):  # type: ignore[no-untyped-
     for step, inner in items:
         yield (*path, step)
         yield from _places(inner, (*path, step))
-
-
-FULL_POD = a_pod(
-    "fuzz",
-    initContainers=[{"name": "i", "image": "x", "env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]}],
-    volumes=[{"name": "v", "emptyDir": {}}, {"name": "w", "configMap": {"name": "c"}}],
-    tolerations=[{"key": "a", "operator": "Exists"}],
-    affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}]}}},
-    topologySpreadConstraints=[{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"a": "b"}}}],
-    securityContext={"runAsUser": 1},
-)  # fmt: skip
-FULL_POD["metadata"] |= {
-    "annotations": {"a": "b"},
-    "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "o", "uid": "u"}],
-    "finalizers": [],
-}
-FULL_POD["spec"]["containers"][0] |= {
-    "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}},
-    "ports": [{"containerPort": 80, "name": "http"}],
-    "volumeMounts": [{"name": "v", "mountPath": "/v"}],
-    "livenessProbe": {"httpGet": {"path": "/", "port": 80}},
-}
-SEEDS = {
-    "/api/v1/namespaces/default/pods": FULL_POD,
-    "/api/v1/namespaces/default/services": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"type": "NodePort", "selector": {"a": "b"}, "ports": [{"name": "h", "port": 80, "targetPort": "http"}]}},
-    "/api/v1/nodes": {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "fz"}, "spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}, "status": {"capacity": {"cpu": "4"}, "conditions": [{"type": "Ready", "status": "True"}]}},
-    "/api/v1/namespaces/default/resourcequotas": {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "1000", "count/jobs.batch": "5"}, "scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["a"]}]}}},
-    "/api/v1/namespaces/default/limitranges": {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l"}, "spec": {"limits": [{"type": "Container", "max": {"cpu": "100"}, "default": {"cpu": "1"}}]}},
-    "/apis/apps/v1/namespaces/default/deployments": {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "b"}]}}}},
-    "/apis/policy/v1/namespaces/default/poddisruptionbudgets": {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": {"minAvailable": "50%", "selector": {"matchLabels": {"a": "b"}}}},
-    "/apis/rbac.authorization.k8s.io/v1/clusterroles": {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "r"}, "rules": [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}], "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}},
-    "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings": {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "rb"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"}, "subjects": [{"kind": "User", "name": "someone"}]},
-    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions": a_crd("things", "fuzz.example.com", additionalPrinterColumns=[{"name": "A", "type": "string", "jsonPath": ".spec.size"}], subresources={"status": {}, "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}}),
-    "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations": {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "w"}, "webhooks": [{"name": "a.b.c", "rules": [{"operations": ["CREATE"], "apiGroups": ["none"], "apiVersions": ["*"], "resources": ["*"]}], "clientConfig": {"url": "https://127.0.0.1:1/"}, "sideEffects": "None", "admissionReviewVersions": ["v1"], "failurePolicy": "Ignore"}]},
-    "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs": {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "vj"}, "spec": {"minAvailable": 1, "tasks": [{"name": "w", "replicas": 1, "policies": [{"event": "PodFailed", "action": "RestartJob"}], "template": {"spec": {"containers": [{"name": "a", "image": "b"}]}}}]}},
-    "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}},
-    "/apis/authentication.k8s.io/v1/tokenreviews": {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": "a.b.c"}},
-    "/api/v1/namespaces/default/pods/p/binding": {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}},
-    "/api/v1/namespaces/default/pods/p/eviction": {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}, "deleteOptions": {"gracePeriodSeconds": 1}},
-    "/api/v1/namespaces/default/serviceaccounts/default/token": {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}},
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("path", SEEDS, ids=lambda path: path.rsplit("/", 1)[1])

@@ -9,11 +9,9 @@ from volcano.admission.review import Reader, ReviewAnswer, Settings, read, refus
 from volcano.admission.submitters import submitter_problem
 from volcano.api import names
 from volcano.api.batch import CronJob
-from volcano.api.cron.schedule import CronError, load_zone, parse_schedule
+from volcano.api.cron.schedule import MAX_CRON_NAME_LENGTH, CronError, load_zone, parse_schedule
 from volcano.machinery.admission import Attributes
 
-MAX_NAME_LENGTH: Final = names.LABEL_LENGTH - 11
-"""Each job's name is the CronJob's, a hyphen and the minute it was due."""
 _ZONE_PART: Final = re.compile(r"[A-Za-z0-9._+-]{1,14}")
 
 
@@ -59,7 +57,9 @@ def _zone_problems(zone: str) -> list[str]:
 
 def _name_problems(name: str) -> list[str]:
     problems = []
-    if names.byte_length(name) > MAX_NAME_LENGTH:
-        problems.append(f"metadata.name: Invalid value: {name!r}: must be no more than {MAX_NAME_LENGTH} characters")
+    if names.byte_length(name) > MAX_CRON_NAME_LENGTH:
+        problems.append(
+            f"metadata.name: Invalid value: {name!r}: must be no more than {MAX_CRON_NAME_LENGTH} characters"
+        )
     found = names.qualified_name_problems(name)
     return problems + [f"metadata.name: Invalid value: {name!r}: {problem}" for problem in found]

@@ -16,6 +16,8 @@ import re2
 MAX_PATTERN_BYTES: Final = 8 * 1024
 MAX_PATTERN_MEMORY_BYTES: Final = 4 * 1024 * 1024
 """What a compiled pattern and its caches may take."""
+MAX_PROGRAM_INSTRUCTIONS: Final = 170_000
+"""About as many as fit into that memory."""
 MAX_MATCH_STEPS: Final = 200_000_000
 """Bytes of the text times instructions of the pattern; about a second in RE2's slowest engine."""
 MAX_SCANNED_BYTES: Final = 100_000_000
@@ -49,7 +51,7 @@ class PatternError(ValueError):
 class Pattern:
     """A compiled pattern, searched anywhere in a text as Go's MatchString does."""
 
-    __slots__ = ("_compiled", "_max_text_bytes")
+    __slots__ = ("_compiled", "_max_text_bytes", "instructions")
 
     def __init__(self, pattern: str) -> None:
         if len(pattern.encode(errors="replace")) > MAX_PATTERN_BYTES:
@@ -62,7 +64,8 @@ class Pattern:
             raise PatternError("error parsing regexp: invalid UTF-8") from None
         except re2.error as error:
             raise PatternError(_go_error(error)) from None
-        self._max_text_bytes: int = MAX_MATCH_STEPS // max(1, self._compiled.programsize)
+        self.instructions: int = self._compiled.programsize
+        self._max_text_bytes: int = MAX_MATCH_STEPS // max(1, self.instructions)
 
     def matches(self, text: str) -> bool:
         """Whether the pattern matches somewhere. A text too long to search with this pattern does not match."""

@@ -26,14 +26,14 @@ from volcano.dashboard.makers import PageRequest
 from volcano.dashboard.object_reads import followed_log
 from volcano.dashboard.oidc import PENDING_FOR, OidcLogin, SignInFailed
 from volcano.dashboard.openapi import PLACE as OPENAPI_PLACE
-from volcano.dashboard.openapi import WebProblem, openapi_text
+from volcano.dashboard.openapi import openapi_text
 from volcano.dashboard.pages import PAGES, WebPage
 from volcano.dashboard.rendering import PACKAGE, render
 from volcano.dashboard.sessions import FailedLogins, OneTimeToken, Sessions, SignedIn
 from volcano.dashboard.usage_page import usage_csv, usage_page
 from volcano.dashboard.view import CallerView, Shared
 from volcano.dashboard.watched import Watched
-from volcano.dashboard.web import API_PREFIX, HTML, BadWebRequest, WebRequest, plain, redirect
+from volcano.dashboard.web import API_PREFIX, HTML, BadWebRequest, WebRequest, plain, problem_in_json, redirect
 from volcano.dashboard.writing import FormOutcome, question, write
 from volcano.machinery.clock import Clock
 from volcano.machinery.ids import Ids
@@ -233,8 +233,7 @@ class Dashboard:
 
     def _problem(self, request: WebRequest, session: SignedIn | None, status: int, message: str) -> Response:
         if request.path.startswith("/api/"):
-            body = msgspec.json.encode(WebProblem(message, status))
-            return Response(status, {"content-type": "application/json"}, body)
+            return problem_in_json(status, message)
         return self._html("problem.html", request, session, status=status, title=f"{status}", message=message)
 
     # -- sign-in -------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import msgspec
 from volcano import __version__
 from volcano.api.meta import JSON
 from volcano.dashboard.pages import PAGES, WebPage
-from volcano.dashboard.web import API_PREFIX
+from volcano.dashboard.web import API_PREFIX, WebProblem
 
 PLACE: Final = f"{API_PREFIX}/openapi.json"
 REFERENCE: Final = "#/components/schemas/{name}"
@@ -22,14 +22,8 @@ ERRORS: Final = {
     "401": "There is no session, or its token is not accepted any more.",
     "403": "The caller may not see this.",
     "404": "There is no such object, or no history.",
+    "default": "There is another reason why there is no answer.",
 }
-
-
-class WebProblem(msgspec.Struct, frozen=True):
-    """Why there is no answer."""
-
-    error: str
-    code: int
 
 
 @cache

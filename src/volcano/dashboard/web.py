@@ -73,6 +73,13 @@ class BadWebRequest(Exception):
         self.status = status
 
 
+class WebProblem(msgspec.Struct, frozen=True):
+    """Why there is no answer, for programs."""
+
+    error: str
+    code: int
+
+
 Answer = Callable[[WebRequest], Awaitable[Response]]
 
 
@@ -88,10 +95,10 @@ class WebApplication:
         try:
             response = await self._answer(await _request(scope, receive))
         except BadWebRequest as error:
-            response = plain(error.status, str(error))
+            response = _refusal(scope["path"], error.status, str(error))
         except Exception:
             log.exception("%s %s", scope["method"], scope["path"])
-            response = plain(500, "the page could not be made; the log says why")
+            response = _refusal(scope["path"], 500, "the page could not be made; the log says why")
         headers = {**SAFE_HEADERS, **response.headers}
         if response.stream is None:
             headers["content-length"] = str(len(response.body))
@@ -102,6 +109,14 @@ class WebApplication:
             await send({"type": "http.response.body", "body": body})
         else:
             await _stream(response.stream, receive, send)
+
+
+def problem_in_json(status: int, message: str) -> Response:
+    return Response(status, {"content-type": "application/json"}, msgspec.json.encode(WebProblem(message, status)))
+
+
+def _refusal(path: str, status: int, message: str) -> Response:
+    return problem_in_json(status, message) if path.startswith(f"{API_PREFIX}/") else plain(status, message)
 
 
 def plain(status: int, text: str) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import msgspec
+import pytest
 
 from tests.unit.dashboard.visiting import ADMIN, Visitor, dashboard_of, job, signed_in
 from volcano.api.batch import Job
@@ -13,7 +14,7 @@ from volcano.api.scheduling import Queue
 from volcano.api.scheme import find_resource_type, resource_type
 from volcano.dashboard.pages import PAGES
 from volcano.dashboard.sessions import MAX_FAILURES_PER_ADDRESS
-from volcano.dashboard.web import SAFE_HEADERS, WebApplication
+from volcano.dashboard.web import SAFE_HEADERS, BadWebRequest, WebApplication
 from volcano.machinery.transport import User
 from volcano.testing.system import VirtualSystem, on_virtual_time
 
@@ -147,6 +148,28 @@ def test_hostile_texts_are_escaped_on_every_page_that_shows_them():
             assert hostile not in page and "<script>" not in page, address
         assert "&lt;script&gt;" in await visitor.text("/jobs/default/evil/yaml")
         await visitor.dashboard.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "media"), [("/api/v1/jobs", "application/json"), ("/jobs", "text/plain; charset=utf-8")]
+)
+async def test_programs_get_every_refusal_in_json(path: str, media: str):
+    sent: list[dict[str, object]] = []
+
+    async def refusing(_request: object) -> object:
+        raise BadWebRequest(429, "too many")
+
+    async def send(message: dict[str, object]) -> None:
+        sent.append(message)
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request"}
+
+    scope = {"type": "http", "method": "GET", "path": path, "headers": [], "query_string": b""}
+    await WebApplication(refusing)(scope, receive, send)  # type: ignore[arg-type]
+
+    headers = dict(sent[0]["headers"])  # type: ignore[call-overload]
+    assert (sent[0]["status"], headers[b"content-type"].decode()) == (429, media)
 
 
 async def test_every_answer_forbids_scripts_styles_and_frames_of_others():

@@ -14,6 +14,7 @@ import msgspec
 from cel_expr_python import cel as _engine
 from cel_expr_python.ext import ext_bindings, ext_encoders, ext_math, ext_optional, ext_strings
 
+from volcano.api.cel.cost import RuleShape, shape_of
 from volcano.api.cel.functions import FUNCTIONS
 from volcano.api.cel.growth import TextGrowth, text_growth
 from volcano.api.formats import is_date
@@ -42,6 +43,7 @@ class Program(msgspec.Struct, frozen=True):
     uses_old_self: bool
     error: str = ""
     growth: TextGrowth = TextGrowth()
+    shape: RuleShape = RuleShape()
 
 
 @lru_cache(maxsize=4)
@@ -98,7 +100,8 @@ def _compiled(source: str) -> Program:
         expression = environment("self", "oldSelf").compile(source)
     except Exception as error:  # the engine raises its own kinds, none of them public
         return Program(source, None, False, " ".join(str(error).split())[:500])
-    return Program(source, expression, _OLD_SELF.search(source) is not None, growth=text_growth(source))
+    uses_old_self = _OLD_SELF.search(source) is not None
+    return Program(source, expression, uses_old_self, growth=text_growth(source), shape=shape_of(source))
 
 
 def evaluate(program: Program, value: Any, old: Any, schema: JSON, *, optional_old: bool = False) -> bool | str:

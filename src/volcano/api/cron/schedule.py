@@ -16,7 +16,10 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from volcano.api.durations import DurationError, parse_nanoseconds
+from volcano.api.names import LABEL_LENGTH
 
+MAX_CRON_NAME_LENGTH: Final = LABEL_LENGTH - 11
+"""Each job's name is the CronJob's, a hyphen and the minute it was due."""
 MAX_SCHEDULE_CHARACTERS: Final = 1024
 YEARS_AHEAD: Final = 5
 MINUTE: Final = timedelta(minutes=1)

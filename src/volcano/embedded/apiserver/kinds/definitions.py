@@ -25,10 +25,10 @@ class Definitions(Strategy):
             obj["metadata"]["finalizers"] = [*finalizers, CLEANUP_FINALIZER]
 
     def validate(self, obj: JSON) -> Sequence[FieldError]:
-        return list(validate_crd(obj))
+        return validate_crd(obj)
 
     def validate_update(self, obj: JSON, old: JSON) -> Sequence[FieldError]:
-        return [*validate_crd(obj), *validate_crd_update(obj, old)]
+        return validate_crd_update(obj, old)
 
     def allocate(self, obj: JSON, old: JSON | None, context: AllocationContext) -> None:
         if not obj["metadata"].get("deletionTimestamp"):

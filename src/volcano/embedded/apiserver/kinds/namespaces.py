@@ -27,8 +27,9 @@ class Namespaces(Strategy):
         spec = obj.setdefault("spec", {})
         if isinstance(spec, dict) and FINALIZER not in (spec.get("finalizers") or []):
             spec["finalizers"] = [*(spec.get("finalizers") or []), FINALIZER]
-        labels = obj["metadata"].setdefault("labels", {})
-        labels[NAME_LABEL] = obj["metadata"]["name"]
+        name = obj["metadata"].get("name")
+        if name:  # without one it is refused afterwards
+            obj["metadata"].setdefault("labels", {})[NAME_LABEL] = name
 
     def is_held(self, obj: JSON) -> bool:
         return bool((obj.get("spec") or {}).get("finalizers"))

@@ -9,6 +9,7 @@ from volcano.api.scheme import ResourceType
 from volcano.embedded.apiserver.kinds.api_services import API_SERVICES, ApiServices
 from volcano.embedded.apiserver.kinds.autoscalers import Autoscalers
 from volcano.embedded.apiserver.kinds.config_maps import ConfigMaps, Secrets
+from volcano.embedded.apiserver.kinds.cron_jobs import CronJobs
 from volcano.embedded.apiserver.kinds.definitions import Definitions
 from volcano.embedded.apiserver.kinds.events import CoreEvents, GroupEvents
 from volcano.embedded.apiserver.kinds.namespaces import Namespaces
@@ -24,7 +25,6 @@ from volcano.embedded.apiserver.kinds.volumes import Volumes
 from volcano.embedded.apiserver.kinds.webhook_configurations import WebhookConfigurations
 from volcano.embedded.apiserver.kinds.workloads import (
     BatchJobs,
-    CronJobs,
     PodTemplates,
     ReplicaSets,
     ReplicationControllers,

@@ -1,4 +1,4 @@
-"""Kinds with a pod template: Deployments and their like, batch Jobs and CronJobs, PodTemplates."""
+"""Kinds with a pod template: Deployments and their like, batch Jobs, PodTemplates; CronJobs are in kinds.cron_jobs."""
 
 from __future__ import annotations
 
@@ -20,17 +20,25 @@ def _restarts_always(template: JSON, path: str) -> list[FieldError]:
     return [] if policy == "Always" else [says.not_supported(f"{path}.spec.restartPolicy", policy, ("Always",))]
 
 
+def _negative_errors(obj: JSON, fields: Sequence[str]) -> list[FieldError]:
+    spec = obj.get("spec") or {}
+    found = [(name, spec.get(name)) for name in fields]
+    return [
+        says.invalid(f"spec.{name}", value, "must be greater than or equal to 0")
+        for name, value in found
+        if isinstance(value, int) and value < 0
+    ]
+
+
 class Workloads(Strategy):
     """Deployments, ReplicaSets, StatefulSets, DaemonSets: a selector that stays, and a template that it selects."""
 
     initial_status = {}
+    not_negative = ("replicas", "minReadySeconds", "progressDeadlineSeconds", "revisionHistoryLimit")
 
     def validate(self, obj: JSON) -> list[FieldError]:
         spec = obj.get("spec") or {}
-        errors = []
-        replicas = spec.get("replicas")
-        if isinstance(replicas, int) and replicas < 0:
-            errors.append(says.invalid("spec.replicas", replicas, "must be greater than or equal to 0"))
+        errors = _negative_errors(obj, self.not_negative)
         selector = spec.get("selector")
         if not isinstance(selector, dict):
             errors.append(says.required("spec.selector"))
@@ -69,12 +77,14 @@ class Templated(Strategy):
     """A kind of which only its pod template is checked; `template_path` leads to it."""
 
     template_path: ClassVar[tuple[str, ...]] = ("spec", "template")
+    not_negative: ClassVar[tuple[str, ...]] = ()
 
     def validate(self, obj: JSON) -> Sequence[FieldError]:
+        errors = _negative_errors(obj, self.not_negative)
         template, path = field_at(obj, self.template_path), ".".join(self.template_path)
         if template is None:
-            return [says.required(path)]
-        return [*validate_pod_template(template, path), *self.template_errors(template, path)]
+            return [*errors, says.required(path)]
+        return [*errors, *validate_pod_template(template, path), *self.template_errors(template, path)]
 
     def template_errors(self, template: JSON, path: str) -> Sequence[FieldError]:
         """What is wrong with the template as this kind's, besides what is wrong with any."""
@@ -87,6 +97,7 @@ class PodTemplates(Templated):
 
 
 class ReplicationControllers(Templated):
+    not_negative = ("replicas", "minReadySeconds")
     selectable_fields: Mapping[str, str] = {"status.replicas": "0"}
     initial_status = {}
 
@@ -109,14 +120,14 @@ class RunsToCompletion(Templated):
         return [says.not_supported(path, policy, COMPLETING_POLICIES)]
 
 
-class CronJobs(RunsToCompletion):
-    template_path = ("spec", "jobTemplate", "spec", "template")
-
-
 class BatchJobs(RunsToCompletion):
     """A Job selects its pods by its own uid, unless it sets manualSelector."""
 
     selectable_fields: Mapping[str, str] = {"status.successful": "0"}
+    not_negative = (
+        "parallelism", "completions", "backoffLimit", "backoffLimitPerIndex", "maxFailedIndexes",
+        "activeDeadlineSeconds", "ttlSecondsAfterFinished",
+    )  # fmt: skip
 
     def prepare_create(self, obj: JSON) -> None:
         super().prepare_create(obj)

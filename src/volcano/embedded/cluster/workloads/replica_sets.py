@@ -104,7 +104,7 @@ def _claims(owner: Replicated, selector: Selector, world: World) -> Iterable[Ste
 
 def _scaled(owner: Replicated, pods: list[Pod], world: World) -> Plan:
     active = [pod for pod in pods if is_active(pod)]
-    wanted = 1 if owner.spec.replicas is None else owner.spec.replicas
+    wanted = 1 if owner.spec.replicas is None else max(0, owner.spec.replicas)
     if len(active) < wanted:
         missing = min(wanted - len(active), MAX_PODS_PER_PLAN)
         names = list(dict.fromkeys(islice(free_names(owner, world), missing)))

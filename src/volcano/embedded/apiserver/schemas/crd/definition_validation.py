@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 from volcano.api import field_errors as say
 from volcano.api.errors import FieldError
 from volcano.api.field_errors import Path
 from volcano.api.meta import JSON
+from volcano.embedded.apiserver.schemas.crd.schema_limits import SchemaLimits
 from volcano.embedded.apiserver.schemas.crd.schema_validation import schema_errors
 
 SCOPES: Final = ("Cluster", "Namespaced")
@@ -22,6 +24,8 @@ COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 STRATEGIES: Final = ("None", "Webhook")
 MAX_VERSIONS: Final = 64
+MAX_SCHEMA_ERRORS: Final = 500
+"""Further ones are reported when these are repaired."""
 
 _DNS_1035: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
@@ -149,8 +153,9 @@ def _aspects(versions: list[JSON]) -> Iterator[tuple[Path, Callable[[Path], Iter
 
     Kubernetes keeps what all versions share in one place, and reports it there: `spec.validation` and so on.
     """
+    limits = SchemaLimits()
     for name, shared, errors in (
-        ("schema", "validation", _schema_place_errors),
+        ("schema", "validation", partial(_schema_place_errors, limits)),
         ("subresources", "subresources", _subresources_errors),
         ("additionalPrinterColumns", "additionalPrinterColumns", _columns_errors),
     ):
@@ -162,10 +167,14 @@ def _aspects(versions: list[JSON]) -> Iterator[tuple[Path, Callable[[Path], Iter
                 yield (("spec.versions", index), name), partial(errors, value)
 
 
-def _schema_place_errors(value: Any, path: Path) -> Iterator[FieldError]:
-    schema = as_object(value).get("openAPIV3Schema")
+def _schema_place_errors(limits: SchemaLimits, value: Any, path: Path) -> Iterator[FieldError]:
+    schema, place = as_object(value).get("openAPIV3Schema"), (path, "openAPIV3Schema")
     if isinstance(schema, dict):
-        yield from schema_errors(schema, (path, "openAPIV3Schema"))
+        too_large = limits.error(schema, place)
+        if too_large is not None:
+            yield too_large
+        else:
+            yield from islice(schema_errors(schema, place), MAX_SCHEMA_ERRORS)
 
 
 def _columns_errors(value: Any, path: Path) -> Iterator[FieldError]:

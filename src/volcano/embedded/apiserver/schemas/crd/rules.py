@@ -13,6 +13,7 @@ import msgspec
 
 from volcano.api import field_errors as say
 from volcano.api.cel import evaluator as cel
+from volcano.api.cel.cost import ValueSizes
 from volcano.api.errors import FieldError
 from volcano.api.field_errors import Path, path_text
 from volcano.api.meta import JSON
@@ -20,6 +21,8 @@ from volcano.embedded.apiserver.schemas.crd.checks import MAX_DEPTH, TooDeep
 
 MAX_EVALUATIONS: Final = 20_000
 """Rule evaluations for one object; Kubernetes bounds their cost likewise."""
+MAX_COST: Final = 50_000_000
+"""Parts and characters that all rules of one object may look at (api.cel.cost): a second or a few."""
 
 
 class Run(msgspec.Struct):
@@ -27,6 +30,8 @@ class Run(msgspec.Struct):
 
     errors: list[FieldError]
     budget: int = MAX_EVALUATIONS
+    cost_left: int = MAX_COST
+    is_exhausted: bool = False
 
 
 Walker: TypeAlias = Callable[[Any, Any, Path, Run], None]
@@ -82,8 +87,13 @@ def _compile(schema: JSON, depth: int) -> Walker | None:
     def walk(value: Any, old: Any, path: Path, run: Run) -> None:
         if value is None:
             return
-        for rule in rules:
-            _evaluate(rule, value, old, path, run)
+        if rules and not run.is_exhausted:
+            sizes = ValueSizes()
+            sizes.add(value)
+            if old is not None:
+                sizes.add(old)
+            for rule in rules:
+                _evaluate(rule, value, old, path, run, sizes)
         if isinstance(value, dict):
             before = old if isinstance(old, dict) else {}
             for name, item in value.items():
@@ -127,14 +137,17 @@ def _compile_rule(source: JSON, schema: JSON) -> ValidationRule:
     )
 
 
-def _evaluate(rule: ValidationRule, value: Any, old: Any, path: Path, run: Run) -> None:
+def _evaluate(rule: ValidationRule, value: Any, old: Any, path: Path, run: Run, sizes: ValueSizes) -> None:
     if rule.program.uses_old_self and old is None and not rule.optional_old:
         return
+    if run.is_exhausted:
+        return
     run.budget -= 1
-    if run.budget < 0:
-        if run.budget == -1:
-            detail = "validation failed due to running out of cost budget, no further validation rules will be run"
-            run.errors.append(say.invalid(path, rule.kind, detail))
+    run.cost_left -= rule.program.shape.cost(sizes)
+    if run.budget < 0 or run.cost_left < 0:
+        run.is_exhausted = True
+        detail = "validation failed due to running out of cost budget, no further validation rules will be run"
+        run.errors.append(say.invalid(path, rule.kind, detail))
         return
     if rule.program.error:
         run.errors.append(say.invalid(path, rule.kind, f"rule compile error: {rule.program.error}"))

@@ -22,6 +22,12 @@ _TYPES: Final = {
     "allowWatchBookmarks": "boolean", "sendInitialEvents": "boolean", "watch": "boolean", "force": "boolean",
     "orphanDependents": "boolean", "limit": "integer", "timeoutSeconds": "integer", "gracePeriodSeconds": "integer",
 }  # fmt: skip
+_FURTHER_ANSWERS: Final[dict[str, dict[str, str]]] = {
+    "post": {"201": "Created", "202": "Accepted"},
+    "put": {"201": "Created"},
+    "patch": {"201": "Created"},
+    "delete": {"202": "Accepted"},
+}
 _STRATEGIC: Final = "application/strategic-merge-patch+json"
 _PATCH_TYPES: Final = (
     "application/json-patch+json", "application/merge-patch+json", _STRATEGIC, "application/apply-patch+yaml",
@@ -42,7 +48,7 @@ def paths_of(row: ResourceType, names: Mapping[str, str], *, version: int) -> It
         {
             "get": writer.operation("get", "list", _LIST, lists=True),
             "post": writer.operation("post", "post", _WRITE, sends=True),
-            "delete": writer.operation("delete", "deletecollection", (*_LIST, *_DELETE[1:]), answers=_STATUS),
+            "delete": writer.operation("delete", "deletecollection", (*_LIST, *_DELETE[1:]), lists=True),
             **({"parameters": place} if place else {}),
         },
     )
@@ -97,7 +103,7 @@ class _Writer:
             "operationId": f"{verb}{self._id}{suffix}{'ForAllNamespaces' if everywhere else ''}",
             "tags": [self._tag],
             "parameters": [_query_parameter(name, self._version) for name in parameters],
-            "responses": {"200": self._content(answered), "401": {"description": "Unauthorized"}},
+            "responses": self._responses(action, answered),
             "x-kubernetes-action": action,
             "x-kubernetes-group-version-kind": dict(kind or self._kind),
         }
@@ -123,11 +129,22 @@ class _Writer:
             ),
         }
 
-    def _content(self, name: str) -> JSON:
-        schema = {"$ref": self._prefix + name}
+    def _responses(self, action: str, answered: str) -> JSON:
+        """As Kubernetes lists them; it leaves out errors, which here are described by `default`."""
+        schema: JSON = {"$ref": self._prefix + answered}
+        if action == "delete" and self._version == 3:  # the object while something keeps it; Swagger has no anyOf
+            schema = {"anyOf": [schema, {"$ref": self._prefix + self._name}]}
+        codes = {"200": "OK", **_FURTHER_ANSWERS.get(action, {})}
+        errors = {"401": "Unauthorized", "default": "An error."}
+        status: JSON = {"$ref": self._prefix + _STATUS}
+        return {code: self._content(text, schema) for code, text in codes.items()} | {
+            code: self._content(text, status) for code, text in errors.items()
+        }
+
+    def _content(self, text: str, schema: JSON) -> JSON:
         if self._version == 2:
-            return {"description": "OK", "schema": schema}
-        return {"description": "OK", "content": {"application/json": {"schema": schema}}}
+            return {"description": text, "schema": schema}
+        return {"description": text, "content": {"application/json": {"schema": schema}}}
 
     def _add_body(self, operation: JSON, name: str, *, patches: bool) -> None:
         schema: JSON = {"type": "object"} if patches else {"$ref": self._prefix + name}

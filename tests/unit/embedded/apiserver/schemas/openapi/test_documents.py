@@ -150,3 +150,19 @@ def test_swagger_as_protobuf_has_all_paths_and_definitions():
     assert [dict(_parse(p))[1].decode() for _, p in _parse(properties)] == [
         "apiVersion", "kind", "metadata", "spec", "status",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("group_version", GROUP_VERSIONS)
+def test_every_operation_says_what_success_and_errors_look_like(group_version):
+    document = openapi_v3(group_version, ROWS, CRDS)
+
+    operations = [
+        (method, operation)
+        for item in document["paths"].values()
+        for method, operation in item.items()
+        if method != "parameters"
+    ]
+    for method, operation in operations:
+        codes = set(operation["responses"])
+        assert codes >= {"200", "401", "default"}
+        assert ("201" in codes) == (method in ("post", "put", "patch"))

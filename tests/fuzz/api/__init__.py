@@ -1,0 +1,1 @@
+"""Requests made from our own OpenAPI documents by schemathesis, against a running system (`make fuzz-api`)."""
