@@ -17,6 +17,7 @@ import msgspec
 from volcano.api.manifests import ManifestError, load_documents
 from volcano.api.names import label_value_problems, qualified_name_problems
 from volcano.api.quantity import QuantityError, parse_quantity
+from volcano.app.machine_cpus import cpu_options, machine_cpus
 from volcano.app.machine_devices import DEVICES_ANNOTATION, machine_devices, parse_claim_devices
 from volcano.embedded.agent.containers.images import ImagesError, ImagesFile
 from volcano.embedded.agent.containers.process_settings import ProcessSettings
@@ -45,6 +46,10 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     pods_as: str = ""
     devices: bool = True
     claim_devices: str = "0"
+    cpu_manager_policy: str = "none"
+    topology_manager_policy: str = "none"
+    system_reserved: str = ""
+    device_path: str = "/sys/devices/system"
 
 
 def node_options(command: F) -> F:
@@ -72,7 +77,7 @@ def node_options(command: F) -> F:
         click.option("--claim-devices", default="0", show_default=True, metavar="N|all",
                      help="How many of them claims hand out (a ResourceSlice); the others are extended resources."),
     ]  # fmt: skip
-    for option in reversed(options):
+    for option in reversed((*options, *cpu_options)):
         command = option(command)
     return command
 
@@ -120,6 +125,13 @@ def process_settings(options: NodeOptions, folder: Path, *, given: bool) -> tupl
     cards = machine_devices(
         names, stated, is_wanted=options.devices, by_claims=parse_claim_devices(options.claim_devices)
     )
+    cpus = machine_cpus(
+        manager=options.cpu_manager_policy,
+        topology=options.topology_manager_policy,
+        reserved=options.system_reserved,
+        tree=options.device_path,
+        nodes=count,
+    )
     capacity, labels = {**machine_capacity(directory), **stated}, labels_of(options)
     shapes = tuple(
         NodeShape(
@@ -127,6 +139,7 @@ def process_settings(options: NodeOptions, folder: Path, *, given: bool) -> tupl
             {**capacity, **cards.amounts(name)},
             {"kubernetes.io/hostname": name, **labels},
             {DEVICES_ANNOTATION: cards.annotation},
+            allocatable=cpus.allocatable(capacity["cpu"]),
         )
         for name in names
     )
@@ -144,8 +157,9 @@ def process_settings(options: NodeOptions, folder: Path, *, given: bool) -> tupl
         default_user=default_user(options),
         api_server=lambda: api_server_of(folder / "kubeconfig"),
         cards=cards.inventory,
+        cpus=cpus.pool,
     )
-    for note in cards.notes:
+    for note in (*cards.notes, *cpus.notes):
         click.echo(f"note: {note}", err=True)
     return NodeSettings(shapes), processes
 

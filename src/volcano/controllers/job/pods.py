@@ -23,6 +23,7 @@ from volcano.api.copies import copied
 from volcano.api.core import Pod
 from volcano.api.jobs.estimates import SUBMITTER_KEY
 from volcano.api.meta import JSON
+from volcano.api.numa.assignment import POLICY_KEY
 from volcano.api.scheduling import GROUP_NAME_ANNOTATION
 from volcano.api.scheme import resource_type
 from volcano.controllers.job.plugins import JobPluginBase, change_pod
@@ -32,7 +33,6 @@ from volcano.controllers.job.volumes import mounts
 from volcano.machinery.plan import Create, owner_reference
 
 POD: Final = resource_type(Pod)
-NUMA_KEY: Final = "volcano.sh/numa-topology-policy"
 FORWARDING_KEY: Final = "volcano.sh/job-forwarding"
 PREEMPTABLE_KEY: Final = "volcano.sh/preemptable"
 COOLDOWN_KEY: Final = "volcano.sh/cooldown-time"
@@ -143,7 +143,7 @@ def _annotations(view: JobView, task: TaskSpec, index: int) -> dict[str, str]:
         JOB_RETRY_KEY: str(job.status.retry_count),
     }
     if task.topology_policy:
-        annotations[NUMA_KEY] = task.topology_policy
+        annotations[POLICY_KEY] = task.topology_policy
     taken_over: list[str] = [key for key in TAKEN_OVER if key in job.annotations]
     taken_over += [key for key in BUDGET_KEYS if key in job.annotations][:1]
     return annotations | {key: job.annotations[key] for key in taken_over} | dict(_forwarding(view))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from volcano.embedded.agent.agent import Agent
+from volcano.embedded.agent.agent import Agent, AgentService
 from volcano.embedded.agent.containers.process_settings import ProcessSettings
+from volcano.embedded.agent.cpus.topology_service import TopologyService
 from volcano.embedded.agent.devices.device_service import DeviceService
 from volcano.embedded.agent.node.settings import NodeSettings
 from volcano.embedded.agent.runtime.process_runtime import ProcessRuntime
@@ -27,7 +28,12 @@ def make_process_agent(
     storage = StorageService(client, clock, processes.directory / "storage", names)
     ledger, capacities = runtime.grants.ledger, {shape.name: shape.capacity for shape in nodes.nodes}
     devices = DeviceService(client, clock, capacities, processes.cards, lambda: ledger.held_cards)
-    return Agent(client, clock, nodes, runtime, kubelet=kubelet, services=(storage, devices))
+    services: list[AgentService] = [storage, devices]
+    if processes.cpus is not None and len(nodes.nodes) == 1:
+        topology = TopologyService(client, clock, nodes.nodes[0].name, processes.cpus, ledger)
+        runtime.grants.listeners.append(topology.changed)
+        services.append(topology)
+    return Agent(client, clock, nodes, runtime, kubelet=kubelet, services=services)
 
 
 def api_server_of(kubeconfig: Path) -> tuple[str, int] | None:

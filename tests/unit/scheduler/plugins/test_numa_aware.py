@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import given as over
 from hypothesis import strategies as st
 
+from volcano.api.numa.cpus import Cpu, Machine, parse_cpus
+from volcano.api.numa.hints import Hint, hints_for, merged
 from volcano.scheduler.core.node_view import NodeView
-from volcano.scheduler.plugins.numa_aware.cpus import Cpu, Machine, parse_cpus
-from volcano.scheduler.plugins.numa_aware.hints import Hint, hints_for, merged
 
 EIGHT = Machine(tuple(Cpu(id, id // 4, id // 4, id // 2) for id in range(8)))
 EVERYTHING = frozenset(range(8))

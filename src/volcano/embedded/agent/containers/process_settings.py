@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from volcano.embedded.agent.containers.images import Image, ImagesFile
+from volcano.embedded.agent.cpus.cpu_pool import CpuPool
 from volcano.embedded.agent.devices.inventory import CardInventory
 
 PodNetwork = Literal["auto", "isolated", "host"]
@@ -43,6 +44,7 @@ class ProcessSettings:
         None  # for names outside the cluster; None: the machine's
     )
     cards: CardInventory | None = None  # None: cards are not managed, and pods see those of the machine
+    cpus: CpuPool | None = None  # None: nothing is known of its NUMA nodes, and all pods share all CPUs
     environment: dict[str, str] = field(default_factory=SHARED_MACHINE_ENVIRONMENT.copy)  # of every container
 
     def current_images(self) -> tuple[Image, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -27,9 +27,17 @@ REFUSED: Final = "UnexpectedAdmissionError"
 class Grants:
     """The grants of one agent. Without an inventory no cards are managed, and pods see those of the machine."""
 
-    def __init__(self, client: Client, pods: Path, inventory: CardInventory | None) -> None:
-        self._client, self._inventory = client, inventory
+    def __init__(
+        self,
+        client: Client,
+        pods: Path,
+        inventory: CardInventory | None,
+        choose_cpus: Callable[[AgentPod, frozenset[int]], Mapping[str, ContainerGrant]] = lambda _pod, _held: {},
+    ) -> None:
+        self._client, self._inventory, self._choose_cpus = client, inventory, choose_cpus
         self.ledger = GrantLedger(pods)
+        self.listeners: list[Callable[[], None]] = []
+        """Called after pods got CPUs of their own, or gave them back."""
 
     async def assign(self, pod: AgentPod) -> None:
         """Grant what the pod needs, once; Ungranted while it cannot have that."""
@@ -39,9 +47,17 @@ class Grants:
         # From here to the record nothing waits: two pods cannot be granted the same.
         grant = self._granted(pod, claimed)
         self.ledger.take(pod.uid, grant)
+        self._tell(grant)
 
     def release(self, uid: str) -> None:
+        grant = self.ledger.get(uid)
         self.ledger.release(uid)
+        self._tell(grant)
+
+    def _tell(self, grant: PodGrant | None) -> None:
+        if grant is not None and grant.cpus:
+            for listener in self.listeners:
+                listener()
 
     def grant_of(self, pod: AgentPod, container: str) -> ContainerGrant:
         grant = self.ledger.get(pod.uid)
@@ -81,7 +97,7 @@ class Grants:
         seen = seen_by(pod, claimed)
         by_claims = {name: ContainerGrant(tuple(each.device for each in devices)) for name, devices in seen.items()}
         return PodGrant(
-            containers=merged_grants(by_container, by_claims),
+            containers=merged_grants(by_container, by_claims, self._choose_cpus(pod, self.ledger.held_cpus)),
             claims={each.device: each.claim_uid for each in claimed if not each.is_admin},
             watched=tuple(each.device for each in claimed if each.is_admin),
         )

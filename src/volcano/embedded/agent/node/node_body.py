@@ -42,7 +42,7 @@ def node_body(shape: NodeShape, settings: NodeSettings, now: datetime, *, runtim
 def node_status(shape: NodeShape, settings: NodeSettings, now: datetime, *, runtime: str) -> JSON:
     status: JSON = {
         "capacity": dict(shape.capacity),
-        "allocatable": dict(shape.capacity),
+        "allocatable": {**shape.capacity, **shape.allocatable},
         "conditions": node_conditions(settings, now),
         "addresses": [
             {"type": "InternalIP", "address": settings.address},

@@ -22,6 +22,7 @@ class NodeShape:
     annotations: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[JSON, ...] = ()
     body: JSON | None = None
+    allocatable: Mapping[str, str] = field(default_factory=dict)  # what differs from the capacity
 
 
 @dataclass(frozen=True, slots=True)

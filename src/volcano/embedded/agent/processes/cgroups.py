@@ -60,26 +60,47 @@ class Cgroups:
     def __init__(self, name: str) -> None:
         self._name = name
         self.version = 0
+        self._memory_nodes = ""
         self._parents: dict[str, Path] = {}  # v1: by controller; v2: under ""
+        self.has_cpusets = False
         self._left: set[Path] = set()  # groups to remove that still had processes: a killed container ends later
 
-    def open(self) -> str:
-        """Find out which version can be used; returns a description."""
+    def open(self, *, cpusets: bool = False) -> str:
+        """Find out which version can be used; returns a description. `cpusets`: also to bind containers to CPUs."""
         if self._open_v2():
+            self.has_cpusets = cpusets and self._open_cpusets_v2()
             return "CPU and memory limits are enforced by control groups (version 2)"
         if self._open_v1():
+            self.has_cpusets = cpusets and self._open_cpusets_v1()
             return "CPU and memory limits are enforced by control groups (version 1)"
         return "CPU and memory limits are not enforced: no control groups are delegated to this user"
 
-    def make(self, container: str, resources: ResourceRequirements) -> tuple[str, ...]:
-        """Make the container's groups; returns the files by which a process joins them."""
+    def make(self, container: str, resources: ResourceRequirements, cpus: str = "") -> tuple[str, ...]:
+        """Make the container's groups; returns the files by which a process joins them.
+
+        `cpus` is the set of CPUs that it runs on, like 0-3; empty, or without cpusets: all.
+        """
+        bound = {"cpuset.cpus": cpus} if cpus and self.has_cpusets else {}
         if self.version == 2:
-            files = limits_v2(resources)
+            files = limits_v2(resources) | bound
             return (self._group(self._parents[""], container, files),) if files else ()
         if self.version == 1:
             wanted = limits_v1(resources)
+            if bound:
+                wanted["cpuset"] = {"cpuset.mems": self._memory_nodes, **bound}
             return tuple(self._group(self._parents[name], container, files) for name, files in wanted.items())
         return ()
+
+    def set_cpus(self, container: str, cpus: str) -> bool:
+        """Move a container to other CPUs; returns whether it has a group for it."""
+        parent = self._parents.get("" if self.version == 2 else "cpuset")
+        if parent is None or not self.has_cpusets:
+            return False
+        try:
+            (parent / container.replace("/", "_") / "cpuset.cpus").write_text(cpus)
+        except OSError:  # it was started without one, or has just ended
+            return False
+        return True
 
     def was_out_of_memory(self, container: str) -> bool:
         name = container.replace("/", "_")
@@ -146,6 +167,32 @@ class Cgroups:
             self.version, self._parents = 2, {"": parent}
             return True
         return False
+
+    def _open_cpusets_v2(self) -> bool:
+        parent = self._parents[""]
+        try:
+            for folder in (parent.parent, parent):
+                if "cpuset" not in (folder / "cgroup.subtree_control").read_text().split():
+                    (folder / "cgroup.subtree_control").write_text("+cpuset")
+        except OSError:
+            return False
+        return True
+
+    def _open_cpusets_v1(self) -> bool:
+        """A new group of version 1 has no CPUs and no memory until it is given those of the group above it."""
+        top = CGROUP_ROOT / "cpuset" / _own_groups().get("cpuset", "/").strip("/")
+        parent = top / self._name
+        try:
+            parent.mkdir(exist_ok=True)
+            for file in ("cpuset.cpus", "cpuset.mems"):
+                (parent / file).write_text((top / file).read_text())
+            self._memory_nodes = (parent / "cpuset.mems").read_text().strip()
+        except OSError:
+            with contextlib.suppress(OSError):
+                parent.rmdir()
+            return False
+        self._parents["cpuset"] = parent
+        return True
 
     def _open_v1(self) -> bool:
         if os.geteuid() != 0:

@@ -31,6 +31,7 @@ from volcano.embedded.agent.processes.supervisor_client import NoSpace, Supervis
 from volcano.embedded.agent.processes.supervisor_protocol import Order, ProcessRecord
 from volcano.embedded.agent.runtime.container_commands import ContainerCommands, start_error
 from volcano.embedded.agent.runtime.contract import Report
+from volcano.embedded.agent.runtime.cpu_bindings import CpuBindings
 from volcano.embedded.agent.runtime.orders import Isolation, order_for
 from volcano.embedded.agent.runtime.pod_folders import PodFolders
 from volcano.embedded.agent.runtime.pod_sandboxes import PodSandboxes
@@ -71,6 +72,7 @@ class ContainerRuns:
         self._ended: dict[str, asyncio.Event] = {}
         self._resumed: set[str] = set()  # UIDs of pods whose containers ran before the agent started
         self.cgroups = Cgroups(f"volcano-{settings.digest}")
+        self.bindings = CpuBindings(settings.cpus, grants, self.cgroups, lambda: self._records)
         self.variables = dict(settings.environment)  # environment of every container
         self._card_files = card_files()  # of the machine, whether managed or not
 
@@ -115,6 +117,7 @@ class ContainerRuns:
         if hook is not None:
             await self._run_post_start(run, container, hook)
         known = self._records.setdefault(run.id, record)
+        self.bindings.started(run.id)
         self._report(pod.uid, Started(name, number, started_at(record)))
         if known["exit_code"] is not None:
             self._report_exit(known)
@@ -170,7 +173,8 @@ class ContainerRuns:
             isolation=self.isolation,
             variables=self.variables,
             granted=self._grants.variables(run.pod, container),
-            cgroups=self.cgroups.make(run.id, container.resources),
+            cgroups=self.cgroups.make(run.id, container.resources, self.bindings.cpuset_of(run)),
+            cpus=self.bindings.affinity_of(run),
         )
 
     # -- running ----------------------------------------------------------------------------------------------
@@ -277,6 +281,7 @@ class ContainerRuns:
                 await self._terminate(identity, timedelta(0))
         for identity in identities:
             self._records.pop(identity, None)
+            self.bindings.ended(identity)
         return identities
 
     # -- exits ------------------------------------------------------------------------------------------------
@@ -302,6 +307,7 @@ class ContainerRuns:
             record = {**record, "oom_killed": self.cgroups.was_out_of_memory(identity)}
             self._records[identity] = record
         self.cgroups.remove(identity)
+        self.bindings.ended(identity)
         end, sandbox = ended_of(record), self._sandboxes.get(uid)
         if sandbox is not None and not end.message:
             run = ContainerAttempt(sandbox.pod, name, number)

@@ -90,7 +90,8 @@ class ProcessRuntime:
         volumes = PodVolumes(client, settings.pods, settings.memory, protected=protected)
         self.files = PodFiles(volumes, clock, host_address=settings.host_address)
         self.sandboxes = PodSandboxes(clock, self.files, self._folders, self._connections, self._hosts)
-        self.grants = Grants(client, settings.pods, settings.cards)
+        choose = settings.cpus.choose if settings.cpus is not None else (lambda _pod, _held: {})
+        self.grants = Grants(client, settings.pods, settings.cards, choose)
         self._runs = ContainerRuns(
             clock,
             settings,
@@ -102,6 +103,7 @@ class ProcessRuntime:
             self._report_event,
             self.grants,
         )
+        self.grants.listeners.append(self._runs.bindings.refresh)
         self.annotations: dict[str, str] = {}
 
     def _report_event(self, uid: str, event: PodEvent) -> None:
@@ -119,7 +121,8 @@ class ProcessRuntime:
         addresses = await self._connect()
         network = await self._connections.open(addresses)
         self._runs.variables |= self._connections.variables
-        isolation, limits = TIER_DESCRIPTIONS[self._supervisor.tier], self._runs.cgroups.open()
+        isolation = TIER_DESCRIPTIONS[self._supervisor.tier]
+        limits = self._runs.cgroups.open(cpusets=self._runs.bindings.is_static)
         self._runs.cgroups.find_left(identity for identity, each in self._runs.records.items() if is_live(each))
         limits = f"{limits}; at most {open_files_limit()} open files per process"
         self.annotations = {
@@ -127,7 +130,11 @@ class ProcessRuntime:
             "agent.volcano.sh/pod-network": network,
             "agent.volcano.sh/limits": limits,
             "agent.volcano.sh/programs": self._folders.programs,
+            "agent.volcano.sh/cpus": self._runs.bindings.description(),
         }
+        if self._runs.bindings.is_static and not self._runs.cgroups.has_cpusets:
+            log.warning("CPUs of pods are bound by affinity alone: no control groups with cpusets are delegated")
+        self._runs.bindings.refresh()
         log.info("%s; network %s; %s", isolation, network, limits)
         self._background.start(self._timers.run())
         self._background.start(self.files.keep_fresh(self.sandboxes.pods))

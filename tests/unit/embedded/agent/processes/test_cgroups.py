@@ -76,3 +76,43 @@ def test_a_container_that_is_started_again_keeps_its_group(delegated: Path):
 
     assert groups.remove_left()
     assert (delegated / "a_main_0").is_dir()
+
+
+def test_containers_are_bound_to_cpus_where_cpusets_are_delegated(delegated: Path):
+    groups = Cgroups("volcano-test")
+    groups.open(cpusets=True)
+    assert groups.has_cpusets
+
+    (joined,) = groups.make("a/main/0", ResourceRequirements(), "2-3")
+
+    assert Path(joined).parent == delegated / "a_main_0"
+    assert (delegated / "a_main_0" / "cpuset.cpus").read_text() == "2-3"
+    assert groups.set_cpus("a/main/0", "2")
+    assert (delegated / "a_main_0" / "cpuset.cpus").read_text() == "2"
+    assert not groups.set_cpus("b/main/0", "2")  # it was started without a group
+
+
+def test_without_cpusets_no_group_is_made_for_cpus(delegated: Path):
+    groups = Cgroups("volcano-test")
+    groups.open()
+
+    assert groups.make("a/main/0", ResourceRequirements(), "2-3") == ()
+    assert not groups.set_cpus("a/main/0", "2")
+
+
+def test_groups_of_version_1_get_the_memory_of_the_group_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for controller in ("cpu", "memory", "cpuset"):
+        (tmp_path / controller).mkdir()
+    (tmp_path / "cpuset" / "cpuset.cpus").write_text("0-3\n")
+    (tmp_path / "cpuset" / "cpuset.mems").write_text("0-1\n")
+    monkeypatch.setattr(cgroups, "CGROUP_ROOT", tmp_path)
+    monkeypatch.setattr(cgroups, "_own_groups", dict)
+    monkeypatch.setattr(cgroups.os, "geteuid", lambda: 0)
+    groups = Cgroups("volcano-test")
+    groups.open(cpusets=True)
+
+    (joined,) = groups.make("a/main/0", ResourceRequirements(), "2-3")
+
+    group = tmp_path / "cpuset" / "volcano-test" / "a_main_0"
+    assert Path(joined).parent == group
+    assert (group / "cpuset.mems").read_text() == "0-1" and (group / "cpuset.cpus").read_text() == "2-3"

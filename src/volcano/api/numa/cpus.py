@@ -113,3 +113,15 @@ def parse_cpus(text: str) -> frozenset[int]:
             first, last = int(match[1]), int(match[2] or match[1])
             found.update(range(first, min(last, first + MAX_CPUS) + 1))
     return frozenset(found)
+
+
+def format_cpus(cpus: Iterable[int]) -> str:
+    """`0-3,8`, as the kernel writes it."""
+    parts: list[str] = []
+    ordered = sorted(cpus)
+    start = 0
+    for place, id in enumerate(ordered):
+        if place + 1 == len(ordered) or ordered[place + 1] != id + 1:
+            parts.append(str(id) if place == start else f"{ordered[start]}-{id}")
+            start = place + 1
+    return ",".join(parts)

@@ -8,9 +8,10 @@ from functools import reduce
 from itertools import combinations, product
 from typing import Final
 
-from volcano.scheduler.plugins.numa_aware.cpus import Machine
+from volcano.api.numa.cpus import Machine
 
 NONE, BEST_EFFORT, RESTRICTED, SINGLE = "none", "best-effort", "restricted", "single-numa-node"
+TOPOLOGY_POLICIES: Final = (NONE, BEST_EFFORT, RESTRICTED, SINGLE)
 MAX_NUMA_NODES: Final = 12
 
 

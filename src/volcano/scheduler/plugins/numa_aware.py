@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
-from volcano.api.pods.quality import GUARANTEED, quality_of_service
-from volcano.api.quantity import QuantityError, parse_quantity
+from volcano.api.numa.assignment import (
+    CPU_POLICY,
+    DECISION_KEY,
+    POLICY_KEY,
+    STATIC,
+    TOPOLOGY_POLICY,
+    CpuFit,
+    CpuState,
+    CpuWish,
+    assign,
+    decision_text,
+    reserved_cpus,
+    wish_of,
+)
+from volcano.api.numa.cpus import machine_from, parse_cpus
+from volcano.api.numa.hints import NONE
 from volcano.api.topology import NumatopologySpec
 from volcano.scheduler.core.node_table import Column, Mask
 from volcano.scheduler.core.node_view import NodeView
@@ -20,35 +31,8 @@ from volcano.scheduler.framework.config import PluginOption
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import CPU, Node, Shape, Status, Task
-from volcano.scheduler.plugins.numa_aware.cpus import Machine, machine_from, parse_cpus
-from volcano.scheduler.plugins.numa_aware.hints import NONE, Hint, hints_for, merged
 
-POLICY_KEY: Final = "volcano.sh/numa-topology-policy"
-DECISION_KEY: Final = "volcano.sh/topology-decision"
 FULL: Final = 100.0
-Wish: TypeAlias = tuple[tuple[str, int], ...]
-"""Containers with the whole cpus they ask for."""
-
-
-@dataclass(frozen=True)
-class State:
-    """All that decides about a pod on a node; equal for nodes that are built alike and have the same cpus free."""
-
-    machine: Machine
-    free: frozenset[int]
-    reserved: frozenset[int]
-    policy: str
-
-    def without(self, cpus: frozenset[int]) -> State:
-        return State(self.machine, self.free - cpus, self.reserved, self.policy)
-
-
-@dataclass(frozen=True)
-class Fit:
-    """The cpus a pod would get, or the container that cannot be served."""
-
-    cpus: frozenset[int] = frozenset()
-    refused: str | None = None
 
 
 class NumaAware(Plugin):
@@ -58,31 +42,31 @@ class NumaAware(Plugin):
     def __init__(self, option: PluginOption) -> None:
         super().__init__(option)
         self._weight = option.arguments.integer("weight", 1)
-        self._fits: dict[tuple[State, Wish], Fit] = {}
-        self._wishes: dict[Shape, Wish | None] = {}
+        self._fits: dict[tuple[CpuState, CpuWish], CpuFit] = {}
+        self._wishes: dict[Shape, CpuWish | None] = {}
 
     def open(self, session: Session) -> None:
         super().open(session)
         self._assigned: dict[str, tuple[int, frozenset[int]]] = {}  # task uid → row and cpus given in this session
-        self._states: list[State | None] = [None] * len(session.table)
+        self._states: list[CpuState | None] = [None] * len(session.table)
         kept = session.snapshot.memory.setdefault(self.name, {})
         for node in session.table.nodes:
             if node.numa is not None:
                 self._states[node.row] = self._state_of(node, kept)
         self._pinning: Mask = np.array([state is not None for state in self._states], dtype=bool)
         self._changed: list[int] = []  # rows whose state has changed, in order
-        self._spans: dict[Wish, tuple[int, Column]] = {}  # by number of changes: the NUMA nodes spanned on each node
+        self._spans: dict[CpuWish, tuple[int, Column]] = {}  # by number of changes: the NUMA nodes spanned on each node
 
-    def _state_of(self, node: Node, kept: dict[str, Any]) -> State | None:
+    def _state_of(self, node: Node, kept: dict[str, Any]) -> CpuState | None:
         """None when the kubelet there does not pin cpus."""
         spec = node.numa
         assert spec is not None
-        if spec.policies.get("CPUManagerPolicy") != "static" or not spec.cpu_detail or CPU not in spec.numares:
+        if spec.policies.get(CPU_POLICY) != STATIC or not spec.cpu_detail or CPU not in spec.numares:
             return None
         known = node.devices.get(self.name)
         if known is None or known[0] is not spec:
             known = node.devices[self.name] = spec, _reported_state(spec)
-        state: State = known[1]
+        state: CpuState = known[1]
         for cpus in self._not_reported(node, kept):
             state = state.without(cpus)
         return state
@@ -101,15 +85,10 @@ class NumaAware(Plugin):
         return [frozenset(cpus) for cpus in waiting.values()]
 
     # -- pods ------------------------------------------------------------------------------------------------------
-    def _wish_of(self, task: Task) -> Wish | None:
+    def _wish_of(self, task: Task) -> CpuWish | None:
         """None for pods that share their cpus with others anyway."""
         if task.shape not in self._wishes:
-            wish = None
-            if quality_of_service(task.pod.spec) == GUARANTEED:
-                wish = tuple(
-                    (c.name, _whole(c.resources.requests or c.resources.limits)) for c in task.pod.spec.containers
-                )
-            self._wishes[task.shape] = wish
+            self._wishes[task.shape] = wish_of(task.pod.spec)
         return self._wishes[task.shape]
 
     def sharing_key(self, task: Task) -> Hashable:
@@ -130,7 +109,7 @@ class NumaAware(Plugin):
         for (code, reason), refused in reasons.items():
             yield Cause(refused, code, reason)
 
-    def _refusal(self, wish: Wish, policy: str, row: int, copies: int) -> tuple[Code, str] | None:
+    def _refusal(self, wish: CpuWish, policy: str, row: int, copies: int) -> tuple[Code, str] | None:
         if policy not in ("", NONE):
             objection = self._objection(self.session.table.nodes[row], policy)
             if objection:
@@ -144,16 +123,16 @@ class NumaAware(Plugin):
         """Why a node cannot keep a pod's own policy at all."""
         if node.numa is None:
             return "numa info is empty"
-        if node.numa.policies.get("CPUManagerPolicy") != "static":
+        if node.numa.policies.get(CPU_POLICY) != STATIC:
             return "cpu manager policy isn't static"
-        theirs = node.numa.policies.get("TopologyManagerPolicy", "")
+        theirs = node.numa.policies.get(TOPOLOGY_POLICY, "")
         if theirs != policy:
             return f"task topology policy[{policy}] is different with node[{theirs}]"
         if not node.numa.cpu_detail:
             return "no topo information"
         return "" if CPU in node.numa.numares else "cpu allocatable map is empty"
 
-    def _fit(self, wish: Wish, row: int, copies: int = 0) -> Fit | None:
+    def _fit(self, wish: CpuWish, row: int, copies: int = 0) -> CpuFit | None:
         """What a pod would get on a node after `copies` like it; None on nodes without a policy."""
         state = self._states[row]
         if state is None or state.policy in ("", NONE):
@@ -164,7 +143,7 @@ class NumaAware(Plugin):
             fit = self._known_fit(state, wish)
         return fit
 
-    def _known_fit(self, state: State, wish: Wish) -> Fit:
+    def _known_fit(self, state: CpuState, wish: CpuWish) -> CpuFit:
         if (state, wish) not in self._fits:
             self._fits[state, wish] = assign(state, wish)
         return self._fits[state, wish]
@@ -183,7 +162,7 @@ class NumaAware(Plugin):
         score[rows] = (FULL - np.floor(FULL * spans / most) if most else FULL) * self._weight
         return score
 
-    def _spanned(self, wish: Wish) -> Column:
+    def _spanned(self, wish: CpuWish) -> Column:
         seen, spans = self._spans.get(wish, (-1, np.zeros(len(self._states))))
         rows = np.flatnonzero(self._pinning).tolist() if seen < 0 else self._changed[seen:]
         for row in rows:
@@ -191,7 +170,7 @@ class NumaAware(Plugin):
         self._spans[wish] = len(self._changed), spans
         return spans
 
-    def _span(self, wish: Wish, row: int) -> int:
+    def _span(self, wish: CpuWish, row: int) -> int:
         state, fit = self._states[row], self._fit(wish, row)
         if state is None or fit is None:
             return 0
@@ -207,13 +186,13 @@ class NumaAware(Plugin):
             self._assigned[task.uid] = row, fit.cpus
             self._states[row] = state.without(fit.cpus)
             self._changed.append(row)
-            task.bind_annotations[DECISION_KEY] = _decision(state.machine, fit.cpus)
+            task.bind_annotations[DECISION_KEY] = decision_text(state.machine, fit.cpus)
 
     def on_deallocate(self, task: Task) -> None:
         row, cpus = self._assigned.pop(task.uid, (-1, frozenset[int]()))
         state = self._states[row] if cpus else None
         if state is not None:
-            self._states[row] = State(state.machine, state.free | cpus, state.reserved, state.policy)
+            self._states[row] = CpuState(state.machine, state.free | cpus, state.reserved, state.policy)
             self._changed.append(row)
             task.bind_annotations.pop(DECISION_KEY, None)
 
@@ -225,47 +204,8 @@ class NumaAware(Plugin):
                 kept.setdefault(session.table.nodes[row].name, {})[uid] = sorted(cpus)
 
 
-def assign(state: State, wish: Wish) -> Fit:
-    """Container after container, as the kubelet's topology manager would."""
-    free, given = state.free - state.reserved, frozenset[int]()
-    for name, count in wish:
-        hints = hints_for(state.machine, free, count) if count else [Hint(None, True)]
-        hint, admitted = merged(state.policy, [hints], state.machine.numa_nodes)
-        if not admitted:
-            return Fit(refused=name)
-        near = free & frozenset[int]().union(
-            *(state.machine.on_numa[n] for n in hint.nodes or state.machine.numa_nodes)
-        )
-        first = state.machine.take(near, min(count, len(near))) or frozenset()
-        rest = state.machine.take(free - first, count - len(first))
-        taken = first | rest if rest is not None else frozenset()
-        free, given = free - taken, given | taken
-    return Fit(given)
-
-
-def _reported_state(spec: NumatopologySpec) -> State:
+def _reported_state(spec: NumatopologySpec) -> CpuState:
     machine = machine_from(spec)
-    reserved = machine.take(machine.ids, _cpus(spec.res_reserved.get(CPU, "0"))) or frozenset()
+    reserved = reserved_cpus(machine, spec.res_reserved.get(CPU, "0"))
     free = parse_cpus(spec.numares[CPU].allocatable) & machine.ids
-    return State(machine, free, reserved, spec.policies.get("TopologyManagerPolicy", ""))
-
-
-def _decision(machine: Machine, cpus: frozenset[int]) -> str:
-    counts = {node: len(cpus & machine.on_numa[node]) for node in machine.numa_nodes}
-    return json.dumps({"numa": {str(node): {CPU: str(count)} for node, count in counts.items() if count}})
-
-
-def _whole(requests: Any) -> int:
-    """Only whole cpus are pinned."""
-    try:
-        milli = parse_quantity((requests or {}).get(CPU, 0)).milli
-    except QuantityError:
-        return 0
-    return milli // 1000 if milli % 1000 == 0 else 0
-
-
-def _cpus(text: str) -> int:
-    try:
-        return math.ceil(parse_quantity(text).milli / 1000)
-    except QuantityError:
-        return 0
+    return CpuState(machine, free, reserved, spec.policies.get(TOPOLOGY_POLICY, ""))
