@@ -182,10 +182,13 @@ async def serving_dashboard(endpoint: Endpoint, clock: Clock, flags: dict[str, A
     dashboard = Dashboard(watched, tokens, clock, RandomIds(), settings, oidc=oidc)
     limits = ServerLimits(stop_seconds=STOP_SECONDS, stranger_idle_seconds=IDLE_SECONDS)
     tls = tls_from_files(clock, flags["tls_cert_file"], flags["tls_private_key_file"])
+    preparing = asyncio.ensure_future(dashboard.prepare())
     try:
         async with tls as context, serving_https(WebApplication(dashboard.answer), listener, context, limits):
             yield f"{'https' if context else 'http'}://{host}:{settings.port}/"
     finally:
+        preparing.cancel()
+        await asyncio.gather(preparing, return_exceptions=True)
         await dashboard.close()
         await own.close()
         await plain.close()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +32,7 @@ from volcano.machinery.ids import RandomIds
 from volcano.machinery.transport import User
 
 if TYPE_CHECKING:
+    from volcano.dashboard.application import Dashboard
     from volcano.dashboard.web import WebApplication
 
 log = logging.getLogger(__name__)
@@ -43,6 +46,9 @@ CERTIFICATE: Final = "dashboard"
 OFF: Final = "off"
 STOP_SECONDS: Final = 1
 """Open pages are connected for ever; their browsers connect again."""
+
+PREPARED_AFTER: Final = timedelta(seconds=3)
+"""The start of the system, so that it does not take longer."""
 
 
 class DashboardAddress(msgspec.Struct, frozen=True):
@@ -68,23 +74,34 @@ def parse_dashboard(text: str) -> DashboardAddress | None:
 
 
 class LazyApplication:
-    """The ASGI application, made with the first request: `volcano up` starts without its imports."""
+    """The ASGI application, made soon after the start or with the first request: `volcano up` is up without it."""
 
-    def __init__(self, make: Callable[[], tuple[WebApplication, Callable[[], object]]]) -> None:
+    def __init__(self, make: Callable[[], tuple[WebApplication, Dashboard]]) -> None:
         self._make = make
-        self._made: WebApplication | None = None
-        self._close: Callable[[], object] | None = None
+        self._made: tuple[WebApplication, Dashboard] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._application()[0](scope, receive, send)
+
+    def _application(self) -> tuple[WebApplication, Dashboard]:
         if self._made is None:
-            self._made, self._close = self._make()
-        await self._made(scope, receive, send)
+            self._made = self._make()
+        return self._made
+
+    async def prepare(self, clock: Clock) -> None:
+        """So that the first page need not wait for imports, first lists and first views."""
+        await clock.sleep(PREPARED_AFTER)
+        await clock.run(import_dashboard)
+        await self._application()[1].prepare()
 
     async def close(self) -> None:
-        if self._close is not None:
-            closing = self._close()
-            assert hasattr(closing, "__await__")
-            await closing
+        if self._made is not None:
+            await self._made[1].close()
+
+
+def import_dashboard() -> None:
+    """In a thread: the imports take a tenth of a second."""
+    import volcano.dashboard.application  # noqa: F401
 
 
 @contextlib.asynccontextmanager
@@ -124,17 +141,20 @@ async def dashboard_beside(
     )
     limits = ServerLimits(stop_seconds=STOP_SECONDS, stranger_idle_seconds=60)
     async with serving_https(app, listener, context, limits):
+        preparing = asyncio.ensure_future(app.prepare(clock))
         try:
             async with followed.followed(clock) if followed is not None else contextlib.nullcontext():
                 yield link(first)
         finally:
+            preparing.cancel()
+            await asyncio.gather(preparing, return_exceptions=True)
             await app.close()
             (folder / LINK_FILE).unlink(missing_ok=True)
 
 
 def _application(
     system: System, clock: Clock, address: DashboardAddress, port: int, first: str, announce: Callable[[str], None]
-) -> tuple[WebApplication, Callable[[], object]]:
+) -> tuple[WebApplication, Dashboard]:
     from volcano.dashboard.application import Dashboard, DashboardSettings
     from volcano.dashboard.callers import Caller
     from volcano.dashboard.logins import TokenLogin
@@ -157,4 +177,4 @@ def _application(
     watched = Watched(own, clock, dict.fromkeys(FOLLOWED, system.scheduler.mirror))
     link = OneTimeToken(RandomIds(), announce, first=first)
     dashboard = Dashboard(watched, TokenLogin(own, clock, client_for), clock, RandomIds(), settings, link=link)
-    return WebApplication(dashboard.answer), dashboard.close
+    return WebApplication(dashboard.answer), dashboard

@@ -28,7 +28,7 @@ from volcano.dashboard.oidc import PENDING_FOR, OidcLogin, SignInFailed
 from volcano.dashboard.openapi import PLACE as OPENAPI_PLACE
 from volcano.dashboard.openapi import openapi_text
 from volcano.dashboard.pages import PAGES, WebPage
-from volcano.dashboard.rendering import PACKAGE, render
+from volcano.dashboard.rendering import PACKAGE, environment, render
 from volcano.dashboard.sessions import FailedLogins, OneTimeToken, Sessions, SignedIn
 from volcano.dashboard.usage_page import usage_csv, usage_page
 from volcano.dashboard.view import CallerView, Shared
@@ -104,6 +104,17 @@ class Dashboard:
             await self._known.close()
         await self._watched.close()
 
+    async def prepare(self) -> None:
+        """What the first page needs, made before somebody asks for it."""
+        await self._watched.ready()
+        self._shared()
+        await self._clock.run(environment)
+
+    def _shared(self) -> Shared:
+        if self._known is None:
+            self._known = Shared(self._watched)
+        return self._known
+
     # -- requests ------------------------------------------------------------------------------------------------
     async def answer(self, request: WebRequest) -> Response:
         self._check_host(request)
@@ -124,8 +135,6 @@ class Dashboard:
                 self._sessions.end(session.id)
             return self._to_login(request)
         await self._watched.ready()
-        if self._known is None:
-            self._known = Shared(self._watched)
         try:
             return await self._signed_in(request, session)
         except ApiError as error:
@@ -182,8 +191,7 @@ class Dashboard:
         kept_as = (session.id, request.path, tuple(request.query.items()), request.wants_part, version, second)
         if page.topics and kept_as in self._kept:
             return _unless_known(self._kept[kept_as], request)
-        assert self._known is not None, "made before any page"
-        view = CallerView(self._known, session.caller)
+        view = CallerView(self._shared(), session.caller)
         asked = PageRequest(view, names, request)
         model = await (page.then(asked, past) if page.then is not None and past is not None else page.make(asked))
         if as_json:

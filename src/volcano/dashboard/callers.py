@@ -84,11 +84,11 @@ class Caller:
         self._kept[key] = (now, allowed := bool(status.get("allowed")))
         return allowed
 
-    async def sight(self, kind: type[Resource], namespaces: Iterable[str] = ()) -> Sight:
-        """`namespaces` are those that matter: where objects of the kind are."""
+    async def sight(self, kind: type[Resource], namespaces: Callable[[], Iterable[str]]) -> Sight:
+        """`namespaces` finds those that matter: where objects of the kind are; most callers see all, and it is not called."""
         row = resource_type(kind)
         if await self.may("list", row):
             return Sight(True)
-        asked = sorted({*namespaces} - {""})[:MAX_NAMESPACES] if row.namespaced else []
+        asked = sorted({*namespaces()} - {""})[:MAX_NAMESPACES] if row.namespaced else []
         answers = await asyncio.gather(*(self.may("list", row, namespace) for namespace in asked))
         return Sight(False, frozenset(name for name, allowed in zip(asked, answers) if allowed))

@@ -90,7 +90,6 @@ class JobRows:
         self.changes: deque[JobChange] = deque(maxlen=MAX_KEPT_CHANGES)
         watched.listen(Job, self._take)
 
-    @property
     def namespaces(self) -> set[str]:
         return {key.namespace for key in self.rows}
 

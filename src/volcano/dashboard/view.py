@@ -61,9 +61,9 @@ class CallerView:
         return self.watched.now
 
     async def sight(self, kind: type[Resource]) -> Sight:
-        namespaces: Iterable[str] = ()
-        if resource_type(kind).namespaced:
-            namespaces = {*self._known.jobs.namespaces, *(each.namespace for each in self.watched.all(kind))}
+        def namespaces() -> set[str]:
+            return {*self._known.jobs.namespaces(), *(each.namespace for each in self.watched.all(kind))}
+
         return await self.caller.sight(kind, namespaces)
 
     async def job_rows(self) -> list[JobRow]:
