@@ -1,6 +1,6 @@
 """What every test run has: the profile of property tests, the choice of suites, and a report that hides nothing.
 
-The parts are pytest plugins of their own in tests/reporting; the fixtures of the real control plane are one too.
+The parts are pytest plugins of their own in tests/reporting; the fixtures of the real control plane and of the history's databases are, too.
 """
 
 pytest_plugins = (
@@ -8,4 +8,5 @@ pytest_plugins = (
     "tests.reporting.suites",
     "tests.reporting.failures",
     "tests.kubernetes.fixtures",
+    "tests.history_databases",
 )

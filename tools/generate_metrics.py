@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from generated_page import write_or_check
@@ -20,6 +21,7 @@ from volcano.embedded.agent.streams.node_usage import ContainerUsage, PodUsage, 
 from volcano.embedded.apiserver.pages.telemetry import Telemetry
 from volcano.embedded.apiserver.registry.watch_hub import WatchHub
 from volcano.embedded.apiserver.store.memory_store import MemoryStore
+from volcano.history.measuring import UseByNamespace
 from volcano.history.metrics import HistoryMetrics
 from volcano.scheduler.service.metrics import Metrics
 
@@ -62,7 +64,7 @@ def of_containers() -> list[Row]:
 def parts() -> list[tuple[str, str, list[Row]]]:
     """Title, where it is served, and the metrics."""
     store = MemoryStore()
-    unused: Any = None
+    unused: Any = SimpleNamespace(use=UseByNamespace())
     return [
         ("Scheduler", "`volcano scheduler`, port 8080; Service `volcano-scheduler`", rows(Metrics().registry)),
         (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import subprocess
 import threading
@@ -14,11 +13,9 @@ import msgspec
 import pytest
 import yaml
 
-from tests.postgresql import BINARIES, MISSING, new_database, running_postgresql
 from tests.system.real_system import DEADLINE, JOBS, VOLCANO, Up, environment, running_up, wait_until
 
 pytestmark = pytest.mark.timeout(300)
-NUMBERS = itertools.count()
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/volcano-system/leases/volcano-history"
 QUICK_ELECTION = (
     "--leader-elect-lease-duration=3s",
@@ -26,21 +23,6 @@ QUICK_ELECTION = (
     "--leader-elect-retry-period=0.5s",
 )
 PORT = re.compile(r"the history answers at port (\d+)")
-
-
-@pytest.fixture(scope="module")
-def postgresql_server() -> Iterator[str]:
-    if BINARIES is None:
-        pytest.skip(MISSING)
-    with running_postgresql() as found:
-        yield found
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'history.db'}"
-    return new_database(request.getfixturevalue("postgresql_server"), f"service_{next(NUMBERS)}")
 
 
 @pytest.fixture(scope="module")

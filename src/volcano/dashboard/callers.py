@@ -85,7 +85,7 @@ class Caller:
         return allowed
 
     async def sight(self, kind: type[Resource], namespaces: Callable[[], Iterable[str]]) -> Sight:
-        """`namespaces` finds those that matter: where objects of the kind are; most callers see all, and it is not called."""
+        """`namespaces` finds those where objects of the kind are; it is not called for a caller who sees all."""
         row = resource_type(kind)
         if await self.may("list", row):
             return Sight(True)

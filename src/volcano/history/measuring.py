@@ -15,6 +15,7 @@ from volcano.api.pods.amounts import added, amounts_of
 from volcano.api.quantity import Quantity
 from volcano.api.scheme import POD_METRICS
 from volcano.history.batch import Measured
+from volcano.history.fold import ObservedPod
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 
@@ -23,6 +24,8 @@ log = logging.getLogger(__name__)
 PAUSE_WITHOUT_METRICS: Final = timedelta(minutes=10)
 MAX_COUNTED: Final = timedelta(minutes=15)
 """One sample stands for at most this long; after a longer time nothing is known."""
+MAX_NAMESPACES: Final = 500
+OTHERS: Final = "(others)"
 _MIB: Final = 2**20
 _NOTHING: Final = Quantity(0)
 
@@ -51,6 +54,33 @@ class PodMeter:
         if not timedelta(0) < passed <= MAX_COUNTED:
             return []
         return list(counted(found.get("items") or (), pods, passed))
+
+
+class MeasuredUse(msgspec.Struct):
+    """What measured pods requested and used since the start, in core-seconds and byte-seconds."""
+
+    requested_cpu: float = 0.0
+    used_cpu: float = 0.0
+    requested_memory: float = 0.0
+    used_memory: float = 0.0
+
+
+class UseByNamespace:
+    """Sums of measured pods, for Prometheus; namespaces beyond the limit count together."""
+
+    def __init__(self) -> None:
+        self.sums: dict[str, MeasuredUse] = {}
+
+    def add(self, measured: Measured, pod: ObservedPod) -> None:
+        namespace = pod.key.namespace
+        if namespace not in self.sums and len(self.sums) >= MAX_NAMESPACES:
+            namespace = OTHERS
+        use = self.sums.setdefault(namespace, MeasuredUse())
+        seconds = measured.milliseconds / 1000
+        use.requested_cpu += seconds * pod.requests.get("cpu", _NOTHING).milli / 1000
+        use.used_cpu += measured.cpu_milli_seconds / 1000
+        use.requested_memory += seconds * pod.requests.get("memory", _NOTHING).value
+        use.used_memory += measured.memory_mib_seconds * _MIB
 
 
 def counted(items: Any, pods: Mapping[Key, str], passed: timedelta) -> Iterator[Measured]:

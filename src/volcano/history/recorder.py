@@ -29,7 +29,7 @@ from volcano.history.database import Database
 from volcano.history.fold import Folded, ObservedJob
 from volcano.history.job_fold import fold_batch_job, fold_group, fold_job
 from volcano.history.known import KnownObjects, load_known
-from volcano.history.measuring import PodMeter
+from volcano.history.measuring import PodMeter, UseByNamespace
 from volcano.history.pod_fold import fold_pod
 from volcano.history.problems import DatabaseUnavailable
 from volcano.history.retention import RetentionSettings, remove_expired
@@ -91,6 +91,7 @@ class HistoryRecorder:
         self._watches: dict[str, KindWatch[Any]] = {}
         self._caught_up = asyncio.Event()
         self._to_write = asyncio.Event()
+        self.use = UseByNamespace()
         self.written_rows = 0
         self.size_bytes = 0
         """As of the last heartbeat: asking the database may take longer than a scrape may wait."""
@@ -313,6 +314,9 @@ class HistoryRecorder:
             recorded = {pod.key: uid for uid, pod in known if pod.is_recorded and pod.ended is None}
             measured = await self._meter.measure(recorded)
             self._batch.measured += measured  # of the batch of now: another may have begun meanwhile
+            for each in measured:
+                if each.pod_uid in self._known.pods:
+                    self.use.add(each, self._known.pods[each.pod_uid])
         self._reached(SAMPLES, "", self._clock.now())
         self._to_write.set()
         return len(nodes)
