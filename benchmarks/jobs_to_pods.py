@@ -14,6 +14,7 @@ import argparse
 import asyncio
 import cProfile
 import os
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -26,6 +27,7 @@ from volcano.api.batch import Job
 from volcano.api.core import Pod
 from volcano.api.scheme import resource_type
 from volcano.app.admission_plug import VolcanoAdmission
+from volcano.app.component import THREAD_SWITCH_INTERVAL
 from volcano.app.system import System
 from volcano.embedded.agent.agent import Agent
 from volcano.embedded.agent.node.settings import simulated_nodes
@@ -35,6 +37,7 @@ from volcano.embedded.apiserver.store.contract import Store
 from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.embedded.apiserver.store.sqlite_store import SqliteStore
 from volcano.machinery.clock import SystemClock
+from volcano.machinery.garbage_collection import survivors_frozen
 from volcano.machinery.transport import Request, Response
 from volcano.machinery.world import Change
 
@@ -167,6 +170,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=100, help="simulated nodes")
     parser.add_argument("--profile", default="", help="write a cProfile of the last measurement")
     options = parser.parse_args()
+    sys.setswitchinterval(THREAD_SWITCH_INTERVAL.total_seconds())
     print(f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}, {options.nodes} simulated nodes")
     print("| store | jobs x pods | submitted | all created | pods/s | all running | CPU "
           "| CPU/pod | calibration | writes/pod by controllers | by all | events/pod |")  # fmt: skip
@@ -176,7 +180,8 @@ def main() -> None:
             jobs, pods = (int(part) for part in shape.split("x"))
             with tempfile.TemporaryDirectory() as folder:
                 store: Store = MemoryStore() if kind == "memory" else SqliteStore(Path(folder) / "store.db")
-                found = uvloop.run(measure(store, jobs, pods, options.nodes, options.profile))
+                with survivors_frozen():  # as in `volcano up`
+                    found = uvloop.run(measure(store, jobs, pods, options.nodes, options.profile))
             rate, each = jobs * pods / found["created"], found["cpu"] / jobs / pods * 1000
             print(
                 f"| {kind} | {jobs} x {pods} | {found['submitted']:.2f} s | {found['created']:.2f} s | {rate:.0f} "
