@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from volcano.api.jobs.reservations import RESERVATION_ANNOTATION, StartReservation, encode_reservation
-from volcano.api.jobs.why import FIT, QUOTA, Why
+from volcano.api.jobs.why import FIT, GANG, QUOTA, Why
 from volcano.api.meta import Key
 from volcano.api.scheduling import PodGroupCondition
 from volcano.machinery.plan import Bind as BindStep
@@ -29,7 +29,13 @@ WHY = "scheduling.volcano.sh/why"
 
 def snapshot(**changes: Any):
     group = {
-        "metadata": {"name": "g", "namespace": "ns", "uid": "group", "annotations": changes.get("annotations", {})},
+        "metadata": {
+            "name": "g",
+            "namespace": "ns",
+            "uid": "group",
+            "annotations": changes.get("annotations", {}),
+            **({"creationTimestamp": changes["created"].isoformat()} if "created" in changes else {}),
+        },
         "spec": {"minMember": 1, "queue": "q"},
         "status": changes.get("status", {"phase": "Inqueue"}),
     }
@@ -108,6 +114,25 @@ def test_an_eviction_says_why_before_it_ends_the_pod():
 
 
 # -- PodGroups --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("age", "binds", "is_said"),
+    [(1, 0, False), (3, 0, True), (3, 5, False), (19, 5, False), (21, 5, True)],
+)
+def test_a_gang_whose_pods_are_still_being_created_is_not_called_incomplete(age, binds, is_said):
+    """For longer while others' pods are bound: the controller is at work, with many jobs to serve."""
+    committer, incomplete = Committer(), Why(GANG, "NotEnoughTasks")
+    bound = Decisions(binds=tuple(BindDecision("ns/p", "u", "n1", "ns/g", {}) for _ in range(binds)))
+    committer.commitment(bound, snapshot(), NOW - timedelta(seconds=1))
+    notes = (Note("ns/g", "Unschedulable", "0/1 tasks in gang unschedulable", "Warning"),)
+
+    made = committer.commitment(
+        waiting(why=incomplete, notes=notes), snapshot(created=NOW - timedelta(seconds=age)), NOW
+    )
+
+    assert (bool(made.groups), bool(made.records)) == (is_said, is_said)
+    assert made.postponed is not is_said
+
+
 def test_status_and_reason_are_one_patch():
     patch = Committer().commitment(waiting("Pending", Why(FIT, "no room")), snapshot(), NOW).groups["ns/g"]
 

@@ -21,7 +21,15 @@ from volcano.api.times import is_recent, timestamp
 from volcano.machinery.plan import Bind, Patch, Plan, Record, Step, ref
 from volcano.scheduler.commit.device_steps import device_steps, device_undo_steps
 from volcano.scheduler.commit.event_limits import EventLimiter
-from volcano.scheduler.commit.groups import BATCHING_INTERVAL, MESSAGE_INTERVAL, group_body, is_being_made, pause_before
+from volcano.scheduler.commit.groups import (
+    BATCHING_INTERVAL,
+    MESSAGE_INTERVAL,
+    POD_CREATION_TIME,
+    POD_CREATION_TIME_UNDER_LOAD,
+    group_body,
+    is_being_made,
+    pause_before,
+)
 from volcano.scheduler.commit.queues import queue_patches
 from volcano.scheduler.commit.reservation_status import reservation_patches
 from volcano.scheduler.commit.steps import MAX_MESSAGE_CHARACTERS, condition, current, gate_steps, volume_steps
@@ -126,9 +134,11 @@ class Committer:
         for binding in binds:  # its pods' statuses are about to change more
             self._groups[snapshot.tasks[binding.uid].job_id] = now
         evictions = tuple(self._evictions(decisions, snapshot, now))
-        groups = dict(self._group_patches(decisions, snapshot, now, skipped=in_flight | is_virtual))
-        pods = list(self._notices(decisions, snapshot, now))
-        records = [*self._notes_to_record(decisions, snapshot, now, is_virtual), *(r for _, r in pods if r is not None)]
+        incomplete = self._incomplete(decisions, snapshot, now)
+        groups = dict(self._group_patches(decisions, snapshot, now, incomplete, skipped=in_flight | is_virtual))
+        pods = list(self._notices(decisions, snapshot, now, incomplete))
+        notes = self._notes_to_record(decisions, snapshot, now, is_virtual | incomplete)
+        records = [*notes, *(r for _, r in pods if r is not None)]
         self._forget(snapshot)
         return Commitment(
             binds,
@@ -192,7 +202,13 @@ class Committer:
 
     # -- PodGroups -----------------------------------------------------------------------------------------------
     def _group_patches(
-        self, decisions: Decisions, snapshot: Snapshot, now: datetime, *, skipped: frozenset[str]
+        self,
+        decisions: Decisions,
+        snapshot: Snapshot,
+        now: datetime,
+        incomplete: frozenset[str],
+        *,
+        skipped: frozenset[str],
     ) -> Iterator[tuple[str, Patch]]:
         for job_id, status in decisions.groups.items():
             job = snapshot.jobs.get(job_id)
@@ -211,11 +227,20 @@ class Committer:
             if body is None:
                 if settled:
                     self._agreed[job_id] = (group, status)
-            elif status.phase == group.status.phase and is_being_made(job, why, now):
+            elif status.phase == group.status.phase and job_id in incomplete:
                 self._postponed = True
             elif self._is_time(job_id, now, pause_before(group, status, before, why, reservation)):
                 self._groups[job_id] = now
                 yield job_id, Patch(ref(group), body)
+
+    def _incomplete(self, decisions: Decisions, snapshot: Snapshot, now: datetime) -> frozenset[str]:
+        """Jobs that only lack pods which are still being created: nothing is said about them yet."""
+        patience = POD_CREATION_TIME if self._load < 1 else POD_CREATION_TIME_UNDER_LOAD
+        return frozenset(
+            job_id
+            for job_id, why in decisions.why.items()
+            if (job := snapshot.jobs.get(job_id)) is not None and is_being_made(job, why, now, patience)
+        )
 
     def _is_time(self, job_id: str, now: datetime, pause: timedelta) -> bool:
         last = self._groups.get(job_id)
@@ -249,13 +274,8 @@ class Committer:
 
     # -- pods ----------------------------------------------------------------------------------------------------
     def _notices(
-        self, decisions: Decisions, snapshot: Snapshot, now: datetime
+        self, decisions: Decisions, snapshot: Snapshot, now: datetime, incomplete: frozenset[str]
     ) -> Iterator[tuple[Patch, Record | None]]:
-        incomplete = {
-            job.id
-            for job_id, why in decisions.why.items()
-            if (job := snapshot.jobs.get(job_id)) is not None and is_being_made(job, why, now)
-        }
         self._postponed = self._postponed or bool(incomplete)
         incomplete |= self._sought
         for notice in decisions.pods:

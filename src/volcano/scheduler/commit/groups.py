@@ -22,7 +22,9 @@ AT_ONCE: Final = timedelta(0)
 BATCHING_INTERVAL: Final = timedelta(seconds=1)
 """How long status changes that are not waited for are batched, so that a starting gang needs one write."""
 POD_CREATION_TIME: Final = timedelta(seconds=2)
-"""A gang younger than this is not reported as incomplete: its pods are still being created."""
+"""A gang younger than this is not reported as incomplete: its pods are still being created …"""
+POD_CREATION_TIME_UNDER_LOAD: Final = timedelta(seconds=20)
+"""… and neither is one younger than this while others' pods are being bound: the controller has many jobs to serve."""
 INCOMPLETE: Final = ("NotEnoughTasks", "NotEnoughPodsOfTask")
 MESSAGE_INTERVAL: Final = timedelta(seconds=10)
 FOLLOWING: Final = ("Running", "Completed")
@@ -65,13 +67,13 @@ def reservation_differs(group: PodGroup, reservation: StartReservation | None) -
     return not reservation.says_the_same(decode_reservation(group.annotations))
 
 
-def is_being_made(job: Job, why: Why | None, now: datetime) -> bool:
-    """Whether a gang only lacks pods that are still being created."""
+def is_being_made(job: Job, why: Why | None, now: datetime, patience: timedelta) -> bool:
+    """Whether a gang only lacks pods that are still being created, which takes no longer than the patience."""
     if why is None or why.cause not in INCOMPLETE or job.group is None:
         return False
     moments = [job.group.metadata.creation_timestamp]
     moments += [task.pod.metadata.creation_timestamp for task in job.tasks.values()]
-    return any(moment is not None and is_recent(moment, now, POD_CREATION_TIME) for moment in moments)
+    return any(moment is not None and is_recent(moment, now, patience) for moment in moments)
 
 
 def pause_before(
