@@ -151,7 +151,8 @@ def _releases(pod: Pod, world: World) -> Iterable[Step]:
 def _without_gone_users(key: Key, world: World) -> Iterable[Step]:
     """Pods that have finished or are gone use the claim no more; without users its devices are free again.
 
-    A claim that was allocated a moment ago has its user already: the scheduler writes both at once.
+    A claim that was allocated a moment ago has its user already: the scheduler writes both at once. It protects the
+    claim before that, so a claim that is not allocated yet keeps the finalizer until it is deleted.
     """
     claim = world.get(ResourceClaim, key)
     if claim is None:
@@ -164,7 +165,7 @@ def _without_gone_users(key: Key, world: World) -> Iterable[Step]:
         if not staying:
             body["allocation"] = None
         yield Patch(ref(claim, fresh=True), {"status": body}, subresource="status")
-    elif not users and not status.get("allocation") and CLAIM_PROTECTION in claim.metadata.finalizers:
+    elif claim.is_deleting and not status.get("allocation") and CLAIM_PROTECTION in claim.metadata.finalizers:
         left = [name for name in claim.metadata.finalizers if name != CLAIM_PROTECTION]
         yield Patch(ref(claim, fresh=True), {"metadata": {"finalizers": left}})
 

@@ -19,7 +19,7 @@ from volcano.api.pods.evictions import SCHEDULER_REASON, eviction_message
 from volcano.api.scheduling import WHY_ANNOTATION, PodGroup
 from volcano.api.times import is_recent, timestamp
 from volcano.machinery.plan import Bind, Patch, Plan, Record, Step, ref
-from volcano.scheduler.commit.device_steps import device_steps, device_undo_steps
+from volcano.scheduler.commit.device_steps import claim_release_steps, device_steps, device_undo_steps
 from volcano.scheduler.commit.event_limits import EventLimiter
 from volcano.scheduler.commit.groups import (
     BATCHING_INTERVAL,
@@ -149,6 +149,7 @@ class Committer:
                 *self._queue_patches(decisions, snapshot, now),
                 *self._reservation_patches(decisions, snapshot, now),
                 *gate_steps(decisions, snapshot),
+                *claim_release_steps(decisions.claim_releases, snapshot),
             ),
             tuple(records),
             self._postponed,

@@ -9,7 +9,7 @@ from volcano.api.core.devices import CLAIM_PROTECTION
 from volcano.api.meta import JSON
 from volcano.machinery.plan import Patch, PatchKind, Step, ref
 from volcano.scheduler.core.snapshot import Snapshot
-from volcano.scheduler.framework.record import DeviceChoice
+from volcano.scheduler.framework.record import ClaimRelease, DeviceChoice
 
 
 def device_steps(devices: Iterable[DeviceChoice], snapshot: Snapshot, pod: Pod) -> Iterator[Step]:
@@ -17,6 +17,9 @@ def device_steps(devices: Iterable[DeviceChoice], snapshot: Snapshot, pod: Pod) 
     for choice, claim in _claims(devices, snapshot):
         if choice.replaces:
             yield _status(claim, {"allocation": None, "reservedFor": None}, fresh=True)
+        elif not choice.is_new and any(user.get("uid") == pod.uid for user in claim.users):
+            # The reservation is old, and a release of it may be on its way: whichever comes first, the other fails.
+            yield _status(claim, _without([pod.uid]), "strategic", fresh=True)
         if choice.is_new and CLAIM_PROTECTION not in claim.metadata.finalizers:
             finalizers = [*claim.metadata.finalizers, CLAIM_PROTECTION]
             yield Patch(ref(claim), {"metadata": {"finalizers": finalizers}}, gone_ok=False)
@@ -36,7 +39,21 @@ def device_undo_steps(devices: Iterable[DeviceChoice], snapshot: Snapshot, pod: 
         if choice.is_new and owner is not None and owner.uid == pod.uid:
             yield _status(claim, {"allocation": None, "reservedFor": None})
         else:
-            yield _status(claim, {"reservedFor": [{"$patch": "delete", "uid": pod.uid}]}, "strategic")
+            yield _status(claim, _without([pod.uid]), "strategic")
+
+
+def claim_release_steps(releases: Iterable[ClaimRelease], snapshot: Snapshot) -> Iterator[Step]:
+    """Only as the claims were last seen: meanwhile somebody may have begun to use them."""
+    for release in releases:
+        claim = snapshot.cluster.resource_claims.get(release.claim)
+        if claim is not None and release.frees:
+            yield _status(claim, {"allocation": None, "reservedFor": None}, fresh=True)
+        elif claim is not None:
+            yield _status(claim, _without(release.users), "strategic", fresh=True)
+
+
+def _without(users: Iterable[str]) -> JSON:
+    return {"reservedFor": [{"$patch": "delete", "uid": uid} for uid in users]}
 
 
 def _claims(devices: Iterable[DeviceChoice], snapshot: Snapshot) -> Iterator[tuple[DeviceChoice, ResourceClaim]]:

@@ -13,6 +13,7 @@ from volcano.scheduler.framework.queue_usage import held_by_queues
 from volcano.scheduler.framework.reasons import job_reason, task_reason
 from volcano.scheduler.framework.record import (
     BindDecision,
+    ClaimRelease,
     DeviceChoice,
     EvictionDecision,
     KeptStatus,
@@ -66,6 +67,7 @@ class Decisions:
     volumes: Mapping[str, tuple[VolumeChoice, ...]] = field(default_factory=dict)  # uid of a bound task →
     devices: Mapping[str, tuple[DeviceChoice, ...]] = field(default_factory=dict)  # uid of a bound task →
     node_locks: Mapping[str, str] = field(default_factory=dict)  # uid → annotation to take on its node first
+    claim_releases: tuple[ClaimRelease, ...] = ()
     set_aside: Mapping[str, str] = field(default_factory=dict)
     dropped: Mapping[str, str] = field(default_factory=dict)  # task → why the plan check refuses its decision
     reservations: Mapping[str, StartReservation] = field(default_factory=dict)  # by job
@@ -103,6 +105,7 @@ def decisions_from(session: Session, dropped: Mapping[str, str], *, messages: bo
         volumes=record.volumes,
         devices=record.devices,
         node_locks=record.node_locks,
+        claim_releases=tuple(record.claim_releases),
         set_aside=dict(session.snapshot.set_aside),
         dropped=dropped,
         reservations=dict(record.reservations),

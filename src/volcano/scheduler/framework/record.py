@@ -64,6 +64,20 @@ class DeviceChoice:
     """Whether the claim has another allocation, which no pod uses and which must be removed first."""
 
 
+@dataclass(slots=True, frozen=True)
+class ClaimRelease:
+    """A ResourceClaim that is reserved for pods that have no node and are not about to get one.
+
+    A bind that failed, or a scheduler that was killed, left it so.
+    """
+
+    claim: Key
+    users: tuple[str, ...]
+    """UIDs of these pods."""
+    frees: bool
+    """Whether no other pod uses the claim, so that its devices are free again."""
+
+
 @dataclass(slots=True, eq=False)
 class FitErrors:
     """Why no node took a task the last time one was sought."""
@@ -111,6 +125,7 @@ class CycleRecord:
     volumes: dict[str, tuple[VolumeChoice, ...]] = field(default_factory=dict)  # by uid of the bound task
     devices: dict[str, tuple[DeviceChoice, ...]] = field(default_factory=dict)  # by uid of the bound task
     node_locks: dict[str, str] = field(default_factory=dict)  # uid of the bound task → annotation to take on its node
+    claim_releases: list[ClaimRelease] = field(default_factory=list)
     gates_to_remove: list[str] = field(default_factory=list)  # namespace/pod
     queue_allocated: dict[str, Resources] = field(default_factory=dict)  # what queues hold beyond their pods' requests
     allocated_domains: dict[str, str] = field(default_factory=dict)  # job or sub-job → hypernode

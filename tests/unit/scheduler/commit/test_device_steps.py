@@ -9,9 +9,10 @@ import msgspec
 from volcano.api.core import Pod, ResourceClaim
 from volcano.api.core.devices import CLAIM_PROTECTION
 from volcano.api.meta import Key
-from volcano.scheduler.commit.device_steps import device_steps, device_undo_steps
+from volcano.machinery.plan import ref
+from volcano.scheduler.commit.device_steps import claim_release_steps, device_steps, device_undo_steps
 from volcano.scheduler.core.snapshot import Snapshot
-from volcano.scheduler.framework.record import DeviceChoice
+from volcano.scheduler.framework.record import ClaimRelease, DeviceChoice
 
 KEY = Key("ns", "claim")
 POD = msgspec.convert({"metadata": {"name": "p", "namespace": "ns", "uid": "pod-uid"}}, Pod)
@@ -54,3 +55,27 @@ def test_a_failed_bind_leaves_the_devices_of_a_shared_claim_to_the_pods_that_wer
     undone = bodies(device_undo_steps([DeviceChoice(KEY, ALLOCATION, is_new=True)], snapshot(), POD))
 
     assert undone == [{"status": {"reservedFor": [{"$patch": "delete", "uid": "pod-uid"}]}}]
+
+
+def test_an_old_reservation_is_taken_back_before_it_is_made_again():
+    used = snapshot()
+    claim = used.cluster.resource_claims[KEY]
+    status = {"allocation": ALLOCATION, "reservedFor": [{"uid": "pod-uid"}, {"uid": "other"}]}
+    used.cluster.resource_claims[KEY] = msgspec.structs.replace(claim, status=status)
+    first, second = device_steps([DeviceChoice(KEY, ALLOCATION, is_new=False)], used, POD)
+
+    assert first.body == {"status": {"reservedFor": [{"$patch": "delete", "uid": "pod-uid"}]}}
+    assert first.target == ref(used.cluster.resource_claims[KEY], fresh=True)
+    assert second.body == {"status": {"reservedFor": [{"resource": "pods", "name": "p", "uid": "pod-uid"}]}}
+
+
+def test_a_release_frees_the_devices_or_removes_single_users_and_only_as_the_claim_was_seen():
+    freed = ClaimRelease(KEY, ("pod-uid",), frees=True)
+    single = ClaimRelease(KEY, ("pod-uid",), frees=False)
+    steps = list(claim_release_steps([freed, single, ClaimRelease(Key("ns", "gone"), (), frees=True)], snapshot()))
+
+    assert bodies(steps) == [
+        {"status": {"allocation": None, "reservedFor": None}},
+        {"status": {"reservedFor": [{"$patch": "delete", "uid": "pod-uid"}]}},
+    ]
+    assert [step.target for step in steps] == [ref(snapshot().cluster.resource_claims[KEY], fresh=True)] * 2

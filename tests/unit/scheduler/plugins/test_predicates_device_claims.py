@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from volcano.api.core.devices import CLAIM_PROTECTION
+from volcano.api.meta import Key
 from volcano.scheduler.actions import ACTIONS
 from volcano.scheduler.core.assemble import snapshot_from
 from volcano.scheduler.framework.config import parse_config
 from volcano.scheduler.framework.decisions import Decisions
+from volcano.scheduler.framework.record import ClaimRelease
 from volcano.scheduler.loop import cycle
 from volcano.scheduler.model import SeededChance
 
@@ -61,7 +64,9 @@ def a_pod(name: str, claim: str, template: str = "") -> dict[str, Any]:
     }
 
 
-def decided(devices: dict[str, int], pods: list[Any], claims: list[Any], expression: str = "true") -> Decisions:
+def decided(
+    devices: dict[str, int], pods: list[Any], claims: list[Any], expression: str = "true", names: Any = None
+) -> Decisions:
     group = {"metadata": {"name": "g", "namespace": "ns"}, "status": {"phase": "Inqueue"}}
     group["spec"] = {"queue": "q", "minMember": len(pods)}
     lists = {
@@ -73,7 +78,9 @@ def decided(devices: dict[str, int], pods: list[Any], claims: list[Any], express
         "resourceClaims": claims,
         "pods": pods,
     }
-    return cycle(snapshot_from(lists), CONFIG, SeededChance(0))
+    snapshot = snapshot_from(lists)
+    snapshot.scheduler_names = names
+    return cycle(snapshot, CONFIG, SeededChance(0))
 
 
 def nodes_of(decisions: Decisions) -> dict[str, str]:
@@ -146,3 +153,55 @@ def test_a_claim_that_asks_for_what_is_unknown_keeps_its_pod_waiting():
     assert nodes_of(found) == {}
     (notice,) = found.pods
     assert "unsupported count mode Most" in notice.message
+
+
+# -- what a bind that failed, or a scheduler that was killed, leaves ---------------------------------------------------
+def allocated(claim: dict[str, Any], node: str, *users: str, device: str = "gpu-0") -> dict[str, Any]:
+    result = {"request": "gpu", "driver": DRIVER, "pool": f"pool-{node}", "device": device}
+    here = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+    allocation = {"devices": {"results": [result]}, "nodeSelector": {"nodeSelectorTerms": [here]}}
+    claim["status"] = {"allocation": allocation, "reservedFor": [{"resource": "pods", "uid": uid} for uid in users]}
+    claim["metadata"]["finalizers"] = [CLAIM_PROTECTION]
+    return claim
+
+
+def test_devices_of_a_pod_that_still_has_no_node_are_released_when_its_gang_cannot_start():
+    pods, claims = a_gang(3)
+    allocated(claims[0], "n0", "uid-p0")
+    found = decided({"n0": 2}, pods, claims)
+
+    assert nodes_of(found) == {}
+    assert found.claim_releases == (ClaimRelease(Key("ns", "c-p0"), ("uid-p0",), frees=True),)
+
+
+def test_a_pod_with_devices_on_a_node_that_is_gone_gets_others():
+    found = decided({"n1": 1}, [a_pod("p0", "c-p0", "template")], [allocated(a_claim("c-p0"), "n0", "uid-p0")])
+
+    assert nodes_of(found) == {"ns/p0": "n1"}
+    assert found.devices["uid-p0"][0].replaces
+    assert not found.claim_releases
+
+
+def test_a_claim_that_a_running_pod_shares_loses_only_the_user_without_a_node():
+    running = a_pod("p0", "shared")
+    running["spec"]["nodeName"], running["status"]["phase"] = "n0", "Running"
+    waiting = a_pod("p1", "shared")
+    waiting["spec"]["nodeSelector"] = {"no": "such"}
+    claim = allocated(a_claim("shared"), "n0", "uid-p0", "uid-p1")
+    found = decided({"n0": 1}, [running, waiting], [claim])
+
+    assert found.claim_releases == (ClaimRelease(Key("ns", "shared"), ("uid-p1",), frees=False),)
+
+
+def test_devices_that_nobody_uses_any_more_are_released():
+    found = decided({"n0": 1}, [], [allocated(a_claim("left"), "n0")])
+
+    assert found.claim_releases == (ClaimRelease(Key("ns", "left"), (), frees=True),)
+
+
+def test_a_claim_that_another_scheduler_reserves_is_left_alone():
+    foreign = a_pod("p9", "c9")
+    foreign["spec"]["schedulerName"] = "default-scheduler"
+    found = decided({"n0": 1}, [foreign], [allocated(a_claim("c9"), "n0", "uid-p9")], names=frozenset({"volcano"}))
+
+    assert found.claim_releases == ()

@@ -86,7 +86,7 @@ class Predicates(Plugin):
         self._ports = PortBook()
         self._volumes = VolumeBinding(table, around)
         self._limits = VolumeLimits(table, around)
-        self._device_claims = DeviceClaims(table, around)
+        self._device_claims = DeviceClaims(table, around, session.snapshot)
         self._neighbours = Neighbourhood(
             table,
             around.namespaces,
@@ -107,6 +107,7 @@ class Predicates(Plugin):
             devices = self._device_claims.reserved(uid)
             if devices:
                 session.record.devices[uid] = devices
+        session.record.claim_releases += self._device_claims.left_over()
 
     # -- whose answers are shared, and how long they hold --------------------------------------------------------
     def sharing_key(self, task: Task) -> Hashable:

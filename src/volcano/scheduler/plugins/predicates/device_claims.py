@@ -14,16 +14,17 @@ import msgspec
 import numpy as np
 
 from volcano.api.core import Pod, ResourceClaim
-from volcano.api.core.devices import MAX_CLAIM_USERS
+from volcano.api.core.devices import CLAIM_PROTECTION, MAX_CLAIM_USERS
 from volcano.api.meta import JSON, Key
 from volcano.scheduler.core.dra.asked import ClaimAsk, UnreadableClaim, read_claim
 from volcano.scheduler.core.dra.device_supply import ClaimSearch, DeviceSupply, node_selector
 from volcano.scheduler.core.dra.results import allocation_result
 from volcano.scheduler.core.node_table import Mask, NodeTable
 from volcano.scheduler.core.node_view import NodeView
+from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.framework.answers import Refusal
-from volcano.scheduler.framework.record import DeviceChoice
-from volcano.scheduler.model import ClusterObjects, Task
+from volcano.scheduler.framework.record import ClaimRelease, DeviceChoice
+from volcano.scheduler.model import ClusterObjects, Status, Task
 
 ELSEWHERE: Final = "resourceclaim not available on the node"
 IN_USE: Final = "resourceclaim in use"
@@ -36,8 +37,8 @@ Asked = tuple[ClaimAsk, bytes]
 
 
 class DeviceClaims:
-    def __init__(self, table: NodeTable, around: ClusterObjects) -> None:
-        self._table, self._around = table, around
+    def __init__(self, table: NodeTable, around: ClusterObjects, snapshot: Snapshot) -> None:
+        self._table, self._around, self._snapshot = table, around, snapshot
         self._supply: DeviceSupply | None = None
         self._made: dict[Key, JSON] = {}  # allocations of this session
         self._users: dict[Key, set[str]] = {}  # the tasks of this session that use a claim
@@ -104,14 +105,8 @@ class DeviceClaims:
         held = [allocation for claim in claims if (allocation := self._allocation(claim)) is not None]
         if not held:
             return self._search(claims).fitting()
-        here = np.ones(len(self._table), dtype=bool)
-        for allocation in held:
-            here &= self._reachable(allocation)
-        open_claims = [claim for claim in claims if self._allocation(claim) is None]
-        if open_claims:
-            here &= self._search(open_claims).fitting()
         with self._without(held):
-            return here | self._search(claims).fitting()
+            return self._search(claims).fitting().copy()
 
     def _search(self, claims: Sequence[ResourceClaim]) -> ClaimSearch:
         asks = [self._ask(claim) for claim in claims]
@@ -136,10 +131,10 @@ class DeviceClaims:
         settled, wanted = [], []
         for claim in claims:
             allocation = self._allocation(claim)
-            if allocation is not None and self._reachable(allocation)[row]:
-                settled.append(DeviceChoice(claim.key, allocation, is_new=claim.key in self._made))
-            elif allocation is None or self._is_movable(claim, task.uid):
+            if allocation is None or self._is_movable(claim, task.uid):
                 wanted.append(claim)
+            elif self._reachable(allocation)[row]:
+                settled.append(DeviceChoice(claim.key, allocation, is_new=claim.key in self._made))
             else:
                 return ELSEWHERE
         chosen: list[DeviceChoice] = []
@@ -176,6 +171,19 @@ class DeviceClaims:
 
     def reserved(self, uid: str) -> tuple[DeviceChoice, ...]:
         return self._reserved.get(uid, ())
+
+    def left_over(self) -> Iterator[ClaimRelease]:
+        """The claims that hold devices, or name users, for pods that did not get a node."""
+        assumed = self._around.assumed_allocations
+        for key, claim in self._around.resource_claims.items():
+            status = claim.status
+            if not status or not status.get("allocation") or key in self._made or key in assumed:
+                continue
+            users = claim.users
+            gone = [user for user in users if self._is_without_node(user)]
+            frees = len(gone) == len(users)
+            if gone or (frees and CLAIM_PROTECTION in claim.metadata.finalizers):
+                yield ClaimRelease(key, tuple(str(user.get("uid")) for user in gone), frees)
 
     # -- claims --------------------------------------------------------------------------------------------------
     @property
@@ -230,10 +238,21 @@ class DeviceClaims:
         return self._allocation(claim) is None or self._is_movable(claim, task.uid)
 
     def _is_movable(self, claim: ResourceClaim, uid: str) -> bool:
-        """Whether the task alone uses the claim's allocation, left by a bind that failed: it may be made anew."""
+        """Whether its allocation was left over by binds that failed: then it may be made anew for the task."""
         if claim.key in self._made or claim.key in self._around.assumed_allocations:
             return False
-        return [user.get("uid") for user in claim.users] == [uid]
+        users = claim.users
+        if not users:
+            return CLAIM_PROTECTION in claim.metadata.finalizers
+        return all(user.get("uid") == uid or self._is_without_node(user) for user in users)
+
+    def _is_without_node(self, user: JSON) -> bool:
+        """Whether it is a pod of this scheduler that has no node and is not about to get one."""
+        task = self._snapshot.tasks.get(str(user.get("uid")))
+        if task is None or task.status is not Status.PENDING:
+            return False
+        names = self._snapshot.scheduler_names
+        return names is None or task.pod.spec.scheduler_name in names
 
     def _is_full(self, claim: ResourceClaim, task: Task) -> bool:
         users = {str(user.get("uid")) for user in claim.users} | self._users.get(claim.key, set())
