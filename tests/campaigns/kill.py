@@ -24,7 +24,7 @@ from tests.campaigns.ledger import Ledger, Submitter, Writer
 from tests.system.real_system import JOBS, Up, processes_naming, wait_until
 
 WRITERS = 2
-DISK_MEGABYTES = 96
+DISK_MEGABYTES = 256  # small enough to be filled in a moment, large enough for what an hour writes
 LONG_STOP_SECONDS = 50.0  # longer than a node may be silent
 ANSWER_SECONDS = 300.0  # on a machine that is busy with other work
 ATTACKS = {"kill": 20, "kill-soon": 6, "stop": 4, "stop-all": 2, "full-disk": 3, "damage": 3, "read-only": 2}
@@ -66,13 +66,23 @@ class Campaign:
         try:
             wait_until(lambda: answers(self.up), f"the server answers after {kind}", ANSWER_SECONDS)
         except AssertionError as error:
-            self.problems.append(f"{error}: {self._state()}")
+            self.problems.append(f"{error}: {self._disk()}: {self._state()}")
             click.echo(f"PROBLEM {self.problems[-1]}")
             return
         self.problems += [f"after {kind}: {each}" for each in self.ledger.problems(self.up.api)]
         self.problems += self._doubled()
         click.echo(f"{sum(self.attacks.values()):4} {kind:9} {time.monotonic() - began:5.1f} s, "
-                   f"{self.ledger.written} writes, {len(self.ledger.jobs)} jobs, {len(self.problems)} problems")  # fmt: skip
+                   f"{self.ledger.written} writes, {len(self.ledger.jobs)} jobs, {len(self.problems)} problems; {self._disk()}")  # fmt: skip
+
+    def _disk(self) -> str:
+        """The largest of what lies in the data directory, in megabytes."""
+        sizes: Counter[str] = Counter()
+        for path in self.up.data.rglob("*"):
+            with contextlib.suppress(OSError):
+                found = path.lstat()
+                if found.st_dev == self.up.data.stat().st_dev:  # and not a file system that a pod has mounted below it
+                    sizes[path.relative_to(self.up.data).parts[0]] += found.st_blocks * 512
+        return ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in sizes.most_common(3))
 
     def _state(self) -> str:
         """Why the server does not answer, as far as it says."""
