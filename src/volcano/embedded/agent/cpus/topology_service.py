@@ -20,7 +20,8 @@ from volcano.machinery.clock import Clock
 
 log = logging.getLogger(__name__)
 NODES, TOPOLOGIES = resource_type(Node), resource_type(Numatopology)
-RETRY_INTERVAL: Final = timedelta(seconds=2)
+MIN_RETRY_INTERVAL: Final = timedelta(seconds=1)
+MAX_RETRY_INTERVAL: Final = timedelta(minutes=5)
 TIMESTAMP_KEY: Final = "timestamp"
 
 
@@ -36,14 +37,19 @@ class TopologyService:
 
     async def run(self) -> None:
         """Until cancelled."""
+        pause, said = MIN_RETRY_INTERVAL, ""
         while True:
             self._changed.clear()
             try:
                 await self.publish()
             except ApiError as error:
-                log.warning("the NUMA topology of node %s is not published yet: %s", self._node, error)
-                await self._clock.sleep(RETRY_INTERVAL)
+                if str(error) != said:  # a cluster may not have this kind of object at all
+                    said = str(error)
+                    log.warning("the NUMA topology of node %s is not published yet: %s", self._node, said)
+                await self._clock.sleep(pause)
+                pause = min(pause * 2, MAX_RETRY_INTERVAL)
                 continue
+            pause, said = MIN_RETRY_INTERVAL, ""
             await self._changed.wait()
 
     async def publish(self) -> None:

@@ -63,8 +63,8 @@ def variables_of(vendor: str, cards: Sequence[MachineCard]) -> dict[str, str]:
         case "amd":  # HIP counts within what ROCR shows; an empty value would mean all to it
             within = ",".join(str(place) for place in range(len(cards)))
             return {"ROCR_VISIBLE_DEVICES": listed, "HIP_VISIBLE_DEVICES": within or "-1"}
-        case "ascend":
-            return {"ASCEND_RT_VISIBLE_DEVICES": listed, "ASCEND_VISIBLE_DEVICES": listed or "void"}
+        case "ascend":  # in ascending order; a list ends at the first number that does not exist
+            return {"ASCEND_RT_VISIBLE_DEVICES": listed or "-1", "ASCEND_VISIBLE_DEVICES": listed or "void"}
         case _:
             return {}
 

@@ -21,7 +21,8 @@ from volcano.machinery.clock import Clock
 log = logging.getLogger(__name__)
 CHECK_INTERVAL: Final = timedelta(seconds=30)
 """Between two looks at the cards: a tool of a vendor takes up to a second of CPU."""
-RETRY_INTERVAL: Final = timedelta(seconds=2)
+MIN_RETRY_INTERVAL: Final = timedelta(seconds=1)
+MAX_RETRY_INTERVAL: Final = timedelta(minutes=5)
 NODES, SLICES, CLASSES = resource_type(Node), resource_type(ResourceSlice), resource_type(DeviceClass)
 
 
@@ -48,16 +49,21 @@ class DeviceService:
         self._looks_again = inventory is not None
         self._published: dict[str, dict[str, str] | None] = dict.fromkeys(self._nodes)
         self._warned: tuple[str, ...] = ()
+        self._said = ""  # the last failure
 
     async def run(self) -> None:
         """Until cancelled. What could not be written is written at the next look."""
+        pause = MIN_RETRY_INTERVAL
         while True:
-            is_published = await self.publish()
-            if is_published and not self._looks_again:
+            if not await self.publish():
+                await self._clock.sleep(pause)
+                pause = min(pause * 2, MAX_RETRY_INTERVAL)
+                continue
+            if not self._looks_again:
                 return
-            await self._clock.sleep(CHECK_INTERVAL if is_published else RETRY_INTERVAL)
-            if is_published:
-                self.take(await self._clock.run(self._find))
+            pause = MIN_RETRY_INTERVAL
+            await self._clock.sleep(CHECK_INTERVAL)
+            self.take(await self._clock.run(self._find))
 
     def take(self, found: FoundCards) -> None:
         """What another look found."""
@@ -82,8 +88,11 @@ class DeviceService:
                 await self._publish_amounts(node)
                 await self._publish_slice(node)
         except ApiError as error:
-            log.warning("devices are not published yet: %s", error)
+            if str(error) != self._said:
+                self._said = str(error)
+                log.warning("devices are not published yet: %s", error)
             return False
+        self._said = ""
         return True
 
     async def _publish_amounts(self, node: str) -> None:

@@ -37,6 +37,7 @@ class CardInventory:
         self._nodes, self._by_claims = tuple(nodes), by_claims
         self._limits = dict(limits or {})
         self._placed: dict[str, PlacedCard] = {}
+        self._unused: set[str] = set()  # beyond the limits
         self.vendors: set[str] = set()
         """Whose cards are managed: containers without one see none."""
         self.update(found)
@@ -78,7 +79,7 @@ class CardInventory:
                 is_there = id in present
                 card = present.get(id, placed.card)
                 self._placed[id] = msgspec.structs.replace(placed, card=card, is_there=is_there)
-        fresh = [card for card in found.cards if card.id not in self._placed]
+        fresh = [card for card in found.cards if card.id not in self._placed and card.id not in self._unused]
         for resource in sorted(ACCELERATOR_RESOURCES):
             self._place([card for card in fresh if card.resource == resource])
         return self._placed != before
@@ -89,10 +90,17 @@ class CardInventory:
             return
         size = -(-len(cards) // len(self._nodes)) or 1
         for start, node in zip(range(0, len(cards), size), self._nodes, strict=False):
-            block = cards[start : start + size]
-            limit = self._limits.get(block[0].resource)
-            if limit is not None:
-                block = block[:limit]
-            claimed = len(block) if self._by_claims == ALL_BY_CLAIMS else min(self._by_claims, len(block))
-            for place, card in enumerate(block):
-                self._placed[card.id] = PlacedCard(card, node, by_claims=place >= len(block) - claimed)
+            self._place_on(node, cards[start : start + size])
+
+    def _place_on(self, node: str, cards: Sequence[MachineCard]) -> None:
+        """The last ones are handed out by claims, as far as cards that came earlier are not."""
+        resource = cards[0].resource
+        known = [each for each in self._placed.values() if each.node == node and each.card.resource == resource]
+        room = max(0, self._limits.get(resource, len(known) + len(cards)) - len(known))
+        self._unused |= {card.id for card in cards[room:]}
+        cards = cards[:room]
+        claimed = len(cards)
+        if self._by_claims != ALL_BY_CLAIMS:
+            claimed = min(claimed, max(0, self._by_claims - sum(each.by_claims for each in known)))
+        for place, card in enumerate(cards):
+            self._placed[card.id] = PlacedCard(card, node, by_claims=place >= len(cards) - claimed)

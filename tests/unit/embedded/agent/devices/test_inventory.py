@@ -46,6 +46,17 @@ def test_a_stated_amount_limits_the_cards():
     inventory = CardInventory(cards(0, 1, 2), ["n"], limits={"nvidia.com/gpu": 2})
 
     assert inventory.amounts("n") == {"nvidia.com/gpu": "2"}
+    assert not inventory.update(cards(0, 1, 2))
+    assert inventory.update(cards(0, 1, 2, 3)) is False  # one more changes nothing
+    assert inventory.amounts("n") == {"nvidia.com/gpu": "2"}
+
+
+def test_a_card_that_comes_later_does_not_exceed_what_claims_have():
+    inventory = CardInventory(cards(0, 1), ["n"], by_claims=1)
+    inventory.update(cards(0, 1, 2))
+
+    assert ids(inventory, "n", by_claims=True) == ["nvidia-1"]
+    assert inventory.amounts("n") == {"nvidia.com/gpu": "2"}
 
 
 def test_a_card_that_is_gone_counts_until_its_pod_has_ended_and_can_come_back():
