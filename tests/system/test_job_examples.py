@@ -30,6 +30,7 @@ FRAMEWORKS = (
     "paddlepaddle",
     "array",
     "elastic",
+    "device-claim",
 )
 
 

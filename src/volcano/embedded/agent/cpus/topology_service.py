@@ -37,19 +37,18 @@ class TopologyService:
 
     async def run(self) -> None:
         """Until cancelled."""
-        pause, said = MIN_RETRY_INTERVAL, ""
+        pause = MIN_RETRY_INTERVAL
         while True:
             self._changed.clear()
             try:
                 await self.publish()
             except ApiError as error:
-                if str(error) != said:  # a cluster may not have this kind of object at all
-                    said = str(error)
-                    log.warning("the NUMA topology of node %s is not published yet: %s", self._node, said)
+                if pause == MIN_RETRY_INTERVAL:  # said once: a cluster may not have this kind of object at all
+                    log.warning("the NUMA topology of node %s is not published yet: %s", self._node, error)
                 await self._clock.sleep(pause)
                 pause = min(pause * 2, MAX_RETRY_INTERVAL)
                 continue
-            pause, said = MIN_RETRY_INTERVAL, ""
+            pause = MIN_RETRY_INTERVAL
             await self._changed.wait()
 
     async def publish(self) -> None:

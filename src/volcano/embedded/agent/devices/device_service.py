@@ -49,7 +49,7 @@ class DeviceService:
         self._looks_again = inventory is not None
         self._published: dict[str, dict[str, str] | None] = dict.fromkeys(self._nodes)
         self._warned: tuple[str, ...] = ()
-        self._said = ""  # the last failure
+        self._has_failed = False  # at the last attempt; said once
 
     async def run(self) -> None:
         """Until cancelled. What could not be written is written at the next look."""
@@ -88,11 +88,11 @@ class DeviceService:
                 await self._publish_amounts(node)
                 await self._publish_slice(node)
         except ApiError as error:
-            if str(error) != self._said:
-                self._said = str(error)
+            if not self._has_failed:
                 log.warning("devices are not published yet: %s", error)
+            self._has_failed = True
             return False
-        self._said = ""
+        self._has_failed = False
         return True
 
     async def _publish_amounts(self, node: str) -> None:
