@@ -61,6 +61,7 @@ class LiveJob:
     pods: dict[str, core.Pod] = field(default_factory=dict)  # by uid
     running: dict[str, str] = field(default_factory=dict)  # uid → node
     amounts: dict[str, dict[str, float]] = field(default_factory=dict)  # what a pod of each role requests
+    told: dict[str, frozenset[str]] = field(default_factory=dict)  # uid → annotations that it was bound with
     retries: int = 0
     ends: float | None = None  # when it will have run for its run time; None while its gang is not whole
     progress: SharedProgress | None = None  # of a job whose work some of its pods share
@@ -327,6 +328,8 @@ class Engine:
         self._forget_phase(live)
         self.repetitions.start(job)
         self.recorder.hold(live.job.queue, node, live.amounts.get(_role(pod), {}), 1.0)
+        if annotations:
+            live.told[uid] = frozenset(annotations.keys() - pod.metadata.annotations.keys())
         live.pods[uid] = started = started_pod(pod, node, self._moment(self.now), annotations)
         self.cluster.put(started)
 
@@ -433,9 +436,16 @@ class Engine:
         self._unsettled.add(live.job.name)
         self._replacements += 1
         fresh = f"{pod.metadata.name}.{self._replacements}r"
+        told = live.told.pop(uid, frozenset())  # the cards of the pod that is gone are not those of its successor
+        meta = msgspec.structs.replace(
+            pod.metadata,
+            uid=fresh,
+            creation_timestamp=self._moment(self.now),
+            annotations={key: value for key, value in pod.metadata.annotations.items() if key not in told},
+        )
         live.pods[fresh] = msgspec.structs.replace(
             pod,
-            metadata=msgspec.structs.replace(pod.metadata, uid=fresh, creation_timestamp=self._moment(self.now)),
+            metadata=meta,
             spec=msgspec.structs.replace(pod.spec, node_name=""),
             status=core.PodStatus(phase="Pending"),
         )

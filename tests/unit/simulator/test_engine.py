@@ -14,6 +14,7 @@ from volcano.api import core, scheduling
 from volcano.api.meta import ObjectMeta
 from volcano.scheduler.actions import ACTIONS
 from volcano.scheduler.framework.config import parse_config
+from volcano.simulator.clusters import default_queues, node
 from volcano.simulator.engine import Engine
 from volcano.simulator.jobs import Role, WorkloadJob
 from volcano.simulator.workloads.swf import read_swf
@@ -29,6 +30,10 @@ tiers:
     enableJobOrder: false
   - name: predicates
 """
+CLASSES = [
+    core.PriorityClass(metadata=ObjectMeta(name="low"), value=1),
+    core.PriorityClass(metadata=ObjectMeta(name="high"), value=100),
+]
 POLICIES = [(shortest, backfill) for shortest in (False, True) for backfill in (False, True)]
 
 
@@ -44,10 +49,7 @@ def engine(nodes: int, *, shortest_first: bool, backfill: bool, text: str = "") 
         ],
         [scheduling.Queue(metadata=ObjectMeta(name="default"), status=scheduling.QueueStatus(state="Open"))],
         parse_config(text, known_actions=ACTIONS),
-        priority_classes=[
-            core.PriorityClass(metadata=ObjectMeta(name="low"), value=1),
-            core.PriorityClass(metadata=ObjectMeta(name="high"), value=100),
-        ],
+        priority_classes=CLASSES,
     )
 
 
@@ -78,6 +80,36 @@ def test_jobs_start_when_an_independent_simulation_starts_them(
 
     expected = start_times(jobs, 8, shortest_first=shortest_first, backfill=backfill)
     assert {int(name[4:]): outcome.start for name, outcome in of.outcomes.items()} == expected
+
+
+CARDS = {"volcano.sh/vgpu-number": "1", "volcano.sh/vgpu-memory": "600"}
+
+
+def test_the_successor_of_an_evicted_pod_has_none_of_its_cards() -> None:
+    text = PREEMPTION.replace("{name: nodeorder}", "{name: deviceshare, arguments: {deviceshare.VGPUEnable: true}}")
+    has = {"cpu": "4", "memory": "4Gi", "pods": "9", "volcano.sh/vgpu-number": "9", "volcano.sh/vgpu-memory": "1000"}
+    register = {"volcano.sh/node-vgpu-register": "card,9,1000,NVIDIA-A,true,hami-core:"}
+    nodes = [node("n", {**has, "volcano.sh/vgpu-cores": "100"}, {}, register)]
+    of = Engine(nodes, default_queues(), parse_config(text, known_actions=ACTIONS), priority_classes=CLASSES)
+    role = (Role("task", 1, {"cpu": "1", **CARDS}),)
+    of.submit(
+        [
+            WorkloadJob("humble", 0.0, 100.0, role, priority_class="low"),
+            WorkloadJob("urgent", 40.0, 10.0, role, priority_class="high"),
+        ]
+    )
+    of.run(until=45.0)
+
+    (waiting,) = [pod for job, pod in _pods(of) if job == "humble"]
+    (running,) = [pod for job, pod in _pods(of) if job == "urgent"]
+    assert "volcano.sh/vgpu-ids-new" in running.annotations
+    assert not [key for key in waiting.annotations if "vgpu" in key or "bind" in key]
+    of.run()
+    assert of.outcomes["humble"].end == 150.0
+
+
+def _pods(of: Engine) -> list[tuple[str, core.Pod]]:
+    return [(name, pod) for name, live in of._jobs.items() for pod in live.pods.values()]
 
 
 PREEMPTION = """

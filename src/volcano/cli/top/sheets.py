@@ -8,8 +8,11 @@ from typing import Any, Final, NamedTuple
 
 from volcano.api.ages import human_duration
 from volcano.api.batch import JOB_NAME_KEY
+from volcano.api.core import Node
+from volcano.api.decode import Unreadable, decode_object
 from volcano.api.meta import JSON
 from volcano.api.pods.amounts import Amounts, amounts_of
+from volcano.api.pods.stranded import PodShape, in_units, shapes_of, stranded_on
 from volcano.api.quantity import Quantity
 from volcano.cli.formats import parse_time
 from volcano.cli.human_units import human
@@ -23,9 +26,11 @@ RED, GREEN, YELLOW, CYAN, PLAIN = "31", "32", "33", "36", ""
 TITLES: Final = {
     JOBS: ("NAME", "NAMESPACE", "QUEUE", "PHASE", "PODS", "AGE", "WAITS FOR"),
     QUEUES: ("NAME", "STATE", "WEIGHT", "PENDING", "INQUEUE", "RUNNING", "CPU", "MEMORY", "GPU"),
-    NODES: ("NAME", "STATE", "CPU", "MEMORY", "PODS", "GPU"),
+    NODES: ("NAME", "STATE", "CPU", "MEMORY", "PODS", "GPU", "STRANDED"),
 }
-DESCENDING: Final = ("WEIGHT", "PENDING", "INQUEUE", "RUNNING", "CPU", "MEMORY", "GPU", "PODS")
+DESCENDING: Final = ("WEIGHT", "PENDING", "INQUEUE", "RUNNING", "CPU", "MEMORY", "GPU", "PODS", "STRANDED")
+OF_GPUS: Final = ("GPU", "STRANDED")
+"""Columns that are left out where no node has GPUs."""
 FULL_FROM, BUSY_FROM = 0.9, 0.6
 PHASE_ORDER: Final = {
     "Running": 0, "Restarting": 0, "Completing": 0, "Pending": 1, "Inqueue": 1, "": 1, "Failed": 2, "Aborted": 3,
@@ -137,6 +142,7 @@ def queues_sheet(picture: ClusterPicture) -> Sheet:
 
 def nodes_sheet(picture: ClusterPicture) -> Sheet:
     gpus = _gpus(picture.total)
+    shapes = shapes_of(picture.pods) if gpus else []
     rows = []
     for node in picture.nodes:
         name, state = node["metadata"]["name"], node_state(node)
@@ -148,7 +154,7 @@ def nodes_sheet(picture: ClusterPicture) -> Sheet:
             Cell(f"{taken.get('pods', ZERO)}/{have.get('pods', ZERO)}", taken.get("pods", ZERO).value),
         ]
         if gpus:
-            cells.append(_uses(gpus, taken, have))
+            cells += [_uses(gpus, taken, have), _stranded(node, gpus, taken, have, shapes)]
         rows.append(SheetRow(("", name), tuple(cells)))
     return Sheet(NODES, _columns(TITLES[NODES], has_gpus=bool(gpus)), tuple(rows), "CPU")
 
@@ -171,7 +177,7 @@ def pods_sheet(pods: Sequence[JSON], picture: ClusterPicture) -> Sheet:
 
 
 def _columns(titles: Sequence[str], *, has_gpus: bool = True) -> tuple[Column, ...]:
-    return tuple(Column(title, title in DESCENDING) for title in titles if has_gpus or title != "GPU")
+    return tuple(Column(title, title in DESCENDING) for title in titles if has_gpus or title not in OF_GPUS)
 
 
 def _name(text: str) -> Cell:
@@ -195,6 +201,20 @@ def _uses(resources: Sequence[str], taken: Amounts, have: Amounts) -> Cell:
         return Cell("-", -1.0)
     fullest = max(cells, key=lambda cell: cell.order)
     return fullest._replace(text=" ".join(cell.text for cell in cells))
+
+
+def _stranded(node: JSON, resources: Sequence[str], taken: Amounts, have: Amounts, shapes: Sequence[PodShape]) -> Cell:
+    """Free GPUs that the pods of this cluster, waiting or not, cannot use: for lack of CPUs, memory or whole GPUs."""
+    if not any(have.get(each) for each in resources):
+        return Cell("-", -1.0)
+    used = in_units(taken)
+    idle = {name: amount - used.get(name, 0.0) for name, amount in in_units(have).items()}
+    try:
+        read = decode_object(Node, node)
+    except Unreadable:
+        return Cell("-", -1.0)
+    count = sum(stranded_on(read, idle, name, shapes) for name in resources)
+    return Cell(f"{count:.1f}".removesuffix(".0"), count, YELLOW if count >= 0.05 else PLAIN)
 
 
 def load_colour(share: float) -> str:

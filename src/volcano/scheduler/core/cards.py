@@ -359,7 +359,7 @@ class Cards:
         if portion.of_whole_cards:
             count = np.full(entries, np.inf)
             count[scene.entry] = portion.of_whole_cards / np.maximum(capacity, 1.0)
-            count[count % 1 != 0] = np.inf
+            count[np.floor(count) != count] = np.inf
             wanted = count[seen]
         chosen = ordered[np.arange(len(ordered)) - starts < wanted]
         choice.fits &= np.bincount(scene.entry[chosen], minlength=entries) >= count

@@ -58,8 +58,6 @@ class ClusterObjects:
     """Of ResourceClaims: allocations that were sent and are not seen yet."""
     kept: dict[str, Any] = field(default_factory=dict)
     """What has been read from these objects, kept from cycle to cycle by who reads them (core.dra)."""
-    read_slices: dict[str, Any] = field(default_factory=dict)
-    """What core.dra has read from the slices, kept from cycle to cycle."""
     device_config: str = ""
     """The text of the device plugins' configuration, for the plugin deviceshare."""
     reservations: dict[str, Reservation] = field(default_factory=dict)

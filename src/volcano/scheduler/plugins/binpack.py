@@ -1,8 +1,9 @@
 """binpack: fill nodes one after another, each resource with a weight.
 
-With `binpack.accelerators`, and if nodes have any, the best fit counts instead: what would stay free, measured by the
-largest node, with that weight for accelerators. It also holds for pods that ask for none, so that they do not take the
-cpus that free accelerators need.
+If nodes have accelerators, these decide between nodes that are equal otherwise: the node where fewer would stay free is
+taken, also by pods that ask for none, so that they do not take the cpus that free accelerators need. With
+`binpack.accelerators` the best fit counts instead of all that: what would stay free, measured by the largest node, with
+that weight for accelerators.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from volcano.scheduler.model import CPU, MEMORY, Task
 from volcano.scheduler.model.resources import is_accelerator
 
 FULL: Final = 100.0
+TIE: Final = 5e-7
+"""What accelerators count by default: less than any difference of cpu or memory, so that scores are Volcano's."""
 
 
 class Binpack(Plugin):
@@ -40,6 +43,7 @@ class Binpack(Plugin):
         self._weights = {name: 1 if weight < 0 else weight for name, weight in weights.items()}
 
         self._accelerator_weight = max(read("binpack.accelerators", 0), 0)
+        self._counts_by_default = option.arguments.get("binpack.accelerators") is None
 
     @cached_property
     def _largest(self) -> dict[str, float]:
@@ -57,7 +61,17 @@ class Binpack(Plugin):
     def node_score(self, task: Task, nodes: NodeView) -> Column:
         if self._accelerator_weight and self._weight and self._largest:
             return self._best_fit(task, nodes)
-        return self._fullest(task, nodes)
+        score = self._fullest(task, nodes)
+        if self._counts_by_default and self._weight and self._largest:
+            score = score + TIE * self._few_accelerators_left(task, nodes)
+        return score
+
+    def _few_accelerators_left(self, task: Task, nodes: NodeView) -> Column:
+        """From 0 to 1: the fewer accelerators stay free, measured by the largest node, the more."""
+        names = [name for name in self._largest if is_accelerator(name)]
+        left = sum(((nodes.idle[name] - task.request[name]) / self._largest[name] for name in names), nodes.zeros())
+        column: Column = np.clip(1.0 - left / len(names), 0.0, 1.0)
+        return column
 
     def _best_fit(self, task: Task, nodes: NodeView) -> Column:
         score, total = nodes.zeros(), 0.0

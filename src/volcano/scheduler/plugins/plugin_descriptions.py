@@ -33,9 +33,9 @@ PLUGIN_DESCRIPTIONS: Final[Mapping[str, DescribedPolicy]] = {
             "binpack.resources": ("", "further resources that count, separated by commas"),
             "binpack.resources.NAME": ("1", f"{PACKING} that resource"),
             "binpack.accelerators": (
-                "0",
+                "",
                 f"{PACKING} GPUs and NPUs: if nodes have any, the best fit counts (what would stay free); 8 is a good"
-                " value",
+                " value. By default they decide only between nodes that are equal otherwise; 0: not at all",
             ),
         },
     ),

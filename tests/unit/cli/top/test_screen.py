@@ -51,9 +51,9 @@ def test_jobs_with_bars_and_the_reason_why_one_waits():
 def test_nodes_with_their_gpus():
     shown = lines(Browser("nodes"))
 
-    assert shown[3].split() == ["NAME", "STATE", "CPU*", "MEMORY", "PODS", "GPU"]
+    assert shown[3].split() == ["NAME", "STATE", "CPU*", "MEMORY", "PODS", "GPU", "STRANDED"]
     assert re.search(r"n1    Ready  █████████░░░ 6/8   ██████░░░░░░ 16Gi/32Gi  1/110  ███░░░░░░░░░ 1/4", shown[4])
-    assert shown[5].rstrip().endswith("0/110               -")
+    assert shown[5].rstrip().endswith("0/110               -    -")
 
 
 def test_queues_measure_against_their_capability():

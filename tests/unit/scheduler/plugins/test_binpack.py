@@ -95,3 +95,23 @@ def test_without_any_accelerator_the_argument_changes_nothing(asked, a_node, a_p
     plain = asked("binpack", nodes=nodes, pods=pods).scores("p")
 
     assert asked("binpack", arguments={"binpack.accelerators": 8}, nodes=nodes, pods=pods).scores("p") == plain
+
+
+def test_by_default_accelerators_decide_between_nodes_that_are_equal_otherwise(asked, a_node, a_pod):
+    gpu = "nvidia.com/gpu"
+    nodes = [a_node("whole", extra={gpu: "8"}), a_node("begun", extra={gpu: "8"}), a_node("plain")]
+    pods = [
+        *(a_pod(f"on-{name}", on=name, extra={gpu: "4"} if name == "begun" else {}) for name in ("whole", "begun", "plain")),
+        a_pod("asks", extra={gpu: "1"}),
+        a_pod("other"),
+    ]  # fmt: skip
+
+    given = asked("binpack", nodes=nodes, pods=pods)
+    without = asked("binpack", arguments={"binpack.accelerators": 0}, nodes=nodes, pods=pods)
+
+    scores, plain = given.scores("asks"), without.scores("asks")
+    assert scores["begun"] > scores["whole"]
+    assert plain["begun"] == plain["whole"]
+    assert all(abs(scores[name] - plain[name]) < 1e-6 for name in scores)
+    other = given.scores("other")
+    assert other["plain"] > other["begun"] > other["whole"]

@@ -10,7 +10,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import given as over
 from hypothesis import strategies as st
 
+from volcano.api.core import Node
+from volcano.api.decode import decode_object
+from volcano.api.pods.amounts import amounts_of
+from volcano.api.pods.stranded import in_units, shapes_of, stranded_on
 from volcano.scheduler.core.node_view import NodeView
+from volcano.scheduler.plugins.fragmentation.usable import NodeState
 
 GPU = "nvidia.com/gpu"
 IDS = "volcano.sh/vgpu-ids-new"
@@ -154,3 +159,33 @@ def test_imagined_copies_score_as_real_ones_would(asked, a_node_of_cards, a_shar
             break
         assert given.scores("p3")["n1"] == scores[copy]
         assert given.place(f"p{copy}", "n1") is None
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@over(
+    st.lists(st.tuples(st.integers(0, 12), st.integers(0, 8)), min_size=1, max_size=4),
+    st.lists(st.tuples(st.integers(1, 8), st.integers(0, 8), st.integers(0, 4)), min_size=1, max_size=6),
+)
+def test_commands_show_as_stranded_what_the_plugin_computes(asked, a_node, a_pod, machines, shapes):
+    nodes = [a_node(f"n{p}", cpu=str(cpu), extra={GPU: str(gpus)}) for p, (cpu, gpus) in enumerate(machines)]
+    pods = [
+        a_pod(f"p{place}-{copy}", cpu=str(cpu), memory=f"{memory}Gi", extra={GPU: str(gpus)})
+        for place, (gpus, cpu, memory) in enumerate(shapes)
+        for copy in range(1 + place % 2)
+    ]
+    given = asked("fragmentation", nodes=nodes, pods=pods)
+    (plugin,) = given.plugins
+    rows, view = np.arange(len(nodes)), NodeView(given.session.table)
+    known = shapes_of(pods)
+
+    shown = [
+        stranded_on(decode_object(Node, node), in_units(amounts_of(node["status"]["allocatable"])), GPU, known)
+        for node in nodes
+    ]
+
+    computed = np.zeros(len(nodes))
+    for measure in plugin._measures:
+        assert measure.resource == GPU
+        idle = {name: view.idle[name] for name in [*measure.names, GPU]}
+        computed = measure.stranded(rows, NodeState(idle, None))
+    np.testing.assert_allclose(shown, computed, atol=1e-6)

@@ -1,9 +1,8 @@
 """Usable: how much of what is free on nodes the typical shapes can use, as columns.
 
-What is free is stranded as far as it is not usable. Two answers are combined. Filled with copies of one shape alone, a
-node holds so many of them, and shapes count by how frequent they are: this sees that cards are too small, or too few. A
-node filled with the mix runs out of whatever the mix asks most of: this sees early that cpus will not suffice for the
-cards. The second counts more, because a node is filled by many pods.
+What is free is stranded as far as it is not usable; api.pods.stranded says by which rule. That a node holds so many
+copies of one shape alone sees that cards are too small, or too few; that it is filled with the mix sees early that cpus
+will not suffice for the cards.
 """
 
 from __future__ import annotations
@@ -14,15 +13,13 @@ from typing import Final
 
 import numpy as np
 
+from volcano.api.pods.stranded import MIXED_WEIGHT, ROUNDING
 from volcano.scheduler.core.cards import CardAccount
 from volcano.scheduler.core.node_table import Column, NodeTable, Rows
 from volcano.scheduler.model import PODS
 from volcano.scheduler.plugins.fragmentation.mix import TypicalShape, admitted
 
-MIXED_WEIGHT: Final = 4.0
-"""How much the fill with the mix counts beside the fill with single shapes: 3 to 10 are best on the openb trace."""
-ROUNDING: Final = 1e-6
-NEGLIGIBLE: Final = 1e-9
+UNLIMITED: Final = 1e12
 UNIT: Final = 1000.0
 """Extended resources are counted in thousandths (model.resources)."""
 
@@ -50,13 +47,15 @@ class NodeClass:
     share: Rows  # the place of each shape's share
     requests: dict[str, Column]
     means: dict[str, float] = field(default_factory=dict)  # what the mix asks of a resource for each piece
-    inverse: dict[str, Column] = field(default_factory=dict)  # of requests; of none, so that it never limits
+    inverse: dict[str, Column] = field(default_factory=dict)  # of requests
+    slack: dict[str, Column] = field(default_factory=dict)  # for shapes that ask for none, so that it never limits
 
     def __post_init__(self) -> None:
         pieces = float(self.weights @ self.amounts)
         for name, asked in self.requests.items():
             self.means[name] = float(self.weights @ asked) / pieces
-            self.inverse[name] = 1.0 / np.where(asked > 0.0, asked, NEGLIGIBLE)
+            self.inverse[name] = np.where(asked > 0.0, 1.0 / np.where(asked > 0.0, asked, 1.0), 0.0)
+            self.slack[name] = np.where(asked > 0.0, ROUNDING, UNLIMITED)
 
     def usable(self, state: NodeState, free: Column) -> Column:
         cards = state.cards
@@ -64,7 +63,7 @@ class NodeClass:
         mixed = free
         for name, inverse in self.inverse.items():
             idle = np.maximum(state.idle[name], 0.0)
-            copies = np.minimum(copies, idle[:, None] * inverse + ROUNDING)
+            copies = np.minimum(copies, idle[:, None] * inverse + self.slack[name])
             if self.means[name] > 0.0:
                 mixed = np.minimum(mixed, idle / self.means[name])
         alone = np.floor(copies) @ (self.weights * self.amounts)
