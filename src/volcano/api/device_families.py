@@ -461,3 +461,16 @@ NPU_CHIPS: Final = DeviceFamily(
     refusal="no chip has enough free cores",
     fullest_first=True,
 )
+
+VGPU_PERCENTAGE: Final = "volcano.sh/vgpu-memory-percentage"
+"""Of volcano-vgpu; it counts where the device configuration names it."""
+COUNTED_ON_CARDS_ONLY: Final = frozenset(
+    name for family in (*VENDORS.values(), *ASCEND) for name in family.uncounted_names
+) | {VGPU_PERCENTAGE}
+
+
+def is_counted_on_cards_only(name: str) -> bool:
+    """Whether a request for it says how much of a card a container gets, and asks for no amount of a node."""
+    if name in COUNTED_ON_CARDS_ONLY:
+        return True
+    return name.startswith("huawei.com/Ascend") and name.endswith(("-memory", "-core"))

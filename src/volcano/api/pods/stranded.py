@@ -40,18 +40,18 @@ class PodShape:
 
 def shapes_of(pods: Iterable[Mapping[str, Any]]) -> list[PodShape]:
     """The most frequent shapes of pods given as JSON; pods that cannot be read are left out."""
-    counted: dict[bytes, tuple[int, Mapping[str, Any]]] = {}
+    counted: dict[bytes, tuple[int, dict[str, float], Mapping[str, Any]]] = {}
     for pod in pods:
         spec = pod.get("spec") or {}
         required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED)
-        sizes = [c.get("resources") for c in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))]
-        key = msgspec.json.encode((sizes, spec.get("nodeSelector"), required, spec.get("tolerations")))
-        count, first = counted.get(key, (0, pod))
-        counted[key] = count + 1, first
+        requests = in_units(pod_requests(read_resources(spec)))
+        selects = (spec.get("nodeSelector"), required, spec.get("tolerations"))
+        key = msgspec.json.encode((sorted(requests.items()), selects))
+        count, _, first = counted.get(key, (0, requests, pod))
+        counted[key] = count + 1, requests, first
     found = []
-    for _, (count, pod) in sorted(counted.items(), key=lambda item: (-item[1][0], item[0]))[:MAX_SHAPES]:
+    for _, (count, requests, pod) in sorted(counted.items(), key=lambda item: (-item[1][0], item[0]))[:MAX_SHAPES]:
         try:
-            requests = in_units(pod_requests(read_resources(pod.get("spec"))))
             found.append(PodShape(requests, float(count), decode_object(Pod, {"spec": pod.get("spec") or {}})))
         except Unreadable:
             continue

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from volcano.api.device_families import is_counted_on_cards_only
 from volcano.api.meta import Quantities
 from volcano.api.quantity import Quantity, parse_quantity
 
@@ -34,7 +35,7 @@ def is_counted(name: str) -> bool:
     """Whether a resource name is a dimension at all: extended, huge pages, volumes, storage, pods."""
     if name in (CPU, MEMORY, PODS, "ephemeral-storage"):
         return True
-    if name.startswith(("count/", "requests.")):
+    if name.startswith(("count/", "requests.")) or is_counted_on_cards_only(name):
         return False
     return "/" in name or name.startswith(("hugepages-", "attachable-volumes-"))
 

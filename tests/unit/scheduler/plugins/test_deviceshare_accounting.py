@@ -361,5 +361,6 @@ def test_nothing_is_given_beyond_what_nodes_have(block: int) -> None:
 
 
 @needs.MANY_MINUTES
+@pytest.mark.timeout(3600)
 def test_nothing_is_given_beyond_what_nodes_have_in_thousands_of_sequences() -> None:
     assert run(range(10_000, 10_000 + SEQUENCES_OF_A_LONG_RUN)) > SEQUENCES_OF_A_LONG_RUN

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from volcano.api.core import Container, Pod
-from volcano.api.device_families import DemandForm, DeviceFamily, DomainRule
+from volcano.api.device_families import VGPU_PERCENTAGE, DemandForm, DeviceFamily, DomainRule, RegisterForm
 from volcano.api.quantity import QuantityError, parse_quantity
 from volcano.scheduler.core.cards import UNSTATED, Portion
 
 HAMI_CORE: Final = "hami-core"
 PARTIAL_ON_SEVERAL: Final = "vNPU does not support partial memory allocation when requesting multiple devices"
+UNNAMED_PERCENTAGE: Final = f"the device configuration does not name {VGPU_PERCENTAGE}"
 NPU_LABEL, NPU_CHIP = "ring-controller.atlas", "ascend-310P"
 LEVEL_LABEL, DECODER_LABEL = "vnpu-level", "vnpu-dvpp"
 DEMAND_LABELS: Final = (NPU_LABEL, LEVEL_LABEL, DECODER_LABEL)
@@ -38,7 +39,11 @@ def demand_of(family: DeviceFamily, pod: Pod) -> CardDemand:
 
 
 def names_resource(family: DeviceFamily, pod: Pod) -> bool:
-    return any(family.count in (container.resources.limits or {}) for container in pod.spec.containers)
+    return _names(pod, family.count)
+
+
+def _names(pod: Pod, resource: str) -> bool:
+    return any(resource in (container.resources.limits or {}) for container in pod.spec.containers)
 
 
 def asks_for_soft_share(family: DeviceFamily, pod: Pod) -> bool:
@@ -49,6 +54,8 @@ def _of_containers(family: DeviceFamily, pod: Pod) -> CardDemand:
     portions = [_portion(family, pod, container) for container in pod.spec.containers]
     if not any(portion.count for portion in portions):
         return NOTHING
+    if not family.percentage and family.form is RegisterForm.VOLCANO and _names(pod, VGPU_PERCENTAGE):
+        return CardDemand(tuple(portions), problem=UNNAMED_PERCENTAGE)
     partial = family.templates and family.containers_apart and not asks_for_soft_share(family, pod)
     several = [portion for portion in portions if portion.count > 1 and portion.percent == UNSTATED]
     if partial and any(portion.memory < family.memory_allocatable for portion in several):
