@@ -61,6 +61,8 @@ def _validating(path: str, reader: type, rule: Rule, name: str, *operations: str
     return Webhook(path, "validating", resource_type(reader), operations or (CREATE, UPDATE), name, rule, **where)
 
 
+MAX_SORTS_OF_WRITES: Final = 4096
+"""Resource, operation and subresource; definitions of custom resources come and go."""
 PODGROUPS_VALIDATE: Final = "/podgroups/validate"
 RESERVATIONS_VALIDATE: Final = "/reservations/validate"
 WEBHOOKS: Final[tuple[Webhook, ...]] = (
@@ -135,6 +137,7 @@ class AdmissionChain:
         self.settings = settings or Settings()
         self._in_process = in_process
         self._webhooks = tuple(_on_updates(BY_PATH[path]) if in_process else BY_PATH[path] for path in enabled)
+        self._concerned_by: dict[tuple[str, ResourceType, str, str], tuple[Webhook, ...]] = {}
 
     def review(self, attributes: Attributes, reader: Reader) -> ReviewOutcome:
         """Mutate, then validate the result."""
@@ -149,15 +152,13 @@ class AdmissionChain:
         """The object after all mutating webhooks."""
         warnings: list[str] = []
         if self._in_process:
-            attributes = msgspec.structs.replace(
-                attributes, object=kept_submitter(attributes).changed(attributes.object)
-            )
+            attributes = _changed(attributes, kept_submitter(attributes))
         for webhook in self._concerned(attributes, "mutating"):
             answer = webhook.rule(attributes, reader, self.settings)
             warnings += answer.warnings
             if answer.denial:
                 return _refused(attributes, webhook, answer, warnings)
-            attributes = msgspec.structs.replace(attributes, object=answer.changed(attributes.object))
+            attributes = _changed(attributes, answer)
         return ReviewOutcome(attributes.object, warnings=tuple(warnings))
 
     def validate(self, attributes: Attributes, reader: Reader) -> ReviewOutcome:
@@ -178,8 +179,21 @@ class AdmissionChain:
             return deny(f"expect resource to be {webhook.resource.qualified}, got {attributes.resource.qualified}")
         return webhook.rule(attributes, reader, self.settings)
 
-    def _concerned(self, attributes: Attributes, kind: str) -> list[Webhook]:
-        return [webhook for webhook in self._webhooks if webhook.kind == kind and webhook.concerns(attributes)]
+    def _concerned(self, attributes: Attributes, kind: str) -> tuple[Webhook, ...]:
+        """Looked up once for all writes of the same sort; most concern no webhook."""
+        sort = (kind, attributes.resource, attributes.operation, attributes.subresource)
+        found = self._concerned_by.get(sort)
+        if found is None:
+            if len(self._concerned_by) >= MAX_SORTS_OF_WRITES:
+                self._concerned_by.clear()
+            found = tuple(each for each in self._webhooks if each.kind == kind and each.concerns(attributes))
+            self._concerned_by[sort] = found
+        return found
+
+
+def _changed(attributes: Attributes, answer: ReviewAnswer) -> Attributes:
+    after = answer.changed(attributes.object)
+    return attributes if after is attributes.object else msgspec.structs.replace(attributes, object=after)
 
 
 def _refused(attributes: Attributes, webhook: Webhook, answer: ReviewAnswer, warnings: list[str]) -> ReviewOutcome:

@@ -20,6 +20,7 @@ from volcano.machinery.transport import Request, Response, Transport
 
 R = TypeVar("R", bound=Resource)
 
+JSON_TYPE: Final = "application/json"
 PATCH_TYPES: Final = {
     "merge": "application/merge-patch+json",
     "json": "application/json-patch+json",
@@ -66,7 +67,10 @@ class Client:
 
     def __init__(self, transport: Transport, *, agent: str = "volcano") -> None:
         self._transport = transport
-        self._headers = {"accept": "application/json", "user-agent": agent}
+        self._headers: Mapping[str, str] = {"accept": "application/json", "user-agent": agent}
+        self._headers_with_body = {
+            media: {**self._headers, "content-type": media} for media in (JSON_TYPE, *PATCH_TYPES.values())
+        }
 
     async def close(self) -> None:
         await self._transport.close()
@@ -149,7 +153,9 @@ class Client:
     # -- anything ---------------------------------------------------------------------------------------------
     async def raw(self, request: Request) -> Response:
         """The whole answer to any request; an error answer is raised."""
-        request = msgspec.structs.replace(request, headers={**self._headers, **request.headers})
+        return await self._answer(msgspec.structs.replace(request, headers={**self._headers, **request.headers}))
+
+    async def _answer(self, request: Request) -> Response:
         response = await self._transport.send(request)
         if response.status >= 400:
             raise await _error(response)
@@ -174,11 +180,11 @@ class Client:
         *,
         body: Any = None,
         query: tuple[tuple[str, str], ...] = (),
-        content_type: str = "application/json",
+        content_type: str = JSON_TYPE,
     ) -> bytes:
-        headers: Mapping[str, str] = {"content-type": content_type} if body is not None else {}
+        headers = self._headers if body is None else self._headers_with_body[content_type]
         encoded = b"" if body is None else _ENCODER.encode(body)
-        response = await self.raw(Request(method, path, query, headers, encoded))
+        response = await self._answer(Request(method, path, query, headers, encoded))
         return response.body
 
 

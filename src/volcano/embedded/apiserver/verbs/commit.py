@@ -19,10 +19,8 @@ MAX_OBJECT_BYTES: Final = 2 * 1024 * 1024
 async def commit(call: Call, key: ObjectKey, obj: JSON, *, expected: int, dry_run: bool = False) -> tuple[Stored, JSON]:
     """Make the object durable, if the store still has it at `expected`. A dry run only shows what would be stored."""
     stored_form = await in_storage_version(call, obj)
-    size = len(msgspec.json.encode(stored_form))
-    if size > MAX_OBJECT_BYTES:
-        raise TooLarge(f"the object would have {size} bytes; the limit is {MAX_OBJECT_BYTES}")
     if dry_run:
+        _check_size(msgspec.json.encode(stored_form))
         current = call.backend.store.find(key)
         if (current.revision if current else 0) != expected:
             raise Stale
@@ -30,6 +28,11 @@ async def commit(call: Call, key: ObjectKey, obj: JSON, *, expected: int, dry_ru
             obj["metadata"]["resourceVersion"] = str(expected)
         return Stored(key, expected, msgspec.json.encode(obj)), obj
     return _as_given(await _write(call, key, stored_form, expected=expected, deletes=False), obj, stored_form), obj
+
+
+def _check_size(raw: bytes) -> None:
+    if len(raw) > MAX_OBJECT_BYTES:
+        raise TooLarge(f"the object would have {len(raw)} bytes; the limit is {MAX_OBJECT_BYTES}")
 
 
 async def remove(call: Call, stored: Stored, obj: JSON, *, dry_run: bool = False) -> tuple[Stored, JSON]:
@@ -52,7 +55,10 @@ def _as_given(written: Stored, obj: JSON, stored_form: JSON) -> Stored:
 async def _write(call: Call, key: ObjectKey, stored_form: JSON, *, expected: int, deletes: bool) -> Stored:
     def encode(revision: int) -> bytes:
         stored_form["metadata"]["resourceVersion"] = str(revision)
-        return msgspec.json.encode(stored_form)
+        raw = msgspec.json.encode(stored_form)
+        if not deletes:
+            _check_size(raw)
+        return raw
 
     write = Write(key, expected, encode, deletes=deletes, index=call.served.index(stored_form))
     try:

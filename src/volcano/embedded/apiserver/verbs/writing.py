@@ -7,12 +7,12 @@ What differs between kinds is their strategy (kinds).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from volcano.api.copies import decoded_again
-from volcano.api.errors import Conflict, Invalid
+from volcano.api.errors import Conflict, FieldError, Invalid
 from volcano.api.meta import JSON
 from volcano.embedded.apiserver.calls import Call
 from volcano.embedded.apiserver.kinds.service_addresses import AddressClaim
@@ -120,8 +120,9 @@ async def _update_once(
     strategy.apply_defaults(new)
     if not is_applied:
         new = _tracked(call, old, new, options, subresource)
-    new = await _mutate(call, UPDATE, new, old, options, subresource)
-    if call.backend.admission.changes_objects:
+    admitted = await _mutate(call, UPDATE, new, old, options, subresource)
+    if admitted is not new:
+        new = admitted
         strategy.apply_defaults(new)
     keep_system_fields(new, old)
     _check(call, new, old)
@@ -144,8 +145,11 @@ def _changed_parts(new: JSON, old: JSON) -> JSON:
 
     They are compared as they are encoded, since `1 == True`.
     """
-    encode = msgspec.json.encode
-    return {name: part for name, part in new.items() if name not in old or encode(part) != encode(old[name])}
+    return {name: part for name, part in new.items() if name not in old or _differs(part, old[name])}
+
+
+def _differs(part: Any, before: Any) -> bool:
+    return part != before or (type(part) is not str and msgspec.json.encode(part) != msgspec.json.encode(before))
 
 
 def _allocation(call: Call, addresses: AddressClaim) -> AllocationContext:
@@ -189,7 +193,9 @@ def _bump_generation(call: Call, new: JSON, old: JSON) -> None:
 
 def _check(call: Call, obj: JSON, old: JSON | None) -> None:
     row, metadata = call.served.type, obj.get("metadata")
-    errors = object_metadata_errors(call, metadata if isinstance(metadata, dict) else {})
+    errors: list[FieldError] = []
+    if old is None or not isinstance(metadata, dict) or not _says_the_same(metadata, old["metadata"]):
+        errors += object_metadata_errors(call, metadata if isinstance(metadata, dict) else {})
     subresource = call.target.subresource
     if old is None or subresource in ("", "status"):
         errors += call.strategy.errors(obj, old, is_status=subresource == "status")
@@ -198,6 +204,13 @@ def _check(call: Call, obj: JSON, old: JSON | None) -> None:
         raise Invalid.of(row.kind, str(name or ""), errors, row.group)
     if old is not None:
         check_no_new_finalizers(call, obj, old)
+
+
+def _says_the_same(metadata: JSON, before: JSON) -> bool:
+    """Whether only the record of managers differs: the rest was checked when it was stored."""
+    if len(metadata) - ("managedFields" in metadata) != len(before) - ("managedFields" in before):
+        return False
+    return all(name == "managedFields" or before.get(name) == value for name, value in metadata.items())
 
 
 def _tracked(call: Call, old: JSON | None, new: JSON, options: WriteOptions, subresource: str) -> JSON:
