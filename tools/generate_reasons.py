@@ -59,6 +59,7 @@ FACTS: Final[dict[str, str | int]] = {
 }  # fmt: skip
 CASES: Final[dict[str, dict[str, str | int]]] = {
     "DeviceClassNotFound": {"class_name": "gpu.example.com"},
+    "DevicesNeedConfirmation": {"most": 1, "needed": 2, "count": 4, "class_name": "gpu.example.com"},
     "NotEnoughDevices": {"most": 3, "needed": 4, "class_name": "gpu.example.com"},
     "DevicesInUse": {"most": 1, "needed": 4, "class_name": "gpu.example.com"},
     "UnknownScheduler": {"meant": MEANT.format("volcano")},

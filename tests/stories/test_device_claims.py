@@ -121,6 +121,27 @@ def test_a_gang_that_asks_for_devices_alone_waits_as_a_whole(host, unique):
         assert [pod.spec.node_name for pod in system.pods("gang")] == [""] * 4
 
 
+@pytest.mark.hosts("embedded")
+def test_devices_that_their_driver_must_confirm_are_not_used_and_that_is_said(host, unique):
+    @host
+    async def story(system):
+        await offer(system, unique, 1)
+        waiting = {"bindingConditions": ["attached"], "bindingFailureConditions": ["broken"]}
+        pool = {"name": f"switch-{unique}", "generation": 1, "resourceSliceCount": 1}
+        spec = {"driver": driver(unique), "pool": pool, "allNodes": True, "devices": [{"name": "far", **waiting}]}
+        await system.apply({**kind_of(ResourceSlice), "metadata": {"name": f"switch-{unique}"}, "spec": spec})
+        await template(system, unique)
+        await system.apply(a_job("gang", claiming(a_task(replicas=2))))
+        await system.until(lambda: system.job("gang").status.state.message)
+        await system.settle()
+
+        assert system.job("gang").status.state.message == (
+            f"1 of the 2 devices of class class-{unique} that it needs together can be used; 1 more would have to be "
+            "confirmed by their driver before a pod is bound (bindingConditions)"
+        )
+        assert devices_of(await claims(system)) == []
+
+
 def test_devices_of_finished_pods_are_given_to_the_next_job(host, unique):
     @host
     async def story(system):

@@ -201,6 +201,12 @@ GROUPS: Final = (
                 YOU,
                 "{most} of the {needed} devices of class {class_name} that it needs together exist",
             ),
+            Reason(
+                "DevicesNeedConfirmation",
+                YOU,
+                "{most} of the {needed} devices of class {class_name} that it needs together can be used; {count} more "
+                "would have to be confirmed by their driver before a pod is bound (bindingConditions)",
+            ),
             Reason("NodesRefuse", YOU, "{count} of {suitable} suitable nodes refuse it: {message}"),
         ),
     ),

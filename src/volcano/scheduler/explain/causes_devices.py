@@ -35,8 +35,14 @@ def device_cause(session: Session, job: Job, least: int) -> Finding | None:
     for (class_name, selectors), count in needed.items():
         if class_name not in around.device_classes:
             return finding("DeviceClassNotFound", class_name=class_name)
-        suitable = _suitable(around, class_name, selectors, devices)
+        found = _suitable(around, class_name, selectors, devices)
+        suitable = [device for device in found if not device.needs_conditions]
         free = [device for device in suitable if device.id not in usage.taken]
+        if len(suitable) < count <= len(found):
+            others = len(found) - len(suitable)
+            return finding(
+                "DevicesNeedConfirmation", most=len(suitable), needed=count, count=others, class_name=class_name
+            )
         if len(suitable) < count:
             return finding("NotEnoughDevices", most=len(suitable), needed=count, class_name=class_name)
         if len(free) < count:

@@ -17,7 +17,7 @@ from volcano.scheduler.core.dra.asked import MAX_DEVICES_PER_CLAIM, ClaimAsk, Co
 from volcano.scheduler.core.dra.capacities import consumed
 from volcano.scheduler.core.dra.device_usage import DeviceUsage
 from volcano.scheduler.core.dra.pools import DevicePool
-from volcano.scheduler.core.dra.published import AttributeValue, DeviceId, PublishedDevice, Reaches
+from volcano.scheduler.core.dra.published import AttributeValue, DeviceId, PublishedDevice, Reaches, values_of
 from volcano.scheduler.core.dra.selectors import SelectorFailed, is_selected
 
 MAX_STEPS: Final = 50_000
@@ -232,13 +232,14 @@ class _Search:
         for constraint in self._claims[claim].constraints:
             if not constraint.concerns(ask):
                 continue
-            value = attribute_of(device, constraint.attribute)
-            if value is None:
+            attribute = attribute_of(device, constraint.attribute)
+            if attribute is None:
                 return False
+            values = set(values_of(attribute))
             others = _values(self._chosen[claim], constraint)
-            if constraint.must_differ and any(value == other for other in others):
+            if constraint.must_differ and any(values & other for other in others):
                 return False
-            if not constraint.must_differ and any(value != other for other in others):
+            if not constraint.must_differ and not values.intersection(*others):
                 return False
         return True
 
@@ -289,6 +290,6 @@ def attribute_of(device: PublishedDevice, name: str) -> AttributeValue | None:
     return stated
 
 
-def _values(chosen: Sequence[ChosenDevice], constraint: ConstraintAsk) -> list[AttributeValue]:
+def _values(chosen: Sequence[ChosenDevice], constraint: ConstraintAsk) -> list[set[AttributeValue]]:
     found = (attribute_of(each.device, constraint.attribute) for each in chosen if constraint.concerns(each.ask))
-    return [value for value in found if value is not None]
+    return [set(values_of(value)) for value in found if value is not None]

@@ -15,7 +15,7 @@ from volcano.api.core import DeviceClass
 from volcano.scheduler.core.dra.asked import ClaimAsk
 from volcano.scheduler.core.dra.device_search import attribute_of, class_selectors
 from volcano.scheduler.core.dra.pools import DevicePool, KeptDevices
-from volcano.scheduler.core.dra.published import PublishedDevice
+from volcano.scheduler.core.dra.published import PublishedDevice, values_of
 from volcano.scheduler.core.dra.selectors import LookedAt, looked_at
 
 MAX_NUMBERS: Final = 200_000
@@ -81,21 +81,22 @@ class Likeness:
         return device.frame, tuple([device.attributes.get(name) for name in names])
 
     def _same_values(self, pools: Sequence[DevicePool]) -> Hashable:
-        """For each compared attribute and device the first device with the same value, None for one without."""
+        """For each compared attribute and device its values as numbers, in the order in which they are met."""
         if len(pools) != 1:
-            return self._numbered(tuple(_firsts(pools, name) for name in self._compared))
+            return self._numbered(tuple(_numbers_of(pools, name) for name in self._compared))
         looks = pools[0].looks
         found = looks.get(self._same_key)
         if found is None:
-            found = looks[self._same_key] = self._numbered(tuple(_firsts(pools, name) for name in self._compared))
+            found = looks[self._same_key] = self._numbered(tuple(_numbers_of(pools, name) for name in self._compared))
         return found
 
 
-def _firsts(pools: Sequence[DevicePool], attribute: str) -> tuple[Hashable, ...]:
-    first: dict[Hashable, int] = {}
+def _numbers_of(pools: Sequence[DevicePool], attribute: str) -> tuple[Hashable, ...]:
+    numbers: dict[Hashable, int] = {}
     found: list[Hashable] = []
     for pool in pools:
         for device in pool.devices:
-            value = attribute_of(device, attribute)
-            found.append(None if value is None else first.setdefault(value, len(found)))
+            stated = attribute_of(device, attribute)
+            values = () if stated is None else values_of(stated)
+            found.append(tuple([numbers.setdefault(value, len(numbers)) for value in values]))
     return tuple(found)

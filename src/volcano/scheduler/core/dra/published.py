@@ -14,7 +14,7 @@ from volcano.api.quantity import parse_quantity
 Reaches = Callable[[JSON], bool]
 """Whether a node selector chooses the node in question."""
 AttributeValue = tuple[str, Any]
-"""Kind and value."""
+"""Kind and value; several values of a kind are a tuple."""
 ATTRIBUTE_KINDS: Final = ("int", "bool", "string", "version")
 
 
@@ -126,7 +126,17 @@ def _attribute(stated: JSON) -> AttributeValue:
         value = stated.get(kind)
         if value is not None:
             return kind, value
-    return "version", "None"
+    for kind in ATTRIBUTE_KINDS:
+        values = stated.get(f"{kind}s")
+        if values:
+            return kind, tuple(values)
+    raise ValueError("an attribute has no value")
+
+
+def values_of(attribute: AttributeValue) -> tuple[AttributeValue, ...]:
+    """Each with its kind."""
+    kind, value = attribute
+    return tuple((kind, each) for each in value) if isinstance(value, tuple) else (attribute,)
 
 
 def _amounts(stated: Any) -> dict[str, int]:

@@ -141,6 +141,8 @@ def _attribute(stated: AttributeValue) -> Any:
     from volcano.api.cel.versions import SEMVER, parse_version
 
     kind, value = stated
+    if isinstance(value, tuple):
+        return [_attribute((kind, each)) for each in value]
     return made(SEMVER, parse_version(str(value)).text) if kind == "version" else value
 
 

@@ -84,3 +84,39 @@ def test_a_class_that_is_not_there_is_named():
 
 def test_more_devices_than_a_claim_may_have_are_refused():
     assert answered(question([{"name": "n"}], exactly(count=33)))[1] == "33 devices are requested, a claim may have 32"
+
+
+# -- attributes with several values ------------------------------------------------------------------------------------
+def on_networks(*networks: str) -> list[dict[str, Any]]:
+    return [{"name": f"n{i}", "attributes": {"net": {"strings": list(each)}}} for i, each in enumerate(networks)]
+
+
+def test_devices_match_when_they_all_have_a_value_in_common():
+    asked = exactly(count=3), {"matchAttribute": "d.example.com/net"}
+    found, _ = answered(question(on_networks("ab", "bc", "ca", "bd"), asked[0], constraints=[asked[1]]))
+
+    assert found is not None
+    assert [device for *_, device in found[0]] == ["n0", "n1", "n3"]
+
+
+def test_devices_are_distinct_when_no_two_have_a_value_in_common():
+    asked = exactly(count=2), {"distinctAttribute": "d.example.com/net"}
+    found, _ = answered(question(on_networks("ab", "bc", "cd"), asked[0], constraints=[asked[1]]))
+
+    assert found is not None
+    assert [device for *_, device in found[0]] == ["n0", "n2"]
+
+
+def test_one_value_matches_a_list_that_has_it():
+    devices = [*on_networks("ab"), {"name": "single", "attributes": {"net": {"string": "b"}}}]
+    found, _ = answered(question(devices, exactly(count=2), constraints=[{"matchAttribute": "d.example.com/net"}]))
+
+    assert found is not None
+
+
+def test_selectors_see_lists():
+    selector = {"cel": {"expression": 'device.attributes["d.example.com"].net.exists(each, each == "c")'}}
+    found, _ = answered(question(on_networks("ab", "bc"), exactly(selectors=[selector])))
+
+    assert found is not None
+    assert [device for *_, device in found[0]] == ["n1"]
