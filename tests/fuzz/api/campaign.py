@@ -27,6 +27,8 @@ CHECK_NAMES = (
     "not_a_server_error", "status_code_conformance", "content_type_conformance", "response_headers_conformance",
     "response_schema_conformance",
 )  # fmt: skip
+CHANGED_GROUP = "fuzz.example.com/v1"
+"""Its definition is one of the objects that are changed: what was read at the start is soon not true any more."""
 NEGATIVE_SHARE = 0.3
 MAX_SHOWN_CHARACTERS = 1500
 
@@ -58,7 +60,7 @@ class Attack:
         """Every operation of every document, with the base URL of its paths."""
         found = []
         for name, (base, document) in self._system.documents().items():
-            if not only or only in name:
+            if (not only or only in name) and not name.endswith(CHANGED_GROUP):
                 schema = schemathesis.openapi.from_dict(only_known_fields(document))
                 schema.config.generation.update(allow_x00=True)
                 found += [(base, result.ok()) for result in schema.get_all_operations()]

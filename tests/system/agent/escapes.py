@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.system.agent import escape_attempts
+from tests.system.agent.escape_pods import EscapePods
 from tests.system.agent.kit import Machine, a_pod
 from volcano.embedded.agent.containers.process_settings import PodNetwork
 
@@ -137,6 +138,18 @@ class Stage:
             results[way] = await self.try_pod(name, pod)
         return results
 
+    async def attack_by_pods(self) -> dict[str, str]:
+        """Specs that would lead out; each pod must not start, or not see the canary."""
+        hidden = self.machine.runtime._settings.hidden[0]
+        others = [*self.processes, os.getpid(), self.machine.runtime._supervisor.pid]
+        pods = EscapePods(self.home.parent, hidden, self.canary, others)
+        results = {}
+        for number, (way, spec) in enumerate(pods.ways().items()):
+            pod = a_pod(f"way-{number}", "true")
+            pod["spec"] |= spec
+            results[way] = await self.try_pod(f"way-{number}", pod)
+        return results
+
     async def try_pod(self, name: str, pod: dict[str, Any]) -> str:
         """Whether the pod showed the canary; one that is refused or waits for its volume did not."""
         from volcano.api.core import Event
@@ -150,7 +163,8 @@ class Stage:
         for _ in range(1500):
             status = (await self.machine.pod(name))["status"]
             if status.get("phase") in ("Succeeded", "Failed"):
-                return "BROKEN" if self.canary in await self.machine.output(name) else "held"
+                shown = await self.shown(name) + json.dumps(status)
+                return "BROKEN" if self.canary in shown else "held"
             waiting = [each["state"].get("waiting", {}) for each in status.get("containerStatuses", ())]
             if any(each.get("reason") in ("CreateContainerConfigError", "CreateContainerError") for each in waiting):
                 return "held"
@@ -160,13 +174,20 @@ class Stage:
             await asyncio.sleep(0.02)
         raise AssertionError(f"{name} neither ended nor was refused: {await self.machine.pod(name)}")
 
+    async def shown(self, name: str) -> str:
+        """What the pod printed; nothing when its container did not start."""
+        try:
+            return await self.machine.output(name)
+        except OSError:
+            return ""
+
 
 async def attacked(folder: Path, network: PodNetwork) -> tuple[str, dict[str, str]]:
     """The tier, and way → held or BROKEN with evidence."""
     stage = Stage(folder, network)
     await stage.start()
     try:
-        results = await stage.attack() | await stage.attack_by_volumes()
+        results = await stage.attack() | await stage.attack_by_volumes() | await stage.attack_by_pods()
         return stage.machine.runtime._supervisor.tier, results
     finally:
         await stage.machine.stop()

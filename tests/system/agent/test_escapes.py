@@ -17,7 +17,7 @@ from tests import needs
 from tests.system.agent.escapes import SHARED_NETWORK
 from tests.system.agent.test_agent_security import ORDINARY_USER, _environment, _works
 
-MIN_WAYS = 25
+MIN_WAYS = 60
 TIMEOUT_SECONDS = 120
 
 

@@ -7,12 +7,15 @@ calls them without a port (services/volcano-scheduler/proxy/simulate).
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from volcano.machinery.http_endpoints import Routes, health_route, json_response, metrics_route
 from volcano.machinery.transport import Request, Response
+from volcano.scheduler.service.question_limits import QuestionLimits, TooManyQuestions
 from volcano.scheduler.service.service import SchedulerService
 
 
@@ -33,17 +36,23 @@ def scheduler_routes(service: SchedulerService, dump_dir: str = "") -> Routes:
         service.recordings.request(place)
         return json_response({"directory": str(Path(place))}, 202)
 
-    async def simulate(request: Request) -> Response:
+    limits = QuestionLimits(service.clock)
+
+    async def answered(request: Request, answer: Callable[[Any], Awaitable[Any]]) -> Response:
         try:
-            return json_response(await service.simulate(msgspec.json.decode(request.body)))
+            with limits.admitted(request.user):
+                return json_response(await answer(msgspec.json.decode(request.body)))
+        except TooManyQuestions as error:
+            refusal = json_response({"error": str(error)}, 429)
+            return Response(429, {**refusal.headers, "retry-after": str(error.seconds)}, refusal.body)
         except (ValueError, RecursionError) as error:
             return json_response({"error": str(error)}, 400)
 
+    async def simulate(request: Request) -> Response:
+        return await answered(request, service.simulate)
+
     async def explain(request: Request) -> Response:
-        try:
-            return json_response(await service.explain(msgspec.json.decode(request.body)))
-        except (ValueError, RecursionError) as error:
-            return json_response({"error": str(error)}, 400)
+        return await answered(request, service.explain)
 
     async def expected_starts(_request: Request) -> Response:
         return json_response(await service.expected_starts())

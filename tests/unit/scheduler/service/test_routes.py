@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
+import msgspec
 import pytest
 
 from volcano.app.job_expansion import expand_job
@@ -13,6 +14,7 @@ from volcano.machinery.client import Client
 from volcano.machinery.clock import SystemClock
 from volcano.machinery.http_endpoints import serving
 from volcano.machinery.transport import InProcess, Request, Response, User
+from volcano.scheduler.service import question_limits
 from volcano.scheduler.service.routes import scheduler_routes
 from volcano.scheduler.service.service import SchedulerService
 
@@ -61,3 +63,18 @@ async def test_a_recording_of_the_next_cycle_can_be_asked_for(address: str, serv
         place = (await response.json())["directory"]
 
     assert (before, service.recordings.is_due, place) == (False, True, str(tmp_path))
+
+
+async def test_too_many_questions_are_refused_with_the_time_to_wait(
+    service: SchedulerService, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(question_limits, "QUESTIONS_AT_ONCE", 2)
+    monkeypatch.setattr(question_limits, "QUESTIONS_PER_SECOND", 0.001)
+    ask = scheduler_routes(service)["POST", "/simulate"]
+    request = Request("POST", "/simulate", body=b'{"pods":[{"spec":{}}]}', user=User("anne"))
+
+    answers = [await ask(request) for _ in range(3)]
+
+    assert [answer.status for answer in answers] == [200, 200, 429]
+    assert int(answers[2].headers["retry-after"]) > 1
+    assert (await ask(msgspec.structs.replace(request, user=User("ben")))).status == 200

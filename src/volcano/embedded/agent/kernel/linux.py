@@ -64,6 +64,7 @@ _AT_RECURSIVE = 0x8000
 _OPEN_TREE_CLONE = 1
 _MOVE_MOUNT_F_EMPTY_PATH = 4
 _ATTR_RDONLY = 1
+_ATTR_NODEV = 4
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _locked = ctypes.PyDLL(None, use_errno=True)
@@ -120,6 +121,14 @@ def make_top_read_only(target: str) -> None:
     answer = _libc.syscall(_MOUNT_SETATTR, _AT_FDCWD, target.encode(), 0, ctypes.byref(attributes), 32)
     if answer < 0:
         mount("none", target, "", MS_BIND | MS_REMOUNT | MS_RDONLY)
+
+
+def forbid_devices(target: str) -> None:
+    """Device files of a mount, and of everything mounted below it, cannot be opened."""
+    attributes = (ctypes.c_uint64 * 4)(_ATTR_NODEV, 0, 0, 0)
+    answer = _libc.syscall(_MOUNT_SETATTR, _AT_FDCWD, target.encode(), _AT_RECURSIVE, ctypes.byref(attributes), 32)
+    if answer < 0:
+        mount("none", target, "", MS_BIND | MS_REMOUNT | MS_NODEV)
 
 
 def detached(descriptor: int) -> int:

@@ -12,7 +12,7 @@ import stat
 
 from volcano.embedded.agent.kernel import linux, seccomp
 from volcano.embedded.agent.processes import device_files
-from volcano.embedded.agent.processes.supervisor_protocol import Mount, Order
+from volcano.embedded.agent.processes.supervisor_protocol import WITHOUT_DEVICES, WITHOUT_LINKS, Mount, Order
 
 MAP_USERS = b"\0"
 """A holder sends this when its new user namespace needs its users mapped, and gets it back once they are."""
@@ -22,6 +22,8 @@ MAX_SYMLINKS = 40
 SYSTEM_FOLDERS = ("proc", "sys", "dev", "tmp")
 LAYERS_SIZE = "1g"
 """What a container can write into its home and its working folder, in memory; more belongs into a volume."""
+MEMORY_DEVICES = ((1, 1), (1, 2), (1, 4), (1, 11))
+"""mem, kmem, port, kmsg: major and minor numbers of Linux."""
 MASKED_FILES = ("kcore", "keys", "timer_list", "sched_debug")
 """Of /proc: they show what the kernel has of the whole machine."""
 
@@ -68,13 +70,19 @@ class _View:
         if each["kind"] == "devices":
             os.makedirs(each["source"], exist_ok=True)
             device_files.make_devices(each["source"], each["options"].split(","))
-        place = os.open(each["source"], os.O_PATH | os.O_CLOEXEC)
-        for name in filter(None, each["part"].split("/")):
+        options = each["options"].split(",") if each["kind"] == "bind" else []
+        first, steps = (each["source"], each["part"])
+        if WITHOUT_LINKS in options:
+            first, steps = "/", f"{each['source']}/{each['part']}"
+        place = os.open(first, os.O_PATH | os.O_CLOEXEC)
+        for name in filter(None, steps.split("/")):
             inner = os.open(name, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=place)
             os.close(place)
             place = inner
-        if stat.S_ISLNK(os.fstat(place).st_mode):
-            raise OSError(errno.ELOOP, f"{each['source']}/{each['part']} is a symbolic link")
+            if stat.S_ISLNK(os.fstat(place).st_mode):
+                raise OSError(errno.ELOOP, f"{each['source']}/{each['part']}: {name} is a symbolic link")
+        if WITHOUT_DEVICES in options and _is_disk_or_memory(os.fstat(place)):
+            raise OSError(errno.EPERM, f"{each['source']}: only a privileged container may have this device")
         if not self._can_detach:
             return place
         tree = linux.detached(place)
@@ -200,6 +208,8 @@ class _View:
                     linux.mount(f"/proc/self/fd/{source}", target, "", linux.MS_BIND | linux.MS_REC)
                 if each["read_only"]:
                     linux.make_read_only(target)
+                if WITHOUT_DEVICES in each["options"].split(",") and not stat.S_ISCHR(os.stat(target).st_mode):
+                    linux.forbid_devices(target)
             case "tmpfs":
                 linux.mount("tmpfs", target, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, each["options"])
             case "devpts":
@@ -251,6 +261,11 @@ def _resolved(prefix: str, target: str) -> str:
         else:
             path = step
     return path
+
+
+def _is_disk_or_memory(found: os.stat_result) -> bool:
+    is_memory = stat.S_ISCHR(found.st_mode) and (os.major(found.st_rdev), os.minor(found.st_rdev)) in MEMORY_DEVICES
+    return stat.S_ISBLK(found.st_mode) or is_memory
 
 
 def _is_directory(descriptor: int) -> bool:

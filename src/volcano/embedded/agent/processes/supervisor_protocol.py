@@ -17,6 +17,12 @@ LOCK = "supervisor.lock"
 JOURNAL = "containers.journal"
 
 
+WITHOUT_LINKS = "without-links"
+"""Of a bind: the source is a real path, and a symbolic link that was put on it meanwhile is not followed."""
+WITHOUT_DEVICES = "without-devices"
+"""Of a bind: device files below the source cannot be opened; the source may be one itself, but no disk or memory."""
+
+
 class Mount(TypedDict):
     """One mount of a container. Sources are paths on the machine, targets paths in the container."""
 
@@ -24,7 +30,7 @@ class Mount(TypedDict):
     source: str
     part: str  # of the source: a relative path, on which no symbolic link is followed
     target: str
-    options: str  # of devices: the files of cards below /dev that are in it, separated by commas
+    options: str  # words with commas: of devices the files of cards below /dev that are in it; of a bind those above
     read_only: bool
 
 

@@ -17,7 +17,7 @@ from volcano.embedded.agent.containers.container_attempt import ContainerAttempt
 from volcano.embedded.agent.containers.environment import Missing, References, environment_of, expand
 from volcano.embedded.agent.containers.image_programs import MOUNTED_AT
 from volcano.embedded.agent.containers.images import CommandLine
-from volcano.embedded.agent.processes.supervisor_protocol import Mount, Order
+from volcano.embedded.agent.processes.supervisor_protocol import WITHOUT_DEVICES, WITHOUT_LINKS, Mount, Order
 from volcano.embedded.agent.runtime.container_rights import ContainerRights, rights_of
 from volcano.embedded.agent.runtime.open_files import MAX_OPEN_FILES
 from volcano.embedded.agent.runtime.ssh_access import (
@@ -29,6 +29,7 @@ from volcano.embedded.agent.runtime.ssh_access import (
 )
 from volcano.embedded.agent.storage.volume_files import safe_path
 
+KERNEL_FOLDERS: Final = (("proc",), ("sys",))
 TERMINATION_LOG: Final = "termination"
 RESOLVER: Final = "resolv.conf"
 TEMPORARY_FOLDERS: Final = ("/tmp", "/var/tmp")
@@ -87,6 +88,8 @@ def order_for(
     `granted` are variables that name what the container was granted: its own spec does not replace them.
     """
     pod = run.pod
+    if isolation.is_single_user:
+        _check_processes_of_others(pod, folders)
     known = {**variables, **environment_of(pod, container, references), **(granted or {})}
     paths = {} if isolation.mounts else _machine_paths(container, known, folders)
     rights = rights_of(pod, container, folders.default_user)
@@ -136,6 +139,14 @@ def order_for(
     }
 
 
+def _check_processes_of_others(pod: AgentPod, folders: ContainerFolders) -> None:
+    """Where all pods are one user, the machine's /proc opens files, memory and environments of all of them."""
+    shown = [name for name, folder in folders.volumes.items() if PurePosixPath(folder).parts[1:2] == ("proc",)]
+    what = "hostPID" if pod.spec.host_pid else f"volume {shown[0]!r}" if shown else ""
+    if what:
+        raise Missing(f"{what} is refused on this node: its pods run as one user, and would see into all its processes")
+
+
 def mounts_of(
     pod: AgentPod, container: AgentContainer, variables: Mapping[str, str], folders: ContainerFolders
 ) -> list[Mount]:
@@ -160,7 +171,8 @@ def mounts_of(
     if folders.home is not None:
         mounts.append(bind(folders.home, ROOT_HOME))
     volumes = sorted(container.volume_mounts, key=lambda each: PurePosixPath(each.mount_path).parts)
-    mounts += [_volume_mount(each, variables, folders) for each in volumes]
+    is_privileged = container.security_context.privileged
+    mounts += [_volume_mount(each, variables, folders, is_privileged=is_privileged) for each in volumes]
     return mounts + (_ssh_mounts(folders.ssh) if folders.ssh is not None else [])
 
 
@@ -204,7 +216,9 @@ def sub_path_of(mount: VolumeMount, variables: Mapping[str, str]) -> str:
     return safe_path(part.strip("/")) if part.strip("/") else ""
 
 
-def _volume_mount(mount: VolumeMount, variables: Mapping[str, str], folders: ContainerFolders) -> Mount:
+def _volume_mount(
+    mount: VolumeMount, variables: Mapping[str, str], folders: ContainerFolders, *, is_privileged: bool
+) -> Mount:
     folder = folders.volumes.get(mount.name)
     if folder is None:
         raise Missing(f"volumeMount {mount.name!r} names a volume the pod does not have")
@@ -212,8 +226,12 @@ def _volume_mount(mount: VolumeMount, variables: Mapping[str, str], folders: Con
         raise Missing(f"mountPath {mount.mount_path!r} must be absolute and without a colon")
     # Files that the agent refreshes are read-only, as a kubelet mounts them: it would follow links put in their place.
     read_only = mount.read_only or mount.name in folders.made_of_files
+    # Who writes to settings of the kernel or to control groups runs programs as root, or stops those of others.
+    read_only = read_only or (PurePosixPath(folder).parts[1:2] in KERNEL_FOLDERS and not is_privileged)
     part = sub_path_of(mount, variables)
-    return bind(Path(folder), str(PurePosixPath(mount.mount_path)), part=part, read_only=read_only)
+    made = bind(Path(folder), str(PurePosixPath(mount.mount_path)), part=part, read_only=read_only)
+    made["options"] = ",".join((WITHOUT_LINKS, *(() if is_privileged else (WITHOUT_DEVICES,))))
+    return made
 
 
 def _machine_paths(

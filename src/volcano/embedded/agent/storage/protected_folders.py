@@ -19,6 +19,12 @@ class ProtectedFolders:
     folders: tuple[Path, ...] = ()
     storage: Path | None = None
 
+    def real_path(self, path: str, *, is_claimed: bool = False) -> str:
+        """The path without symbolic links, checked as such: a link that is put there later is not followed any more."""
+        real = os.path.realpath(path)
+        self.check(real, is_claimed=is_claimed)
+        return real
+
     def check(self, path: str, *, is_claimed: bool = False) -> None:
         """Missing when the path, with symbolic links followed, is inside a protected folder or contains one."""
         real = Path(os.path.realpath(path))

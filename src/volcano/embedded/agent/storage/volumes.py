@@ -32,7 +32,9 @@ class PodVolumes:
     """Makes the volumes of all pods of one agent, below one folder."""
 
     def __init__(self, client: Client, pods: Path, memory: Path, *, protected: ProtectedFolders) -> None:
-        self._client, self._pods, self._memory, self._protected = client, pods, memory, protected
+        self._client, self._protected = client, protected
+        # Real paths: where containers mount volumes, no symbolic link is followed.
+        self._pods, self._memory = Path(os.path.realpath(pods)), Path(os.path.realpath(memory))
         self._root_certificates: dict[Key, dict[str, bytes]] = {}  # cached: every pod mounts it, and it rarely changes
 
     def clear_cache(self) -> None:
@@ -85,7 +87,7 @@ class PodVolumes:
             return str(folder)
         if volume.host_path is not None:
             self._protected.check(str(volume.host_path.get("path", "")))
-            return host_folder(volume.host_path)
+            return self._protected.real_path(host_folder(volume.host_path))
         if volume.persistent_volume_claim is not None:
             return await self._claimed(pod, str(volume.persistent_volume_claim.get("claimName", "")))
         raise Missing(f"volume {volume.name} is of a kind this node cannot mount")
@@ -180,12 +182,13 @@ def volume_folder(volume: PersistentVolume, protected: ProtectedFolders) -> str:
     protected.check(str(path), is_claimed=True)
     if volume.spec.host_path:
         is_own = volume.annotations.get(PROVISIONED_BY) == PROVISIONER
-        return host_folder(volume.spec.host_path, mode=0o777 if is_own else 0o755)
+        made = host_folder(volume.spec.host_path, mode=0o777 if is_own else 0o755)
+        return protected.real_path(made, is_claimed=True)
     if not path.exists():
         raise MissingPath(
             f'MountVolume.NewMounter initialization failed for volume "{volume.name}" : path "{path}" does not exist'
         )
-    return str(path)
+    return protected.real_path(str(path), is_claimed=True)
 
 
 def host_folder(source: JSON, *, mode: int = 0o755) -> str:

@@ -45,3 +45,11 @@ def test_a_provisioned_volume_is_mounted_by_its_claim_only(protected: ProtectedF
         protected.check(claim)
     with pytest.raises(Missing):
         protected.check(str(tmp_path / "data/agent/storage"), is_claimed=True)
+
+
+def test_a_real_path_has_no_links_and_is_checked_without_them(protected: ProtectedFolders, tmp_path: Path):
+    (tmp_path / "other-link").symlink_to(tmp_path / "data-of-others")
+
+    assert protected.real_path(f"{tmp_path}/other-link") == f"{tmp_path.resolve()}/data-of-others"
+    with pytest.raises(Missing, match="reaches into the data directory"):
+        protected.real_path(f"{tmp_path}/link")
