@@ -17,6 +17,8 @@ from volcano.machinery.apply import Applier
 from volcano.machinery.informer import Informer
 from volcano.machinery.plan import Bind, Delete, ref
 from volcano.scheduler.commit import committer
+from volcano.scheduler.plugins.easy import Easy
+from volcano.scheduler.plugins.reservations import Reservations
 from volcano.scheduler.service.sender import Sender
 from volcano.testing.faults import run
 from volcano.testing.faults.campaign import SeedOutcome, SeedRecord
@@ -24,7 +26,7 @@ from volcano.testing.faults.disk import InlineSqliteStore
 from volcano.testing.faults.minimize import minimized
 from volcano.testing.faults.plan import HISTORY, SERVER, Fault, faults_of
 from volcano.testing.faults.run import RunResult, machine_names, run_seed
-from volcano.testing.faults.workload import workload_of
+from volcano.testing.faults.workload import FIRST_TIMED_SEED, workload_of
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +37,7 @@ def quiet_logs():
     logger.propagate = before
 
 
-@pytest.mark.parametrize("seed", [36])
+@pytest.mark.parametrize("seed", [36, FIRST_TIMED_SEED + 1])
 def test_a_seed_is_always_the_same_run(seed: int):
     first, second = run_seed(seed), run_seed(seed)
 
@@ -147,6 +149,18 @@ def a_history_that_writes_its_position_before_its_rows(patch: pytest.MonkeyPatch
     return [Fault(0, 123.2, HISTORY, "crash", seconds=1.0)]
 
 
+def an_easy_that_keeps_no_promise(patch: pytest.MonkeyPatch) -> list[Fault]:
+    patch.setattr(Easy, "job_startable", lambda plugin, job: None)
+    patch.setattr(Easy, "allocatable", lambda plugin, queue, task: True)
+    patch.setattr(Easy, "node_filter", lambda plugin, task, nodes: ())
+    return []
+
+
+def reservations_that_keep_nothing(patch: pytest.MonkeyPatch) -> list[Fault]:
+    patch.setattr(Reservations, "_limiting", lambda plugin, task: [])
+    return []
+
+
 @pytest.mark.parametrize(
     ("plant", "seed", "found"),
     [
@@ -156,6 +170,8 @@ def a_history_that_writes_its_position_before_its_rows(patch: pytest.MonkeyPatch
         (a_scheduler_that_deletes_pods_which_have_just_succeeded, 678, "counts .* and there are"),
         (gangs_with_failed_and_evicted_pods_that_wait_for_ever, 516, "is Pending, not Failed"),
         (a_scheduler_that_takes_lost_binds_for_done, 0, "was bound in part"),
+        (an_easy_that_keeps_no_promise, FIRST_TIMED_SEED + 5, "was promised a start"),
+        (reservations_that_keep_nothing, FIRST_TIMED_SEED + 2, "which is kept for queue red"),
         (a_history_that_writes_its_position_before_its_rows, 36, "is Completed, and Running in the history"),
     ],
 )

@@ -21,6 +21,7 @@ from volcano.api.scheme import resource_type
 from volcano.embedded.apiserver.store.contract import DELETED, LoggedChange, ObjectKey, Store
 from volcano.testing.faults.gangs import GangBinds
 from volcano.testing.faults.past import PastJob
+from volcano.testing.faults.promises import TimePromises
 from volcano.testing.faults.trace import Trace
 from volcano.testing.faults.workload import Workload
 
@@ -34,6 +35,10 @@ QUIET: Final = frozenset({"events", "leases.coordination.k8s.io"})
 
 PREEMPTOR_SECONDS: Final = 120.0
 """Within this time after an eviction the pod it was made for is bound: victims get 30 seconds to end."""
+
+
+def group_of(pod: Pod) -> Key:
+    return Key(pod.namespace, pod.annotations.get(GROUP_NAME_ANNOTATION, ""))
 
 
 class Observer:
@@ -53,6 +58,9 @@ class Observer:
         self._evicted: list[tuple[float, str, str]] = []  # time, pod, for whom; once the system is calm
         self._bound: dict[str, float] = {}  # pod → when it was bound last
         self._gangs = GangBinds(self._violated)
+        self._promises: TimePromises | None = None
+        if workload.is_timed:
+            self._promises = TimePromises(self._violated, workload.estimates, workload.window)
         self.past_jobs: dict[str, PastJob] = {}  # all that ever were, by UID
 
     # -- input ---------------------------------------------------------------------------------------------------
@@ -91,7 +99,10 @@ class Observer:
             else:
                 self._take(key, change.revision, change.stored.raw)
         if not self._is_disturbed:
-            self._gangs.check(asyncio.get_running_loop().time())
+            now = asyncio.get_running_loop().time()
+            self._gangs.check(now)
+            if self._promises is not None:
+                self._promises.check(self._group, lambda: self.all(Pod), now)
 
     def _take(self, key: ObjectKey, revision: int, raw: bytes) -> None:
         self.revisions[key] = revision
@@ -100,11 +111,27 @@ class Observer:
             return
         old, new = self.objects.get(key), decode(kind, raw)
         self.objects[key] = new
+        if self._promises is not None:
+            self._note_for_promises(self._promises, old, new)
         if isinstance(new, Pod):
             self._pod(old, new)
         elif isinstance(new, Job):
             self._job(old, new)
             self.past_jobs[new.uid] = PastJob(new.name, new.status.state.phase)
+
+    def _note_for_promises(self, promises: TimePromises, old: Any, new: Any) -> None:
+        now = asyncio.get_running_loop().time()
+        if isinstance(new, Pod):
+            group = None if self._is_disturbed else self._group(group_of(new))
+            promises.pod(old, new, group, new.annotations.get(JOB_NAME_KEY, ""), now=now)
+        elif isinstance(new, PodGroup):
+            promises.group(old, new, now=now)
+        elif isinstance(new, (Node, Queue)):
+            promises.other(old, new, now=now)
+
+    def _group(self, key: Key) -> PodGroup | None:
+        found: PodGroup | None = self.find(PodGroup, key.name, key.namespace)
+        return found
 
     def _drop(self, key: ObjectKey) -> None:
         self.revisions.pop(key, None)
@@ -114,7 +141,9 @@ class Observer:
         elif isinstance(gone, PodGroup):
             self._gangs.forget(gone.key)
         elif isinstance(gone, Pod):
-            self._gangs.forget(Key(gone.namespace, gone.annotations.get(GROUP_NAME_ANNOTATION, "")))
+            self._gangs.forget(group_of(gone))
+            if self._promises is not None:
+                self._promises.ended(gone, now=asyncio.get_running_loop().time())
 
     def _violated(self, what: str) -> None:
         self._trace.add("VIOLATION", what)
@@ -123,11 +152,20 @@ class Observer:
     def calm(self) -> None:
         """Called once the last fault is over and every component has had time to catch up."""
         self._is_calm, self._is_disturbed = True, False
+        if self._promises is not None:
+            now = asyncio.get_running_loop().time()
+            self._promises.forget()
+            for group in self.all(PodGroup):
+                self._promises.group(group, group, now=now)
 
     def disturbed(self) -> None:
         """Called before every fault."""
         self._is_disturbed = True
         self._gangs = GangBinds(self._violated)
+
+    def clock_is_wrong(self) -> None:
+        """Times that a wrong clock has written stay: no promise rests on them."""
+        self._promises = None
 
     # -- reading -------------------------------------------------------------------------------------------------
     def all(self, kind: type[Any]) -> list[Any]:
@@ -153,7 +191,7 @@ class Observer:
             self._violated(f"pod {new.key} was {old.status.phase} and is {new.status.phase}")
         self._runs_once(old, new)
         if not self._is_disturbed:
-            group = self.find(PodGroup, new.annotations.get(GROUP_NAME_ANNOTATION, ""), new.namespace)
+            group = self._group(group_of(new))
             is_bound_now = bool(new.spec.node_name and not was)
             now = asyncio.get_running_loop().time()
             self._gangs.look(group, new, self.all(Pod), is_bound_now=is_bound_now, now=now)

@@ -163,11 +163,16 @@ class _Run:
             await wait_seconds(max(0.0, fault.at - loop.time()))
             self._trace.add("FAULT", str(fault))
             self._observer.disturbed()
+            if fault.kind == "clock":
+                self._observer.clock_is_wrong()
             self._inflict(fault)
         await wait_seconds(max(0.0, FAULT_SECONDS - loop.time()))
         self._stop_faults()
+        if self._workload.is_timed:
+            self._later(CALM_SECONDS, self._observer.calm)  # users go on while it is calm
         await doing
-        self._later(CALM_SECONDS, self._observer.calm)
+        if not self._workload.is_timed:
+            self._later(CALM_SECONDS, self._observer.calm)
         self._observer.violations += users.refused
         await self._until_ended()
         await self._until_quiet()
@@ -266,6 +271,8 @@ class _Run:
         if self._observer.violations:
             return
         last_answer = FAULT_SECONDS + ANSWER_TIMEOUT_SECONDS  # requests that were not answered are given up by then
+        if (window := self._workload.window) is not None:
+            last_answer = max(last_answer, window.end)
         await wait_seconds(SETTLE_SECONDS + max(0.0, last_answer - asyncio.get_running_loop().time()))
         before = self._observer.changes
         await wait_seconds(QUIET_SECONDS)

@@ -19,6 +19,7 @@ GROUPS: Final = {
     "JobTemplate": "flow.volcano.sh",
     "JobFlow": "flow.volcano.sh",
     "PriorityClass": "scheduling.k8s.io",
+    "Reservation": "reservation.volcano.sh",
     "Command": "bus.volcano.sh",
 }
 CONFIGURATION_ITEM: Final = "volcano-scheduler.conf"

@@ -6,15 +6,19 @@ reached. Everything fits on the nodes, so that nothing waits for ever.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Final
 
 import msgspec
 
 from volcano.api.batch import Action, BusEvent, Phase
 from volcano.api.meta import JSON
+from volcano.api.times import timestamp
 from volcano.embedded.agent.runtime.simulated_runtime import DURATION, EXIT_CODE
+from volcano.machinery.clock import EPOCH
 from volcano.testing.faults.chance import Chance, chance_of
 from volcano.testing.faults.plan import FAULT_SECONDS
+from volcano.testing.faults.promises import NodesKeptInTime
 
 NODE_CPUS: Final = 4
 GONE: Final = "gone"
@@ -33,6 +37,31 @@ tiers:
   - name: {shares}
   - name: nodeorder
 """
+
+FIRST_TIMED_SEED: Final = 1_000_000
+"""From this seed on jobs state how long they run, the plugin `easy` promises starts, and some nodes are kept."""
+TIMED_CONFIGURATION: Final = """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: easy
+    arguments:
+      easy.order: {order}
+      easy.scope: {scope}
+      easy.reservations: {reservations}
+  - name: gang
+- plugins:
+  - name: predicates
+  - name: capacity
+  - name: nodeorder
+"""
+ESTIMATE_SLACK_SECONDS: Final = 10
+LATE_JOBS: Final = 6
+LATE_JOBS_BEGIN_SECONDS: Final = 155.0
+LATE_JOBS_END_SECONDS: Final = 200.0
+"""When the faults have been over for half a minute, so that starts are promised while nothing goes wrong."""
+WINDOW_BEGIN_SECONDS: Final = 210.0
+WINDOW_SECONDS: Final = 75.0
 
 
 class JobCase(msgspec.Struct, frozen=True):
@@ -62,9 +91,50 @@ class Workload(msgspec.Struct, frozen=True):
     jobs: dict[str, JobCase]
     flows: dict[str, list[str]]
     crons: list[str]
+    estimates: dict[str, float] = {}  # by job, in seconds; only those of timed seeds state them
+    window: NodesKeptInTime | None = None
+
+    @property
+    def is_timed(self) -> bool:
+        return bool(self.estimates)
 
 
 def workload_of(seed: int) -> Workload:
+    plain = plain_workload_of(seed)
+    return timed(plain, chance_of("time", seed)) if seed >= FIRST_TIMED_SEED else plain
+
+
+def timed(workload: Workload, chance: Chance) -> Workload:
+    """With estimates that are not exceeded, promised starts, later jobs and, in some seeds, nodes that are kept."""
+    acts, estimates = list[UserRequest](), dict[str, float]()
+    late = _Builder(chance)
+    for number in range(LATE_JOBS):
+        late.late_job(f"late{number}")
+    for act in (*workload.acts, *late.acts):
+        if (act.verb, act.kind) == ("create", "Job"):
+            lasts = max(_lasts(task) for task in act.body["spec"]["tasks"])
+            estimates[act.name] = float(lasts + ESTIMATE_SLACK_SECONDS)
+            spec = {**act.body["spec"], "runningEstimate": f"{lasts + ESTIMATE_SLACK_SECONDS}s"}
+            act = msgspec.structs.replace(act, body={**act.body, "spec": spec})
+        acts.append(act)
+    window = None
+    if chance.random() < 0.5:
+        nodes = tuple(sorted(f"node{n}" for n in chance.sample(range(workload.nodes), k=chance.randint(1, 2))))
+        window = NodesKeptInTime("red", nodes, WINDOW_BEGIN_SECONDS, WINDOW_BEGIN_SECONDS + WINDOW_SECONDS)
+        acts.append(UserRequest(0.5, "create", "Reservation", "kept", _reservation(window)))
+    configuration = TIMED_CONFIGURATION.format(
+        order=chance.choice(("submit", "shortest")),
+        scope=chance.choice(("queue", "cluster")),
+        reservations=chance.randint(1, 3),
+    )
+    acts.sort(key=lambda act: act.at)
+    jobs = workload.jobs | late.jobs
+    return msgspec.structs.replace(
+        workload, acts=acts, jobs=jobs, configuration=configuration, estimates=estimates, window=window
+    )
+
+
+def plain_workload_of(seed: int) -> Workload:
     chance = chance_of("workload", seed)
     builder = _Builder(chance)
     builder.classes_and_queues()
@@ -143,6 +213,9 @@ class _Builder:
 
     def _plain(self, name: str, at: float) -> None:
         self._submit(name, at, [self._tasks()], frozenset({Phase.COMPLETED}))
+
+    def late_job(self, name: str) -> None:
+        self._plain(name, round(self._chance.uniform(LATE_JOBS_BEGIN_SECONDS, LATE_JOBS_END_SECONDS), 3))
 
     def _elastic(self, name: str, at: float) -> None:
         self._submit(name, at, [self._tasks(replicas=3)], frozenset({Phase.COMPLETED}), minAvailable=1)
@@ -240,3 +313,14 @@ def _job(name: str, spec: JSON) -> JSON:
 
 def _queue(name: str, spec: JSON) -> JSON:
     return {"apiVersion": "scheduling.volcano.sh/v1beta1", "metadata": {"name": name}, "spec": spec}
+
+
+def _reservation(window: NodesKeptInTime) -> JSON:
+    start = timestamp(EPOCH + timedelta(seconds=window.begin))
+    spec = {"queue": window.queue, "nodes": list(window.nodes), "start": start}
+    spec["duration"] = f"{window.end - window.begin:.0f}s"
+    return {"apiVersion": "reservation.volcano.sh/v1alpha1", "metadata": {"name": "kept"}, "spec": spec}
+
+
+def _lasts(task: JSON) -> int:
+    return int(task["template"]["metadata"]["annotations"][DURATION].removesuffix("s"))
