@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import logging
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime, timedelta
 from functools import cache
@@ -21,6 +20,7 @@ from volcano.api.times import parse_timestamp
 from volcano.dashboard.callers import Caller
 from volcano.dashboard.changes import ChangeFeed
 from volcano.dashboard.job_rows import STATES
+from volcano.dashboard.kept_pages import KeptPages
 from volcano.dashboard.logins import TokenLogin
 from volcano.dashboard.makers import PageRequest
 from volcano.dashboard.object_reads import followed_log
@@ -56,7 +56,6 @@ STATIC_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "im
 COOKIE_PREFIX: Final = "volcano-dashboard"
 MAX_STREAMS: Final = 400
 MAX_STREAMS_OF_SESSION: Final = 40
-MAX_KEPT_PAGES: Final = 64
 LOG_LINES_OF_STREAM: Final = 500
 
 
@@ -94,7 +93,7 @@ class Dashboard:
         self._known: Shared | None = None
         self._feed = ChangeFeed(watched)
         self._pages = [(page.pattern, page) for page in PAGES]
-        self._kept: OrderedDict[tuple[Any, ...], Response] = OrderedDict()
+        self._kept = KeptPages()
         self._streams = 0
         self._cookie = f"{COOKIE_PREFIX}-{self._settings.port}"
 
@@ -188,9 +187,10 @@ class Dashboard:
         past = _moment(request.query.get("at", "")) if page.then is not None else None
         version = tuple(self._watched.versions[topic] for topic in page.topics)
         second = int(self._clock.monotonic()) if page.topics else None
-        kept_as = (session.id, request.path, tuple(request.query.items()), request.wants_part, version, second)
-        if page.topics and kept_as in self._kept:
-            return _unless_known(self._kept[kept_as], request)
+        key = (request.path, tuple(request.query.items()), request.wants_part, version, second)
+        kept = await self._kept.find(key, session.id, session.caller) if page.topics else None
+        if kept is not None:
+            return _unless_known(kept, request)
         view = CallerView(self._shared(), session.caller)
         asked = PageRequest(view, names, request)
         model = await (page.then(asked, past) if page.then is not None and past is not None else page.make(asked))
@@ -207,9 +207,8 @@ class Dashboard:
             past=past,
         )
         if page.topics:
-            self._kept[kept_as] = response
-            if len(self._kept) > MAX_KEPT_PAGES:
-                self._kept.popitem(last=False)
+            is_for_others = page.is_of_objects and request.wants_part and past is None
+            self._kept.keep(key, session.id, response, view.rights if is_for_others else None)
         return _unless_known(response, request)
 
     async def _csv(self, request: WebRequest, session: SignedIn) -> Response:

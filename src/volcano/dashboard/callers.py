@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import timedelta
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -41,6 +41,10 @@ class Sight(msgspec.Struct, frozen=True):
     @property
     def sees_nothing(self) -> bool:
         return not self.everything and not self.namespaces
+
+
+class RightQuestion(Protocol):
+    async def __call__(self, verb: str, row: ResourceType, namespace: str = "", subresource: str = "") -> bool: ...
 
 
 class Caller:
@@ -85,10 +89,36 @@ class Caller:
         return allowed
 
     async def sight(self, kind: type[Resource], namespaces: Callable[[], Iterable[str]]) -> Sight:
-        """`namespaces` finds those where objects of the kind are; it is not called for a caller who sees all."""
-        row = resource_type(kind)
-        if await self.may("list", row):
-            return Sight(True)
-        asked = sorted({*namespaces()} - {""})[:MAX_NAMESPACES] if row.namespaced else []
-        answers = await asyncio.gather(*(self.may("list", row, namespace) for namespace in asked))
-        return Sight(False, frozenset(name for name, allowed in zip(asked, answers) if allowed))
+        return await sight_by(self.may, kind, namespaces)
+
+
+async def sight_by(may: RightQuestion, kind: type[Resource], namespaces: Callable[[], Iterable[str]]) -> Sight:
+    """`namespaces` finds those where objects of the kind are; it is not called for a caller who sees all."""
+    row = resource_type(kind)
+    if await may("list", row):
+        return Sight(True)
+    asked = sorted({*namespaces()} - {""})[:MAX_NAMESPACES] if row.namespaced else []
+    answers = await asyncio.gather(*(may("list", row, namespace) for namespace in asked))
+    return Sight(False, frozenset(name for name, allowed in zip(asked, answers) if allowed))
+
+
+class RightsUsed:
+    """The rights of a caller that a page was made by: for everybody with the same answers the page is the same."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self.answers: dict[tuple[str, ResourceType, str, str], bool] = {}
+
+    async def may(self, verb: str, row: ResourceType, namespace: str = "", subresource: str = "") -> bool:
+        answer = await self._caller.may(verb, row, namespace, subresource)
+        self.answers[verb, row, namespace, subresource] = answer
+        return answer
+
+    async def sight(self, kind: type[Resource], namespaces: Callable[[], Iterable[str]]) -> Sight:
+        return await sight_by(self.may, kind, namespaces)
+
+    async def are_those_of(self, caller: Caller) -> bool:
+        for question, answer in self.answers.items():
+            if await caller.may(*question) != answer:
+                return False
+        return True

@@ -48,6 +48,7 @@ class WebPage(msgspec.Struct, frozen=True):
     then: PastMaker | None = None  # makes the same values for a past moment
     query: Mapping[str, str] = {}
     has_json: bool = True
+    is_of_objects: bool = False  # made of watched objects alone: the same for everybody with the same rights
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -95,10 +96,11 @@ OF_LOG: Final = {
 PAGES: Final[tuple[WebPage, ...]] = (
     WebPage(
         "/", "overview.html", "overview", "Overview", ClusterOverview, makers.make_overview,
-        ("jobs", "pods", "nodes"), makers.make_overview_then,
+        ("jobs", "pods", "nodes"), makers.make_overview_then, is_of_objects=True,
     ),
     WebPage(
-        "/jobs", "jobs.html", "jobs", "Jobs", JobsPage, makers.make_jobs, ("jobs",), makers.make_jobs_then, OF_JOBS
+        "/jobs", "jobs.html", "jobs", "Jobs", JobsPage, makers.make_jobs, ("jobs",), makers.make_jobs_then, OF_JOBS,
+        is_of_objects=True,
     ),
     WebPage(
         JOB, "job.html", "jobs", "{name}", JobDetails, makers.make_job, ("jobs", "pods"), makers.make_job_then
@@ -110,6 +112,7 @@ PAGES: Final[tuple[WebPage, ...]] = (
     WebPage(
         "/queues", "queues.html", "queues", "Queues", QueuesPage, makers.make_queues,
         ("queues", "nodes"), makers.make_queues_then, {"q": "A part of the name.", "page": "From 1 on."},
+        is_of_objects=True,
     ),
     WebPage(
         "/queues/{name}", "queue.html", "queues", "Queue {name}", QueueDetails, makers.make_queue,
@@ -122,7 +125,7 @@ PAGES: Final[tuple[WebPage, ...]] = (
     ),
     WebPage(
         "/nodes", "nodes.html", "nodes", "Nodes", NodesPage, makers.make_nodes,
-        ("nodes", "pods"), makers.make_nodes_then, OF_NODES,
+        ("nodes", "pods"), makers.make_nodes_then, OF_NODES, is_of_objects=True,
     ),
     WebPage(
         "/nodes/{name}", "node.html", "nodes", "Node {name}", NodeDetails, makers.make_node,
@@ -137,7 +140,7 @@ PAGES: Final[tuple[WebPage, ...]] = (
     ),
     WebPage(
         "/topology", "topology.html", "topology", "Topology", TopologyPage, makers.make_topology,
-        ("topology", "nodes", "pods"), makers.make_topology_then,
+        ("topology", "nodes", "pods"), makers.make_topology_then, is_of_objects=True,
     ),
     WebPage(
         "/decisions", "decisions.html", "decisions", "Decisions", DecisionsPage, makers.make_decisions,

@@ -15,7 +15,7 @@ from volcano.api.meta import Key, Resource
 from volcano.api.quantity import Quantity
 from volcano.api.scheduling import PodGroup
 from volcano.api.scheme import resource_type
-from volcano.dashboard.callers import Caller, Sight
+from volcano.dashboard.callers import Caller, RightsUsed, Sight
 from volcano.dashboard.job_rows import JobChange, JobRow, JobRows
 from volcano.dashboard.loads import NodeLoads, requested_by
 from volcano.dashboard.starts_ahead import StartsAhead
@@ -48,7 +48,7 @@ class Shared:
 
 class CallerView:
     def __init__(self, known: Shared, caller: Caller) -> None:
-        self._known, self.caller = known, caller
+        self._known, self.caller, self.rights = known, caller, RightsUsed(caller)
         self.watched = known.watched
         self.jobs_sight = NOTHING
 
@@ -64,10 +64,10 @@ class CallerView:
         def namespaces() -> set[str]:
             return {*self._known.jobs.namespaces(), *(each.namespace for each in self.watched.all(kind))}
 
-        return await self.caller.sight(kind, namespaces)
+        return await self.rights.sight(kind, namespaces)
 
     async def job_rows(self) -> list[JobRow]:
-        sight = self.jobs_sight = await self.caller.sight(Job, self._known.jobs.namespaces)
+        sight = self.jobs_sight = await self.rights.sight(Job, self._known.jobs.namespaces)
         rows = self._known.jobs.rows.values()
         return list(rows) if sight.everything else [row for row in rows if sight.sees(row.namespace)]
 
@@ -88,7 +88,7 @@ class CallerView:
     async def get(self, kind: type[R], key: Key) -> R:
         """NotFound where there is none, Forbidden where the caller may not see it."""
         row = resource_type(kind)
-        allowed = await self.caller.may("get", row, key.namespace) or await self.caller.may("list", row, key.namespace)
+        allowed = await self.rights.may("get", row, key.namespace) or await self.rights.may("list", row, key.namespace)
         if not allowed:
             raise Forbidden(f"{self.caller.name} may not get {row.plural} {key}")
         found = self.watched.get(kind, key)
@@ -106,14 +106,14 @@ class CallerView:
         return requested_by(pod for pod in self.watched.all(Pod) if sight.sees(pod.namespace)), False
 
     async def may_list_pods(self, namespace: str) -> bool:
-        return await self.caller.may("list", resource_type(Pod), namespace)
+        return await self.rights.may("list", resource_type(Pod), namespace)
 
     async def pods_of_job(self, key: Key) -> list[Pod]:
         return self.watched.where(Pod, BY_JOB, str(key)) if await self.may_list_pods(key.namespace) else []
 
     async def group_of(self, job: Job) -> PodGroup | None:
         """The PodGroup that belongs to a Job, unless there is none or the caller may not see it."""
-        if not await self.caller.may("list", resource_type(PodGroup), job.namespace):
+        if not await self.rights.may("list", resource_type(PodGroup), job.namespace):
             return None
         return next(iter(self.watched.where(PodGroup, "owner", job.uid)), None)
 
