@@ -111,12 +111,13 @@ PAGES: Final[tuple[WebPage, ...]] = (
     WebPage(f"{JOB}/log", "log.html", "jobs", "Log of {name}", LogPage, makers.make_job_log, query=OF_LOG),
     WebPage(
         "/queues", "queues.html", "queues", "Queues", QueuesPage, makers.make_queues,
-        ("queues", "nodes"), makers.make_queues_then, {"q": "A part of the name.", "page": "From 1 on."},
+        ("queues", "nodes", "reservations"), makers.make_queues_then,
+        {"q": "A part of the name.", "page": "From 1 on."},
         is_of_objects=True,
     ),
     WebPage(
         "/queues/{name}", "queue.html", "queues", "Queue {name}", QueueDetails, makers.make_queue,
-        ("queues", "jobs", STARTS), makers.make_queue_then,
+        ("queues", "jobs", "reservations", STARTS), makers.make_queue_then,
     ),
     WebPage("/queues/{name}/edit", "queue_edit.html", "queues", "Edit queue {name}", QueueForm, makers.make_queue_edit),
     WebPage(

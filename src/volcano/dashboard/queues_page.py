@@ -17,6 +17,7 @@ from volcano.api.pods.amounts import added, amounts_of
 from volcano.api.quantity import Quantity
 from volcano.api.scheduling import PodGroup, Queue
 from volcano.dashboard.job_rows import WAITING, JobRow
+from volcano.dashboard.reservation_rows import ReservationRow, reservation_rows
 from volcano.dashboard.view import CallerView
 from volcano.dashboard.watched import BY_QUEUE
 
@@ -64,6 +65,7 @@ class QueuesPage(msgspec.Struct, frozen=True, rename="camel"):
     total: int
     page: int
     pages: int
+    reservations: list[ReservationRow] = []
 
 
 class LinePlace(msgspec.Struct, frozen=True, rename="camel"):
@@ -89,6 +91,7 @@ class QueueDetails(msgspec.Struct, frozen=True, rename="camel"):
     starts_at: datetime | None
     users: dict[str, int]
     groups: int
+    reservations: list[ReservationRow] = []
 
 
 def page_of_queues(at: datetime, entries: list[QueueEntry], query: Mapping[str, str]) -> QueuesPage:
@@ -115,7 +118,8 @@ async def queues_page(view: CallerView, query: Mapping[str, str]) -> QueuesPage:
         rows.append(queue_row(queues[name], depth, total))
         waiting += [(child, depth + 1) for child in reversed(below.get(name, []))]
     rows += [queue_row(queue, 0, total) for name, queue in sorted(queues.items()) if name not in seen]  # in a cycle
-    return page_of_queues(view.now, rows, query)
+    found = page_of_queues(view.now, rows, query)
+    return msgspec.structs.replace(found, reservations=await reservation_rows(view))
 
 
 async def _total(view: CallerView) -> Mapping[str, Quantity]:
@@ -200,6 +204,7 @@ async def queue_details(view: CallerView, name: str, *, for_program: bool = Fals
         expected.at if expected is not None else None,
         ranked,
         len(rows),
+        await reservation_rows(view, name),
     )
 
 

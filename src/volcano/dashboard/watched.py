@@ -16,6 +16,7 @@ from volcano.api.core import Node, Pod
 from volcano.api.flow import JobFlow
 from volcano.api.indexes import IndexRule
 from volcano.api.meta import Key, Resource
+from volcano.api.reservation import Reservation
 from volcano.api.scheduling import PodGroup, Queue
 from volcano.api.topology import HyperNode
 from volcano.machinery.client import Client
@@ -33,6 +34,7 @@ TOPICS: Final[Mapping[type[Resource], str]] = {
     Node: "nodes",
     JobFlow: "flows",
     HyperNode: "topology",
+    Reservation: "reservations",
 }
 """The kinds that are followed, with the word by which open pages subscribe to their changes."""
 STARTS: Final = "starts"

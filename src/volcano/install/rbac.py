@@ -96,6 +96,7 @@ DASHBOARD: Final[Rules] = (
     ("scheduling.volcano.sh", "podgroups queues", FOLLOW),
     ("flow.volcano.sh", "jobflows", FOLLOW),
     ("topology.volcano.sh", "hypernodes", FOLLOW),
+    ("reservation.volcano.sh", "reservations", FOLLOW),
     ("authentication.k8s.io", "tokenreviews", "create"),
 )
 EDITOR: Final[Rules] = (
