@@ -58,8 +58,6 @@ class ClusterObjects:
     """Of ResourceClaims: allocations that were sent and are not seen yet."""
     kept: dict[str, Any] = field(default_factory=dict)
     """What has been read from these objects, kept from cycle to cycle by who reads them (core.dra)."""
-    device_config: str = ""
-    """The text of the device plugins' configuration, for the plugin deviceshare."""
     reservations: dict[str, Reservation] = field(default_factory=dict)
     shard: Shard = Shard()
     ignored_provisioners: frozenset[str] = frozenset({"rancher.io/local-path", "hostpath.csi.k8s.io"})

@@ -88,13 +88,8 @@ PLUGIN_DESCRIPTIONS: Final[Mapping[str, DescribedPolicy]] = {
             "deviceshare.DeviceConfig": (
                 "",
                 "names of resources, MIG geometries and templates, as in `device-config.yaml` of the device plugins;"
-                " instead of the ConfigMap",
+                " their ConfigMap itself is not read",
             ),
-            "deviceshare.KnownGeometriesCMName": (
-                "volcano-vgpu-device-config",
-                "the ConfigMap with `device-config.yaml`",
-            ),
-            "deviceshare.KnownGeometriesCMNamespace": ("kube-system", "its namespace"),
             "deviceshare.NodeLockEnable": (
                 "false",
                 "binds wait for the node's lock (an annotation), which the device plugin removes; a lock holds for at"

@@ -33,8 +33,6 @@ class DeviceShare(Plugin):
             "deviceshare.AscendHAMiVNPUEnable",
             "deviceshare.Families",
             "deviceshare.DeviceConfig",
-            "deviceshare.KnownGeometriesCMName",
-            "deviceshare.KnownGeometriesCMNamespace",
             "deviceshare.NodeLockEnable",
             "deviceshare.SchedulePolicy",
             "deviceshare.ScheduleWeight",
@@ -53,7 +51,7 @@ class DeviceShare(Plugin):
 
     def open(self, session: Session) -> None:
         super().open(session)
-        config = self._config(session)
+        config = self._config()
         for family in self._described(config):
             rules = self._rules if family == config.vgpu else ()
             entry = CardFamily(family, self._policy, rules, takes_locks=self._takes_locks)
@@ -62,14 +60,12 @@ class DeviceShare(Plugin):
         uncounted = {name for entry in self._families for name in entry.family.uncounted_names}
         session.table.uncounted |= uncounted - session.total.amounts.keys()
 
-    def _config(self, session: Session) -> DeviceConfig:
-        """What the arguments say, else the ConfigMap; what cannot be read has been reported, and is as if absent."""
+    def _config(self) -> DeviceConfig:
+        """What the arguments say; what cannot be read is as if absent."""
         stated = self.arguments.get("deviceshare.DeviceConfig")
-        text = stated if isinstance(stated, str) else None
         try:
-            if isinstance(stated, Mapping):
-                text = msgspec.json.encode(stated).decode()  # which is YAML too
-            return device_config(text if text is not None else session.snapshot.cluster.device_config)
+            text = stated if isinstance(stated, str) else msgspec.json.encode(stated or {}).decode()  # YAML too
+            return device_config(text)
         except (InvalidDeviceConfig, TypeError):
             return DeviceConfig()
 
