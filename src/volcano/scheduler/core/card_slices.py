@@ -18,6 +18,8 @@ from volcano.scheduler.core.node_table import Column, Rows
 InUse: TypeAlias = "frozenset[str]"
 UNCUT: Final = -1
 """The state of a card that is not cut."""
+UNSLICED: Final = "?"
+"""What a pod has of a card that was not cut when it came: as long as it is there, no slice is given."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -66,7 +68,7 @@ class MigSlicing:
         return None
 
     def label(self, used: InUse, told: str) -> str:
-        return told
+        return _numbered(used, told) if told == UNSLICED else told
 
 
 @dataclass(slots=True, frozen=True)
@@ -122,9 +124,11 @@ class ChipSlicing:
         return Slice(self.label(used, template), float(asked.cores))
 
     def label(self, used: InUse, told: str) -> str:
-        if told == WHOLE_CHIP:
-            return told
-        return next(label for number in range(len(used) + 1) if (label := f"{told}#{number}") not in used)
+        return told if told == WHOLE_CHIP else _numbered(used, told)
+
+
+def _numbered(used: InUse, told: str) -> str:
+    return next(label for number in range(len(used) + 1) if (label := f"{told}#{number}") not in used)
 
 
 class SliceStates:

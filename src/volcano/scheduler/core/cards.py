@@ -16,7 +16,7 @@ from typing import Final, Protocol, TypeAlias
 import numpy as np
 
 from volcano.api.device_families import ALL_CORES_PERCENT
-from volcano.scheduler.core.card_slices import UNCUT, Slice, SliceStates, Slicing
+from volcano.scheduler.core.card_slices import UNCUT, UNSLICED, Slice, SliceStates, Slicing
 from volcano.scheduler.core.card_trial import CardTrial
 from volcano.scheduler.core.node_table import Column, Mask, Rows
 from volcano.scheduler.core.node_view import NodeView
@@ -201,9 +201,9 @@ class Cards:
         self.users[card] += 1.0
         self.memory[card] += memory
         self.cores[card] += cores
-        if self.slices is None or not told or self.slices.now[card] == UNCUT:
+        if self.slices is None or self.slices.now[card] == UNCUT:
             return ""
-        label = self.slices.label(int(self.slices.now[card]), told)
+        label = self.slices.label(int(self.slices.now[card]), told or UNSLICED)
         self.slices.now[card] = self.slices.after(int(self.slices.now[card]), label)
         return label
 
@@ -218,8 +218,7 @@ class Cards:
         """A pod that is being deleted has this: it is free for promises, but not yet for a pod that is bound now."""
         left = self.leaving.setdefault(card, LeavingUse())
         left.users, left.memory, left.cores = left.users + 1.0, left.memory + memory, left.cores + cores
-        if told:
-            left.labels.append(told)
+        left.labels.append(told or UNSLICED)
 
     # -- where would it go -----------------------------------------------------------------------------------------
     def choose(self, wish: CardRequest, view: NodeView) -> Choice:

@@ -350,3 +350,16 @@ def test_a_configuration_renames_resources_and_states_chips():
     (chip,) = config.ascend
     assert (chip.count, chip.cores, chip.soft_default) == ("huawei.com/X", "huawei.com/X-core", True)
     assert [template.name for template in chip.templates] == ["a", "b"]
+
+
+def test_a_card_that_is_cut_while_pods_share_it_gives_no_slice_until_they_are_gone(asked, a_vgpu_node, a_card_pod):
+    held = {"on": "n1", "annotations": {IDS: "gpu,NVIDIA-A100,10,0:"}}
+    nodes = [a_vgpu_node("n1", "gpu,9,40,NVIDIA-A100,true,mig:")]
+    pods = [*(a_card_pod(name, limits=vgpu(8), **held) for name in ("a", "b")), a_card_pod("new", limits=vgpu(8))]
+    given = asked("deviceshare", arguments=VGPU | {"deviceshare.DeviceConfig": GEOMETRIES}, nodes=nodes, pods=pods)
+
+    assert given.fits("new") == []
+    given.evict("a")
+    assert given.fits("new") == []
+    given.evict("b")
+    assert given.fits("new") == ["n1"]
