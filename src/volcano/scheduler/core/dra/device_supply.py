@@ -6,6 +6,7 @@ Nodes whose devices look alike to the claims, and are used alike, share one sear
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -29,6 +30,10 @@ from volcano.scheduler.model import ClusterObjects
 
 Places = list[list[tuple[ChosenDevice, int]]]
 """For each claim its devices, as found on some node, and their places among the devices in reach."""
+
+
+MAX_TIMES: Final = 65
+"""As many pods as are placed on one node in one go; beyond that they are not counted."""
 
 
 class DeviceSupply:
@@ -139,6 +144,7 @@ class ClaimSearch:
         self._found: list[Places | None] = []  # by group
         self._following: dict[int, int] = {}  # the group that a node is in once the claims are allocated there
         self._fits = np.zeros(64, dtype=bool)  # by group
+        self._times: Rows = np.full(len(self._fits), -1, dtype=np.intp)  # by group; -1: not counted yet
         self._stale: set[int] = set()
         self._is_shared_stale = False
         likeness = Likeness(claims, around.device_classes, supply.inventory.kept)
@@ -154,7 +160,12 @@ class ClaimSearch:
     def counts(self, rows: Rows, most: int) -> Rows:
         """How many times the claims fit on each node, one after the other; as far as `most`."""
         self._refresh()
-        return np.fromiter((self._count(int(row), most) for row in rows), np.intp, len(rows))
+        groups = self._group_of[rows]
+        for place in np.flatnonzero(self._times[groups] < 0).tolist():
+            if self._times[groups[place]] < 0:
+                times = self._count(int(rows[place]), MAX_TIMES)
+                self._times[groups[place]] = times
+        return np.minimum(self._times[groups], most)
 
     def places(self, row: int) -> list[list[ChosenDevice]] | None:
         """The devices of each claim on a node."""
@@ -209,6 +220,7 @@ class ClaimSearch:
             kept = set(np.unique(self._group_of).tolist())
             self._groups = {look: group for look, group in self._groups.items() if group in kept}
             self._following.clear()
+            self._times[:] = -1
             self._mask = self._fits[self._group_of]
         elif self._stale:
             for row in self._stale:
@@ -235,6 +247,7 @@ class ClaimSearch:
             group = self._groups[key] = len(self._found)
             self._found.append(None)
             if group >= len(self._fits):
+                self._times = np.concatenate([self._times, np.full(len(self._fits), -1, dtype=np.intp)])
                 self._fits = np.concatenate([self._fits, np.zeros(len(self._fits), dtype=bool)])
             self._answer(group, row)
         return group

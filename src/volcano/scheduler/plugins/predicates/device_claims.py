@@ -98,8 +98,8 @@ class DeviceClaims:
         most = int(nodes.copies.max(initial=0))
         if not most or any(self._allocation(claim) is not None for claim in claims):
             return ~nodes.take(self._fits(claims))
-        rows, place = np.unique(nodes.rows, return_inverse=True)
-        return self._search(claims).counts(rows, most + 1)[place] <= nodes.copies
+        refused: Mask = self._search(claims).counts(nodes.rows, most + 1) <= nodes.copies
+        return refused
 
     def _fits(self, claims: Sequence[ResourceClaim]) -> Mask:
         held = [allocation for claim in claims if (allocation := self._allocation(claim)) is not None]

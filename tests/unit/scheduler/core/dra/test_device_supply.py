@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.unit.scheduler.core.dra.device_clusters import DeviceCluster
@@ -110,7 +111,7 @@ def asking(count: int, **more: Any) -> list[Any]:
 def test_it_counts_how_often_claims_fit_on_a_node():
     supply = a_supply([a_slice("n0", 5), a_slice("n1", 1), a_slice("n2", 9)], CLASSES)
     search = supply.search(0, asking(2))
-    rows = [supply.table.index[name] for name in ("n0", "n1", "n2", "n3")]
+    rows = np.array([supply.table.index[name] for name in ("n0", "n1", "n2", "n3")])
 
     assert search.counts(rows, 10).tolist() == [2, 0, 4, 0]
     assert search.counts(rows, 3).tolist() == [2, 0, 3, 0]
@@ -147,4 +148,4 @@ def test_pools_of_other_nodes_with_counters_do_not_make_a_placement_matter_elsew
     search = a_supply(slices, CLASSES, 2).search(0, asking(1))
 
     assert not search.uses_shared
-    assert search.counts([0, 1], 5).tolist() == [2, 2]
+    assert search.counts(np.array([0, 1]), 5).tolist() == [2, 2]
