@@ -185,7 +185,7 @@ def main() -> None:
             rate, each = jobs * pods / found["created"], found["cpu"] / jobs / pods * 1000
             print(
                 f"| {kind} | {jobs} x {pods} | {found['submitted']:.2f} s | {found['created']:.2f} s | {rate:.0f} "
-                f"| {found['running']:.2f} s | {found['cpu']:.1f} s | {each:.2f} ms | {calibration():.2f} s "
+                f"| {found['running']:.2f} s | {found['cpu']:.1f} s | {each:.2f} ms | {calibration():.3f} s "
                 f"| {found['controllers']:.2f} | {found['writes']:.2f} | {found['events']:.2f} |",
                 flush=True,
             )

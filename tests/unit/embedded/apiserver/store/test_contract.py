@@ -233,6 +233,42 @@ async def test_a_write_returns_only_after_its_commit_and_commits_are_synced(tmp_
     await store.close()
 
 
+async def test_a_writer_that_is_cancelled_lets_nobody_past_its_write(tmp_path: Path):
+    """The write goes on; the next one to the same object waits for it and finds what it made."""
+    store = SqliteStore(tmp_path / "state.db")
+    held = asyncio.Event()
+    commit, loop = store._commit, asyncio.get_running_loop()
+
+    def slow_commit(batch, compactions):  # type: ignore[no-untyped-def]
+        asyncio.run_coroutine_threadsafe(held.wait(), loop).result(10)
+        commit(batch, compactions)
+
+    store._commit = slow_commit  # type: ignore[method-assign]
+    first = asyncio.ensure_future(store.write(put("a", value="first")))
+    second = asyncio.ensure_future(store.write(put("a", value="second")))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.wait([first])
+    held.set()
+
+    with pytest.raises(Stale):
+        await second
+    found = store.find(key("a"))
+    assert found is not None and b"first" in found.raw
+    await store.close()
+
+
+@pytest.mark.parametrize("number", [1, 127, 128, 129, 300])
+async def test_a_commit_of_any_size_is_whole(tmp_path: Path, number: int):
+    store = SqliteStore(tmp_path / "state.db")
+    await asyncio.gather(*(store.write(put(f"a{each:03}")) for each in range(number)))
+    await store.close()
+
+    again = SqliteStore(tmp_path / "state.db")
+    assert [stored.key.name for stored in again.scan("pods")] == [f"a{each:03}" for each in range(number)]
+    await again.close()
+
+
 async def test_many_writes_share_a_commit(tmp_path: Path):
     store = SqliteStore(tmp_path / "state.db")
     commit, sizes = store._commit, []
