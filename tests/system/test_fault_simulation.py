@@ -10,6 +10,7 @@ import pytest
 
 from volcano.api.core import Pod
 from volcano.controllers.job import status as job_status
+from volcano.embedded.apiserver.kinds.pods import Pods
 from volcano.history.batch import RowBatch
 from volcano.history.commit import commit
 from volcano.history.recorder import HistoryRecorder
@@ -18,6 +19,7 @@ from volcano.machinery.informer import Informer
 from volcano.machinery.plan import Bind, Delete, ref
 from volcano.scheduler.commit import committer
 from volcano.scheduler.plugins.easy import Easy
+from volcano.scheduler.plugins.proportion import Lender
 from volcano.scheduler.plugins.reservations import Reservations
 from volcano.scheduler.service.sender import Sender
 from volcano.testing.faults import run
@@ -124,6 +126,18 @@ def gangs_with_failed_and_evicted_pods_that_wait_for_ever(patch: pytest.MonkeyPa
     return [Fault(5, 0.377, "controllers0", "timeout", "write", 1, 17.340)]
 
 
+def queues_that_keep_room_which_they_cannot_use(patch: pytest.MonkeyPatch) -> list[Fault]:
+    patch.setattr(Lender, "lends_to", lambda lender, queue, task: False)
+    patch.setattr(run, "END_SECONDS", 200.0)
+    return [Fault(3, 0.637, "controllers0", "done-504", "write", 1, 1.323)]
+
+
+def a_server_that_lets_late_reports_overwrite_later_ones(patch: pytest.MonkeyPatch) -> list[Fault]:
+    patch.setattr(Pods, "validate_status", lambda pods, obj, old: [])
+    patch.setattr(run, "END_SECONDS", 20.0)
+    return [Fault(2, 0.157, "node0", "late", "write", 1, 3.815)]
+
+
 def a_scheduler_that_takes_lost_binds_for_done(patch: pytest.MonkeyPatch) -> list[Fault]:
     bind = Applier._bind
 
@@ -169,6 +183,8 @@ def reservations_that_keep_nothing(patch: pytest.MonkeyPatch) -> list[Fault]:
         (a_scheduler_that_waits_for_times_to_come, 26, "is Pending"),
         (a_scheduler_that_deletes_pods_which_have_just_succeeded, 678, "counts .* and there are"),
         (gangs_with_failed_and_evicted_pods_that_wait_for_ever, 516, "is Pending, not Failed"),
+        (queues_that_keep_room_which_they_cannot_use, 878, "job2 is Pending, not Completed"),
+        (a_server_that_lets_late_reports_overwrite_later_ones, 299, "was Succeeded and is Running"),
         (a_scheduler_that_takes_lost_binds_for_done, 0, "was bound in part"),
         (an_easy_that_keeps_no_promise, FIRST_TIMED_SEED + 5, "was promised a start"),
         (reservations_that_keep_nothing, FIRST_TIMED_SEED + 2, "which is kept for queue red"),
