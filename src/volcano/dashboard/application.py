@@ -5,17 +5,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from functools import cache
-from importlib import resources
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import msgspec
 
 from volcano.api.errors import ApiError
-from volcano.api.meta import Key
 from volcano.api.times import parse_timestamp
 from volcano.dashboard.callers import Caller
 from volcano.dashboard.changes import ChangeFeed
@@ -23,13 +19,15 @@ from volcano.dashboard.job_rows import STATES
 from volcano.dashboard.kept_pages import KeptPages
 from volcano.dashboard.logins import TokenLogin
 from volcano.dashboard.makers import PageRequest
-from volcano.dashboard.object_reads import followed_log
 from volcano.dashboard.oidc import PENDING_FOR, OidcLogin, SignInFailed
+from volcano.dashboard.open_streams import OpenStreams
 from volcano.dashboard.openapi import PLACE as OPENAPI_PLACE
 from volcano.dashboard.openapi import openapi_text
 from volcano.dashboard.pages import PAGES, WebPage
-from volcano.dashboard.rendering import PACKAGE, environment, render
+from volcano.dashboard.rendering import environment, render
+from volcano.dashboard.request_checks import check_host, check_origin, own_place
 from volcano.dashboard.sessions import FailedLogins, OneTimeToken, Sessions, SignedIn
+from volcano.dashboard.static_files import static_file, tag_of, unless_known
 from volcano.dashboard.usage_page import usage_csv, usage_page
 from volcano.dashboard.view import CallerView, Shared
 from volcano.dashboard.watched import Watched
@@ -52,11 +50,7 @@ MENU: Final = (
     ("usage", "/usage", "Usage"),
     ("settings", "/settings", "Settings"),
 )
-STATIC_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 COOKIE_PREFIX: Final = "volcano-dashboard"
-MAX_STREAMS: Final = 400
-MAX_STREAMS_OF_SESSION: Final = 40
-LOG_LINES_OF_STREAM: Final = 500
 
 
 class DashboardSettings(msgspec.Struct, frozen=True):
@@ -94,7 +88,7 @@ class Dashboard:
         self._feed = ChangeFeed(watched)
         self._pages = [(page.pattern, page) for page in PAGES]
         self._kept = KeptPages()
-        self._streams = 0
+        self._streams = OpenStreams()
         self._cookie = f"{COOKIE_PREFIX}-{self._settings.port}"
 
     async def close(self) -> None:
@@ -116,7 +110,7 @@ class Dashboard:
 
     # -- requests ------------------------------------------------------------------------------------------------
     async def answer(self, request: WebRequest) -> Response:
-        self._check_host(request)
+        check_host(request, self._settings.hosts)
         path = request.path
         if path == "/healthz":
             return plain(200, "ok")
@@ -168,11 +162,11 @@ class Dashboard:
         if request.method not in ("GET", "HEAD"):
             raise BadWebRequest(405, "only GET and POST are known")
         if request.path == "/live":
-            return self._stream(session, self._feed.follow(request.query.get("topics", "").split(",")))
+            return self._streams.answer(session, self._feed.follow(request.query.get("topics", "").split(",")))
         is_json = request.path.startswith(f"{API_PREFIX}/")
         path = request.path.removeprefix(API_PREFIX) if is_json else request.path
         if path.endswith("/log/stream"):
-            return self._log_stream(request, session)
+            return self._streams.log(request, session)
         if path == "/usage.csv":
             return await self._csv(request, session)
         for pattern, page in self._pages:
@@ -190,7 +184,7 @@ class Dashboard:
         key = (request.path, tuple(request.query.items()), request.wants_part, version, second)
         kept = await self._kept.find(key, session.id, session.caller) if page.topics else None
         if kept is not None:
-            return _unless_known(kept, request)
+            return unless_known(kept, request)
         view = CallerView(self._shared(), session.caller)
         asked = PageRequest(view, names, request)
         model = await (page.then(asked, past) if page.then is not None and past is not None else page.make(asked))
@@ -209,7 +203,7 @@ class Dashboard:
         if page.topics:
             is_for_others = page.is_of_objects and request.wants_part and past is None
             self._kept.keep(key, session.id, response, view.rights if is_for_others else None)
-        return _unless_known(response, request)
+        return unless_known(response, request)
 
     async def _csv(self, request: WebRequest, session: SignedIn) -> Response:
         page = await usage_page(session.caller.client, request.query, self._clock.now())
@@ -236,7 +230,7 @@ class Dashboard:
             **values,
         }
         body = render(template, shown).encode()
-        return Response(status, {**HTML, "etag": f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'}, body)
+        return Response(status, {**HTML, "etag": tag_of(body)}, body)
 
     def _problem(self, request: WebRequest, session: SignedIn | None, status: int, message: str) -> Response:
         if request.path.startswith("/api/"):
@@ -249,7 +243,7 @@ class Dashboard:
             return self._login_page(request, 429, "Too many failed attempts. Try again in a minute.")
         given = request.form.get("token", "") if request.method == "POST" else request.query.get("token", "")
         if request.method == "POST":
-            self._check_origin(request)
+            check_origin(request)
         if not given:
             if request.method == "POST":
                 return self._login_page(request, 401, "Enter a token.")
@@ -322,21 +316,8 @@ class Dashboard:
         place = request.path + (f"?{urlencode(request.query)}" if request.query else "")
         return redirect("/login" if place == "/" else f"/login?next={quote(place, safe='')}")
 
-    def _check_host(self, request: WebRequest) -> None:
-        host = request.headers.get("host", "")
-        name = urlsplit(f"//{host}").hostname or ""
-        if self._settings.hosts and name not in self._settings.hosts:
-            raise BadWebRequest(421, f"this server is not {name}")
-
-    def _check_origin(self, request: WebRequest) -> None:
-        origin, host = request.headers.get("origin", ""), request.headers.get("host", "")
-        if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-            raise BadWebRequest(403, "forms are taken from this site's own pages only")
-        if origin and origin != "null" and urlsplit(origin).netloc != host:
-            raise BadWebRequest(403, "forms are taken from this site's own pages only")
-
     def _check_write(self, request: WebRequest, session: SignedIn) -> None:
-        self._check_origin(request)
+        check_origin(request)
         if not hmac.compare_digest(request.form.get("secret", "").encode(), session.secret.encode()):
             raise BadWebRequest(403, "the form is not of this session; load the page again")
 
@@ -355,46 +336,6 @@ class Dashboard:
         values = {"model": outcome.model, "title": outcome.title, "section": outcome.section}
         return self._html(outcome.template, request, session, status=outcome.status, **values)
 
-    # -- streams -------------------------------------------------------------------------------------------------
-    def _stream(self, session: SignedIn, chunks: AsyncIterator[bytes]) -> Response:
-        if self._streams >= MAX_STREAMS or session.streams >= MAX_STREAMS_OF_SESSION:
-            raise BadWebRequest(429, "too many pages are open")
-
-        async def counted() -> AsyncIterator[bytes]:
-            self._streams += 1
-            session.streams += 1
-            try:
-                async for chunk in chunks:
-                    yield chunk
-            finally:
-                self._streams -= 1
-                session.streams -= 1
-
-        return Response(200, {"content-type": "text/event-stream", "x-accel-buffering": "no"}, stream=counted())
-
-    def _log_stream(self, request: WebRequest, session: SignedIn) -> Response:
-        parts = request.path.split("/")
-        namespace = parts[2] if len(parts) > 2 else ""
-        key = Key(namespace, request.query.get("pod", ""))
-        client, container = session.caller.client, request.query.get("container", "")
-
-        async def lines() -> AsyncIterator[bytes]:
-            try:
-                async for line in followed_log(client, key, container, LOG_LINES_OF_STREAM):
-                    yield f"data: {msgspec.json.encode(line).decode()}\n\n".encode()
-                yield b"event: end\ndata: the container ended\n\n"
-            except (ApiError, ConnectionError) as error:
-                text = error.message if isinstance(error, ApiError) else str(error)
-                yield f"event: problem\ndata: {msgspec.json.encode(text).decode()}\n\n".encode()
-
-        return self._stream(session, lines())
-
-
-def own_place(place: str) -> str:
-    """A path of this site; anything else leads to the first page."""
-    is_own = place.startswith("/") and not place.startswith(("//", "/\\")) and "\n" not in place and "\r" not in place
-    return place if is_own else "/"
-
 
 def _moment(text: str) -> datetime | None:
     if not text:
@@ -403,34 +344,3 @@ def _moment(text: str) -> datetime | None:
         return parse_timestamp(text)
     except ValueError as error:
         raise BadWebRequest(400, f"at: {error}") from error
-
-
-def _unless_known(response: Response, request: WebRequest) -> Response:
-    """304 where the browser shows the same already."""
-    tag = response.headers.get("etag", "")
-    if tag and request.headers.get("if-none-match") == tag:
-        return Response(304, {"etag": tag})
-    return response
-
-
-@cache
-def _file(name: str) -> tuple[bytes, str]:
-    folder = resources.files(PACKAGE).joinpath("static")
-    body = folder.joinpath(name).read_bytes()
-    return body, f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
-
-
-@cache
-def _file_names() -> Sequence[str]:
-    return sorted(each.name for each in resources.files(PACKAGE).joinpath("static").iterdir())
-
-
-def static_file(name: str, request: WebRequest) -> Response:
-    if name not in _file_names():
-        return plain(404, "there is no such file")
-    body, tag = _file(name)
-    headers = {"etag": tag, "cache-control": "no-cache"}
-    if request.headers.get("if-none-match") == tag:
-        return Response(304, headers)
-    kind = STATIC_TYPES.get(name[name.rfind(".") :], "application/octet-stream")
-    return Response(200, {**headers, "content-type": f"{kind}; charset=utf-8"}, body)

@@ -113,6 +113,8 @@ PLOT_HEIGHT: Final = 180
 PLOT_LEFT: Final = 56
 PLOT_BOTTOM: Final = 24
 PLOT_TOP: Final = 8
+MAX_POINTS: Final = 1_000
+"""Of a line: more than a screen has columns would only make the page large."""
 
 
 class PlotLine(msgspec.Struct, frozen=True):
@@ -131,6 +133,19 @@ class Plot(msgspec.Struct, frozen=True):
     levels: list[tuple[float, str]]
 
 
+def thinned(points: Sequence[tuple[datetime, float]]) -> Sequence[tuple[datetime, float]]:
+    """At most MAX_POINTS: of each part of a longer line the least and the most, so that peaks stay."""
+    if len(points) <= MAX_POINTS:
+        return points
+    width = -(-len(points) // (MAX_POINTS // 2 - 1))
+    found = [points[0]]
+    for begin in range(1, len(points) - 1, width):
+        part = points[begin : min(begin + width, len(points) - 1)]
+        low, high = min(part, key=lambda each: each[1]), max(part, key=lambda each: each[1])
+        found += sorted({low, high})
+    return [*found, points[-1]]
+
+
 def plot(series: Mapping[str, Sequence[tuple[datetime, float]]], begin: datetime, end: datetime) -> Plot | None:
     """Values over time, each line with the area below it; None where there is nothing to draw."""
     values = [value for points in series.values() for _, value in points]
@@ -147,7 +162,8 @@ def plot(series: Mapping[str, Sequence[tuple[datetime, float]]], begin: datetime
         return round(floor - value / top * (floor - PLOT_TOP), 1)
 
     lines = []
-    for number, (label, points) in enumerate(series.items()):
+    for number, (label, given) in enumerate(series.items()):
+        points = thinned(given)
         if not points:
             continue
         path = "".join(f"{'L' if at else 'M'}{x(moment)} {y(value)}" for at, (moment, value) in enumerate(points))

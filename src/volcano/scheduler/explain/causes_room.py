@@ -134,12 +134,19 @@ def _refused_now(session: Session, task: Task, roomy: Mask, causes: object) -> F
 
 def holders_text(session: Session, job: Job, among: Mask, resource: str) -> str:
     """`; held by a, b and 4 more`: the jobs that hold most of a resource on these nodes."""
+    by_job: Counter[str] = Counter()
     held: Counter[str] = Counter()
     table = session.table
     for row in np.flatnonzero(among & (table.pod_count > 0)):
         for task in table.nodes[row].tasks.values():
             if task.job_id != job.id:
-                held[_holder_name(session, task)] += int(task.request[resource] if resource != PODS else 1.0)
+                amount = int(task.request[resource] if resource != PODS else 1.0)
+                if task.job_id in session.jobs:
+                    by_job[task.job_id] += amount
+                else:
+                    held[task.name] += amount
+    for id, amount in by_job.items():
+        held[owner_name(session.jobs[id])] += amount
     names = [name for name, amount in sorted(held.items(), key=lambda item: (-item[1], item[0])) if amount]
     return f"; held by {named(names)}" if names else ""
 
