@@ -14,10 +14,12 @@ from volcano.scheduler.framework.record import ClaimRelease, DeviceChoice
 
 def device_steps(devices: Iterable[DeviceChoice], snapshot: Snapshot, pod: Pod) -> Iterator[Step]:
     """An allocation cannot be changed, so one that no pod uses is removed before another is written."""
-    for choice, claim in _claims(devices, snapshot):
+    listed = list(_claims(devices, snapshot))
+    for choice, claim in listed:
         if choice.replaces:
             yield _status(claim, {"allocation": None, "reservedFor": None}, fresh=True)
-        elif not choice.is_new and any(user.get("uid") == pod.uid for user in claim.users):
+    for choice, claim in listed:
+        if not choice.is_new and any(user.get("uid") == pod.uid for user in claim.users):
             # The reservation is old, and a release of it may be on its way: whichever comes first, the other fails.
             yield _status(claim, _without([pod.uid]), "strategic", fresh=True)
         if choice.is_new and CLAIM_PROTECTION not in claim.metadata.finalizers:

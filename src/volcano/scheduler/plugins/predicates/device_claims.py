@@ -149,9 +149,7 @@ class DeviceClaims:
                 made = allocation_result(
                     self._ask(claim)[0], claim.uid, devices, self._around.device_classes, task.node
                 )
-                if replaced is not None:
-                    self._devices.release(replaced)
-                self._devices.take(made)
+                self._devices.take(made)  # what it replaces stays taken: nobody else may get it before it is removed
                 self._made[claim.key] = made
                 chosen.append(DeviceChoice(claim.key, made, is_new=True, replaces=replaced is not None))
         for choice in (*settled, *chosen):
@@ -165,9 +163,6 @@ class DeviceClaims:
             users.discard(task.uid)
             if choice.is_new and not users and choice.claim in self._made:
                 self._devices.release(self._made.pop(choice.claim))
-                claim = self._around.resource_claims.get(choice.claim)
-                if choice.replaces and claim is not None and (claim.status or {}).get("allocation"):
-                    self._devices.take((claim.status or {})["allocation"])
 
     def reserved(self, uid: str) -> tuple[DeviceChoice, ...]:
         return self._reserved.get(uid, ())
