@@ -239,7 +239,7 @@ class DeviceClaims:
         users = claim.users
         if not users:
             return CLAIM_PROTECTION in claim.metadata.finalizers
-        return all(user.get("uid") == uid or self._is_without_node(user) for user in users)
+        return len(users) == 1 and users[0].get("uid") == uid  # of several, one might be bound with it meanwhile
 
     def _is_without_node(self, user: JSON) -> bool:
         """Whether it is a pod of this scheduler that has no node and is not about to get one."""
