@@ -149,7 +149,7 @@ class DeviceClaims:
                 made = allocation_result(
                     self._ask(claim)[0], claim.uid, devices, self._around.device_classes, task.node
                 )
-                self._devices.take(made)  # what it replaces stays taken: nobody else may get it before it is removed
+                self._devices.take(made)  # devices of the old allocation stay taken until it is removed
                 self._made[claim.key] = made
                 chosen.append(DeviceChoice(claim.key, made, is_new=True, replaces=replaced is not None))
         for choice in (*settled, *chosen):
