@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 R = TypeVar("R", bound=Resource)
 
 WATCH_SECONDS: Final = 290  # the server ends a watch after this long, and we resume where it ended
+SHORT_WATCH_SECONDS: Final = 1.0
+"""A watch that the server ends sooner, without any event, is opened again with back-off like one that broke."""
 FIRST_BACKOFF: Final = timedelta(milliseconds=50)
 MAX_BACKOFF: Final = timedelta(seconds=15)
 
@@ -70,9 +72,12 @@ class Informer(Generic[R]):
                 if not revision:
                     revision = await self._list()
                     self._synced.set()
+                    backoff = FIRST_BACKOFF
+                began, seen = self._clock.monotonic(), revision
                 revision = await self._watch(revision)
-                backoff = FIRST_BACKOFF
-                continue
+                if revision != seen or self._clock.monotonic() - began >= SHORT_WATCH_SECONDS:
+                    backoff = FIRST_BACKOFF
+                    continue
             except Gone:
                 revision = ""
             except (ApiError, ConnectionError, TimeoutError, OSError, msgspec.DecodeError, RecursionError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -208,6 +209,7 @@ def test_a_server_that_is_away_is_asked_less_and_less_often_and_at_once_when_it_
 
     async def story() -> None:
         await bench.informer.synced()
+        stream.send("ADDED", a_map("a", 11))
         stream.end()
         await bench.clock.sleep(FIRST_BACKOFF * 2)
 
@@ -217,6 +219,25 @@ def test_a_server_that_is_away_is_asked_less_and_less_often_and_at_once_when_it_
     expected = [min(FIRST_BACKOFF * 2**tries, MAX_BACKOFF).total_seconds() for tries in range(12)]
     assert pauses[:12] == pytest.approx(expected)
     assert pauses[-1] == pytest.approx(FIRST_BACKOFF.total_seconds()), "a watch that worked ends the back-off"
+
+
+def test_watches_that_end_at_once_without_an_event_are_opened_less_and_less_often():
+    bench, streams = Bench(), [Stream() for _ in range(5)]
+    bench.lists(a_list(version=10))
+    bench.watches(*streams)
+
+    async def story() -> None:
+        for stream in streams[:-1]:
+            stream.end()
+        await bench.informer.synced()
+        await bench.clock.sleep(MAX_BACKOFF)
+
+    bench.run(story)
+
+    watches = bench.transport.times[1:]
+    pauses = [after - before for before, after in itertools.pairwise(watches)]
+    assert pauses == pytest.approx([(FIRST_BACKOFF * 2**tries).total_seconds() for tries in range(4)])
+    assert bench.revisions() == ["10"] * 5 and bench.problems == []
 
 
 @pytest.mark.parametrize(

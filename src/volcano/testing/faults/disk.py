@@ -39,9 +39,9 @@ class Disk:
         self.path = target / self.path.name
         if commit_began_at is not None and (wal := wal_of(self.path)).exists():
             size = wal.stat().st_size
-            end = self._chance.randint(min(commit_began_at, size), max(size - 1, 0))
-            with wal.open("r+b") as file:
-                file.truncate(end)
+            if commit_began_at < size:  # otherwise the log began anew, and the commit lies before its end
+                with wal.open("r+b") as file:
+                    file.truncate(self._chance.randint(commit_began_at, size - 1))
 
 
 class InlineSqliteStore(SqliteStore):
