@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import logging
 import multiprocessing
-import signal
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
 
@@ -20,8 +18,6 @@ from volcano.machinery.clock import Stopwatch
 from volcano.testing.faults.minimize import minimized
 from volcano.testing.faults.run import run_seed
 
-MAX_CPU_SECONDS = 300.0
-"""Of one seed, which takes about one second; a seed that takes longer has failed."""
 SEEDS_PER_PROCESS = 200
 """A process is replaced after this many, so that nothing which a library keeps can slow down a long campaign."""
 
@@ -100,33 +96,9 @@ def run_campaign(
             pool.shutdown(cancel_futures=True)
 
 
-class Endless(BaseException):
-    """A seed that does not end; no component of the simulation catches it."""
-
-
-@contextlib.contextmanager
-def _bounded() -> Iterator[None]:
-    """Raises Endless after MAX_CPU_SECONDS: virtual time does not pass in a loop that never waits."""
-
-    def end(_signal: int, _frame: object) -> None:
-        raise Endless
-
-    before = signal.signal(signal.SIGPROF, end)
-    signal.setitimer(signal.ITIMER_PROF, MAX_CPU_SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
-
-
 def outcome_of(seed: int, *, sources: str, minimize: bool) -> SeedOutcome:
     watch = Stopwatch()
-    try:
-        with _bounded():
-            result = run_seed(seed)
-    except Endless:
-        return SeedOutcome(seed, sources, [f"it does not end within {MAX_CPU_SECONDS:g} s of CPU time"])
+    result = run_seed(seed)
     if result.violations and minimize:
         result = minimized(result)
     return SeedOutcome(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import heapq
+import selectors
 from collections.abc import Callable, Coroutine
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -16,6 +17,9 @@ from typing import Any, TypeVar
 from volcano.machinery.clock import EPOCH, TimeOnlySelector, VirtualClock, VirtualLoop
 
 T = TypeVar("T")
+
+MAX_ROUNDS_AT_ONE_TIME = 200_000
+"""Of the event loop; a whole run has about ten thousand."""
 
 
 class SimulatedMachine:
@@ -71,6 +75,25 @@ class MachineClock(VirtualClock):
         self._error = timedelta(0)
 
 
+class EndlessWork(BaseException):
+    """Work that goes on without waiting for anything; no component catches it."""
+
+
+class ImpatientSelector(TimeOnlySelector):
+    """Raises EndlessWork after MAX_ROUNDS_AT_ONE_TIME: the loop would never end, since virtual time does not pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rounds = 0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        self._rounds = 0 if timeout else self._rounds + 1
+        if self._rounds > MAX_ROUNDS_AT_ONE_TIME:
+            self._rounds = 0
+            raise EndlessWork
+        return super().select(timeout)
+
+
 class MachineLoop(VirtualLoop):
     """Holds back the callbacks of machines that are stopped.
 
@@ -79,7 +102,7 @@ class MachineLoop(VirtualLoop):
     """
 
     def __init__(self) -> None:
-        super().__init__(TimeOnlySelector())
+        super().__init__(ImpatientSelector())
         self._stopped: dict[SimulatedMachine, list[asyncio.TimerHandle]] = {}
 
     def hold_timers(self, machine: SimulatedMachine) -> None:

@@ -24,7 +24,7 @@ from volcano.testing.faults import processes
 from volcano.testing.faults.chance import chance_of
 from volcano.testing.faults.disk import Disk
 from volcano.testing.faults.invariants import Observer
-from volcano.testing.faults.machines import MachineLoop, SimulatedMachine, wait_seconds
+from volcano.testing.faults.machines import EndlessWork, MachineLoop, SimulatedMachine, wait_seconds
 from volcano.testing.faults.memory import leftovers
 from volcano.testing.faults.network import ANSWER_TIMEOUT_SECONDS, FaultyNetwork
 from volcano.testing.faults.past import differences
@@ -83,8 +83,13 @@ def run_once(seed: int, faults: Sequence[Fault] | None = None) -> RunResult:
     """One run, judged by itself."""
     workload = workload_of(seed)
     chosen = list(faults) if faults is not None else all_faults_of(seed, workload)
-    with _folder() as folder, _without_collection(), asyncio.Runner(loop_factory=MachineLoop) as runner:
-        return runner.run(_Run(seed, workload, chosen, folder).run())
+    with _folder() as folder, _without_collection():
+        one = _Run(seed, workload, chosen, folder)
+        try:
+            with asyncio.Runner(loop_factory=MachineLoop) as runner:
+                return runner.run(one.run())
+        except EndlessWork:
+            return one.result(["it does not end: a component works on and on without waiting for anything"])
 
 
 def all_faults_of(seed: int, workload: Workload) -> list[Fault]:
@@ -141,6 +146,9 @@ class _Run:
         violations = [*self._observer.violations, *logs.errors]
         for each in self._processes.values():
             violations += [f"{each.name} ended by {error!r}" for error in each.failures]
+        return self.result(violations)
+
+    def result(self, violations: list[str]) -> RunResult:
         return RunResult(
             self._seed,
             list(self._faults),
