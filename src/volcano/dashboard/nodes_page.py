@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -13,9 +13,11 @@ from volcano.api.batch import JOB_NAME_KEY
 from volcano.api.core import Node
 from volcano.api.meta import Key
 from volcano.api.pods.amounts import amounts_of
+from volcano.api.pods.stranded import PodShape, in_units, stranded_on
 from volcano.api.quantity import NANO, Quantity, QuantityError, parse_quantity
 from volcano.dashboard.job_page import PodCell, pod_cell
 from volcano.dashboard.overview_page import ResourceUse, is_ready, ordered_resources, resource_uses
+from volcano.dashboard.pod_shapes import is_device
 from volcano.dashboard.view import CallerView
 
 ZERO: Final = Quantity(0)
@@ -27,6 +29,8 @@ SYSTEM_LABELS: Final = ("kubernetes.io/", "k8s.io/")
 MAX_DEVICES: Final = 8
 SMALLEST: Final = {"cpu": "1", "memory": "1Gi"}
 """What a pod that uses a device needs beside it, at the least."""
+LEAST_STRANDED: Final = 0.05
+"""Devices; less is rounding."""
 SHAPES: Final = (
     {"cpu": "1"},
     {"cpu": "1", "memory": "4Gi"},
@@ -72,7 +76,7 @@ class NodesPage(msgspec.Struct, frozen=True, rename="camel"):
     page: int
     pages: int
     shapes: list[FreeShape]
-    stranded: dict[str, int]
+    stranded: dict[str, float]
     problem: str
     sees_all_pods: bool
 
@@ -119,7 +123,7 @@ async def nodes_page(view: CallerView, query: Mapping[str, str]) -> NodesPage:
         page,
         pages,
         [free_shape(shape, usable, have, loads) for shape in shapes + device_shapes(have)] if sees_all else [],
-        stranded(usable, have, loads) if sees_all else {},
+        stranded_devices(usable, have, loads, view.device_shapes()) if sees_all else {},
         problem,
         sees_all,
     )
@@ -169,28 +173,23 @@ def device_shapes(have: Mapping[str, Mapping[str, Quantity]]) -> list[dict[str, 
     return [{**SMALLEST, name: str(count)} for name, count in counts]
 
 
-def is_device(resource: str) -> bool:
-    """An extended resource, such as nvidia.com/gpu."""
-    return "/" in resource and not resource.startswith(("hugepages-", "kubernetes.io/"))
-
-
-def stranded(
+def stranded_devices(
     nodes: Iterable[Node],
     have: Mapping[str, Mapping[str, Quantity]],
     loads: Mapping[str, Mapping[str, Quantity]],
-) -> dict[str, int]:
-    """Free devices, by kind, on nodes that have no room for the smallest pod beside them: nothing can use them now."""
-    smallest = {**{name: parse_quantity(text) for name, text in SMALLEST.items()}, "pods": parse_quantity(1)}
-    found: dict[str, int] = {}
+    shapes: Sequence[PodShape],
+) -> dict[str, float]:
+    """Free devices, by kind, that the pods of this cluster cannot use for lack of room beside them."""
+    found: dict[str, float] = {}
     for node in nodes:
-        all_of, used = have[node.name], loads.get(node.name, {})
-        free = {name: all_of.get(name, ZERO).nanos - used.get(name, ZERO).nanos for name in {*all_of, *smallest}}
-        room = min(max(0, free[name]) // amount.nanos for name, amount in smallest.items())
-        for name in filter(is_device, all_of):
-            count = max(0, free[name]) // NANO
-            if count > room:
-                found[name] = found.get(name, 0) + count - room
-    return found
+        devices = [name for name in have[node.name] if is_device(name)]
+        if not devices:
+            continue
+        used = in_units(loads.get(node.name, {}))
+        idle = {name: amount - used.get(name, 0.0) for name, amount in in_units(have[node.name]).items()}
+        for name in devices:
+            found[name] = found.get(name, 0.0) + stranded_on(node, idle, name, shapes)
+    return {name: count for name, count in found.items() if count >= LEAST_STRANDED}
 
 
 def share(have: Mapping[str, Quantity], used: Mapping[str, Quantity], resource: str) -> float:

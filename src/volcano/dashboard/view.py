@@ -12,12 +12,14 @@ from volcano.api.batch import Job
 from volcano.api.core import Node, Pod
 from volcano.api.errors import Forbidden, NotFound
 from volcano.api.meta import Key, Resource
+from volcano.api.pods.stranded import PodShape
 from volcano.api.quantity import Quantity
 from volcano.api.scheduling import PodGroup
 from volcano.api.scheme import resource_type
 from volcano.dashboard.callers import Caller, RightsUsed, Sight
 from volcano.dashboard.job_rows import JobChange, JobRow, JobRows
 from volcano.dashboard.loads import NodeLoads, requested_by
+from volcano.dashboard.pod_shapes import DeviceShapes
 from volcano.dashboard.starts_ahead import StartsAhead
 from volcano.dashboard.watched import BY_JOB, BY_NODE, STARTS, Watched
 
@@ -32,6 +34,7 @@ class Shared:
         self.watched = watched
         self.jobs = JobRows(watched)
         self.loads = NodeLoads(watched)
+        self.device_shapes = DeviceShapes(watched)
         self._starts: WeakKeyDictionary[Caller, StartsAhead] = WeakKeyDictionary()
 
     def starts_of(self, caller: Caller) -> StartsAhead:
@@ -104,6 +107,10 @@ class CallerView:
         if sight.sees_nothing:
             return {}, False
         return requested_by(pod for pod in self.watched.all(Pod) if sight.sees(pod.namespace)), False
+
+    def device_shapes(self) -> list[PodShape]:
+        """Of all pods: only for who may see all of them."""
+        return self._known.device_shapes.most_frequent()
 
     async def may_list_pods(self, namespace: str) -> bool:
         return await self.rights.may("list", resource_type(Pod), namespace)

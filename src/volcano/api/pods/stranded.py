@@ -16,9 +16,9 @@ import msgspec
 
 from volcano.api.core import Node, Pod
 from volcano.api.decode import Unreadable, decode_object
-from volcano.api.pods.amounts import Amounts
 from volcano.api.pods.requests import pod_requests, read_resources
 from volcano.api.pods.tolerations import is_tolerated
+from volcano.api.quantity import Quantity
 from volcano.api.selectors import Requirement
 
 MIXED_WEIGHT: Final = 4.0
@@ -36,6 +36,13 @@ class PodShape:
     requests: Mapping[str, float]
     weight: float
     pod: Pod
+
+
+def shape_key(requests: Mapping[str, float], pod: Pod) -> bytes:
+    """The same for pods that ask the same of a node."""
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
+    required = affinity.required_during_scheduling_ignored_during_execution if affinity is not None else None
+    return msgspec.json.encode((sorted(requests.items()), pod.spec.node_selector, required, pod.spec.tolerations))
 
 
 def shapes_of(pods: Iterable[Mapping[str, Any]]) -> list[PodShape]:
@@ -58,7 +65,7 @@ def shapes_of(pods: Iterable[Mapping[str, Any]]) -> list[PodShape]:
     return found
 
 
-def in_units(amounts: Amounts) -> dict[str, float]:
+def in_units(amounts: Mapping[str, Quantity]) -> dict[str, float]:
     return {name: amount.nanos / 1e9 for name, amount in amounts.items()}
 
 
@@ -87,10 +94,10 @@ def admits(node: Node, pod: Pod) -> bool:
 def stranded_on(node: Node, idle: Mapping[str, float], resource: str, shapes: Sequence[PodShape]) -> float:
     """How much of a resource is free on the node, and of no use to the shapes that it lets in."""
     free = max(idle.get(resource, 0.0), 0.0)
-    if not free:
-        return 0.0
-    asking = [shape for shape in shapes if shape.requests.get(resource, 0.0) > 0.0 and admits(node, shape.pod)]
-    return free - usable(idle, resource, free, asking)
+    asking = [shape for shape in shapes if shape.requests.get(resource, 0.0) > 0.0]
+    if not free or not asking:
+        return 0.0  # where no pod asks for it, nothing says which pods could not use it
+    return free - usable(idle, resource, free, [shape for shape in asking if admits(node, shape.pod)])
 
 
 def usable(idle: Mapping[str, float], resource: str, free: float, shapes: Sequence[PodShape]) -> float:
