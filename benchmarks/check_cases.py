@@ -88,6 +88,8 @@ def large_job() -> float:
 async def _jobs(jobs: int, pods: int) -> float:
     from volcano.api.batch import Job
     from volcano.api.core import Pod
+    from volcano.api.meta import Key
+    from volcano.api.scheduling import Queue
     from volcano.api.scheme import resource_type
     from volcano.app.admission_plug import VolcanoAdmission
     from volcano.app.system import System
@@ -118,6 +120,8 @@ async def _jobs(jobs: int, pods: int) -> float:
 
         system.controllers.mirror.listen(Pod, changed)
         client = system.client("bench")
+        while (await client.get(Queue, Key("", "default"))).status.state != "Open":  # jobs are refused before  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
         begun = time.process_time()
         await asyncio.gather(*(client.create(resource_type(Job), _job(number, pods)) for number in range(jobs)))
         async with asyncio.timeout(250):

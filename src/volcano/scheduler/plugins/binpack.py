@@ -42,8 +42,8 @@ class Binpack(Plugin):
         weights |= {CPU: read("binpack.cpu", 1), MEMORY: read("binpack.memory", 1)}
         self._weights = {name: 1 if weight < 0 else weight for name, weight in weights.items()}
 
-        self._accelerator_weight = max(read("binpack.accelerators", 0), 0)
         self._counts_by_default = option.arguments.get("binpack.accelerators") is None
+        self._accelerator_weight = 0 if self._counts_by_default else max(read("binpack.accelerators", 0), 0)
 
     @cached_property
     def _largest(self) -> dict[str, float]:
