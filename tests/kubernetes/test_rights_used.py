@@ -26,6 +26,9 @@ class Right(NamedTuple):
 RARELY = {
     Right("volcano-scheduler", "patch", "", "events"): "an event that is said again more than ten seconds later",
     Right("volcano-controllers", "patch", "", "events"): "an event that is said again more than ten seconds later",
+    Right("volcano-scheduler", "patch", "", "nodes"): (
+        "the lock of a node that a device plugin needs, with deviceshare.NodeLockEnable; no device plugin runs here"
+    ),
     Right("volcano-scheduler", "patch", "resource.k8s.io", "resourceclaims/binding"): (
         "asked for beside resourceclaims/status, in no request of its own"
     ),
