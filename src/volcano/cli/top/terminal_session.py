@@ -52,8 +52,12 @@ class TerminalSession:
         self._give_back()
 
     def size(self) -> tuple[int, int]:
-        found = shutil.get_terminal_size()
-        return found.columns, found.lines
+        """As the terminal says it: COLUMNS and LINES, which programs pass on, are those of the time before a resize."""
+        try:
+            found = os.get_terminal_size(sys.stdout.fileno())
+        except OSError:
+            found = shutil.get_terminal_size()
+        return (found.columns, found.lines) if found.columns and found.lines else (80, 24)
 
     def wake(self) -> None:
         """Make `wait` return, from another thread or a signal handler."""
