@@ -1,4 +1,4 @@
-"""Families of shared accelerator cards: what nodes register, what pods ask for, what a pod is told, as data.
+"""Families of shared accelerator cards as data: node registers, resources that pods request, annotations of bound pods.
 
 One description for each family of devices. The scheduler's plugin deviceshare has one engine that reads them.
 """
@@ -31,7 +31,7 @@ class DemandForm(Enum):
 
 
 class AssignmentForm(Enum):
-    """How a pod is told which cards it has."""
+    """The annotations that name the cards of a bound pod."""
 
     VOLCANO = "uuid,type,memory,cores: for each card; containers joined by semicolons"
     HAMI = "the same, but every container ends with a semicolon"

@@ -1,4 +1,4 @@
-"""Which accelerators of this machine an agent hands out: the flags, and what is said about them."""
+"""Which accelerators of this machine an agent hands out: the flags, and the lines printed at start."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class BindPlan:
     lock: str = ""
     """The annotation that must be taken on the node first."""
     annotations: Mapping[str, str] = field(default_factory=dict)
-    """What the pod is told with the bind."""
+    """The annotations that the scheduler writes when it binds the pod."""
 
 
 @dataclass(slots=True, frozen=True)

@@ -1,4 +1,4 @@
-"""Assignments: what a pod is told about its cards when it is bound, and what it has by what it was told."""
+"""Assignments: the annotations that name a pod's cards, written when it is bound and read again after a restart."""
 
 from __future__ import annotations
 
