@@ -67,6 +67,7 @@ class GangShape:
     min_resources: str = ""
     created: str = START
     on: Sequence[str] = ()  # nodes the first tasks run on
+    ending: int = 0  # so many of them are being deleted, and still run
     roles: Sequence[str] = ()
     role_minimums: Mapping[str, int] = field(default_factory=dict)
     policies: Sequence[JSON] = ()
@@ -102,6 +103,8 @@ class GangShape:
             if number < len(self.on):
                 spec["nodeName"], phase = self.on[number], "Running"
             meta = _meta(f"{name}-{number}", self.created, annotations) | {"labels": dict(self.pod_labels)}
+            if number < self.ending:
+                meta["deletionTimestamp"] = self.created
             yield {"metadata": meta, "spec": spec, "status": {"phase": phase, **self.status}}
 
     def _priority(self, number: int) -> int:

@@ -236,7 +236,8 @@ class PureWorld:
                         stored = self.objects.get((target.resource, target.key), {})
                         metadata = stored.get("metadata", {})
                         uid, annotations = metadata.get("uid"), metadata.get("annotations") or {}
-                        answer(Found(target, uid is not None and uid == (target.uid or uid), (*annotations.items(),)))
+                        present = uid is not None and uid == (target.uid or uid)
+                        answer(Found(target, present, (*annotations.items(),), "deletionTimestamp" in metadata))
                 case _:
                     self._write(step)
 

@@ -250,7 +250,7 @@ class Cache:
             if job.group.annotations.get(RESERVATION_ANNOTATION) != group.annotations.get(RESERVATION_ANNOTATION):
                 job.reservation = decode_reservation(group.annotations)
             job.group, job.phase = group, group.status.phase  # only its status changed: its tasks stay where they are
-            job.version += 1
+            job.touch()
         else:
             put_group(self.snapshot, group)
 

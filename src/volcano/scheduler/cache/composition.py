@@ -57,7 +57,7 @@ class Composition:
             for job in snapshot.jobs.values():
                 if job.group is not None:
                     job.priority = snapshot.cluster.priority_of(job.group.spec.priority_class_name)
-                    job.version += 1
+                    job.touch()
         self._stale.clear()
 
     def _rebuild_queues(self, snapshot: Snapshot) -> None:

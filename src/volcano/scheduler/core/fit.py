@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from volcano.scheduler.core.node_table import Column, Mask, NodeTable
+import numpy as np
+
+from volcano.scheduler.core.node_table import Column, Mask, NodeTable, Rows
 from volcano.scheduler.core.node_view import AmountView
 from volcano.scheduler.model import CPU, EPSILON, MEMORY, Resources
 
@@ -17,6 +19,28 @@ def fits_in(request: Resources, room: AmountView) -> Mask:
         fitting = enough if fitting is None else fitting & enough
     assert fitting is not None  # a request always has cpu and memory
     return fitting
+
+
+class RequestThresholds:
+    """A request as thresholds over the table's resources, to compare many rows with at once."""
+
+    __slots__ = ("_least", "_table", "_vector")
+
+    def __init__(self, table: NodeTable, request: Resources) -> None:
+        self._table = table
+        self._vector = table.vector(request)[:, None]
+        self._least = np.full((len(self._vector), 1), -np.inf)
+        for name, amount in request.amounts.items():
+            if name not in table.uncounted:
+                self._least[table.resources[name]] = amount - EPSILON
+
+    def fits(self, room: Column, rows: Rows | None, copies: Rows | None) -> Mask:
+        """Where it fits into the room, of all rows or of some, with that many copies of the request there already."""
+        left = room if rows is None else room.take(rows, axis=1)
+        if copies is not None:
+            left = left - self._vector * copies
+        fitting: Mask = np.all(left > self._least, axis=0)
+        return fitting
 
 
 def short_of(request: Resources, room: AmountView) -> list[tuple[str, Mask]]:

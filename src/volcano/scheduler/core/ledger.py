@@ -5,7 +5,7 @@ Only jobs that changed are counted anew. Amounts are whole numbers, so adding an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from volcano.scheduler.core.shares import elastic, inqueue_minimum, spoken_for
@@ -22,6 +22,7 @@ class Sums:
     inqueue: Resources = field(default_factory=Resources)  # what jobs let in still wait for
     elastic: Resources = field(default_factory=Resources)  # what jobs hold beyond their minimum
     minimum: Resources = field(default_factory=Resources)  # the minimums of jobs let in, as overcommit counts them
+    leaving: Resources = field(default_factory=Resources)  # what tasks that are being ended still use
 
     def add(self, other: Sums) -> None:
         self.jobs += other.jobs
@@ -30,6 +31,7 @@ class Sums:
         self.inqueue.add(other.inqueue)
         self.elastic.add(other.elastic)
         self.minimum.add(other.minimum)
+        self.leaving.add(other.leaving)
 
     def withdraw(self, other: Sums) -> None:
         self.jobs -= other.jobs
@@ -38,6 +40,7 @@ class Sums:
         self.inqueue.withdraw(other.inqueue)
         self.elastic.withdraw(other.elastic)
         self.minimum.withdraw(other.minimum)
+        self.leaving.withdraw(other.leaving)
 
 
 @dataclass(slots=True)
@@ -58,25 +61,30 @@ class Ledger:
         """What a job held when it was last counted."""
         return self._entries[job].sums.allocated
 
-    def update(self, jobs: Mapping[str, Job]) -> None:
-        """Take in whatever changed since the last time."""
+    def update(self, jobs: Mapping[str, Job], changed: Iterable[str]) -> None:
+        """Take in the jobs that came, changed or went since the last time."""
         entries = self._entries
-        for id, job in jobs.items():
-            entry = entries.get(id)
+        for id in changed:
+            job, entry = jobs.get(id), entries.get(id)
+            if job is None:
+                if entry is not None:
+                    del entries[id]
+                    self.queues[entry.queue].withdraw(entry.sums)
+                continue
             if entry is not None:
                 if entry.job is job and entry.version == job.version and entry.phase == job.phase:
                     continue
                 self.queues[entry.queue].withdraw(entry.sums)
             entries[id] = entry = Entry(job, job.version, job.phase, job.queue, sums_of(job))
             self.queues.setdefault(job.queue, Sums()).add(entry.sums)
-        if len(entries) > len(jobs):
-            for id in [id for id in entries if id not in jobs]:
-                entry = entries.pop(id)
-                self.queues[entry.queue].withdraw(entry.sums)
 
 
 def sums_of(job: Job) -> Sums:
     request = job.allocated.copy()
     for task in job.by_status[Status.PENDING].values():
         request.add(task.request)
-    return Sums(1, job.allocated.copy(), request, spoken_for(job), elastic(job), inqueue_minimum(job))
+    leaving = Resources()
+    for task in job.by_status[Status.RELEASING].values():
+        if task.node:
+            leaving.add(task.request)
+    return Sums(1, job.allocated.copy(), request, spoken_for(job), elastic(job), inqueue_minimum(job), leaving)

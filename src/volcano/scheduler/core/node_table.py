@@ -43,7 +43,7 @@ class Vectors:
         found = self._changes.get((status, present))
         if found is None:
             signs = np.array((*_SIGNS.get(status, _ANY_OTHER), int(present)), dtype=np.float64)
-            found = self._changes[(status, present)] = signs[:, None] * self.vector[None, :]
+            found = self._changes[(status, present)] = (signs[:, None] * self.vector[None, :]).ravel()
         return found
 
 
@@ -79,6 +79,7 @@ class NodeTable:
         size = len(self.nodes)
         self._block = np.zeros((len(AMOUNTS), len(self.resources), size))
         self._pods_present = np.zeros((3, size))
+        self.promises = np.zeros(size, dtype=np.int32)  # tasks that leave, or are promised room: future_idle differs
         self.unschedulable = np.zeros(size, dtype=bool)
         self.index: dict[str, int] = {node.name: row for row, node in enumerate(self.nodes)}
         self.labels = LabelColumns(self.nodes)
@@ -88,13 +89,25 @@ class NodeTable:
 
     def _name_columns(self) -> None:
         """All amounts are one block, so that a task's coming or going is one addition; these are views of it."""
-        block = self._block
+        block = self._block = np.ascontiguousarray(self._block)
+        self._flat = block.reshape(
+            block.shape[0] * block.shape[1], block.shape[2]
+        )  # with one dimension less, a row is changed much faster
         self.allocatable, self.capacity, self.idle, self.used = block[0], block[1], block[2], block[3]
         self.releasing, self.pipelined, self.future_idle, self.requested = block[4], block[5], block[6], block[7]
         self.assumed, self.pod_count = self._pods_present[:2], self._pods_present[2]
+        self._all_have: dict[str, bool] = {}
 
     def __len__(self) -> int:
         return len(self.nodes)
+
+    def all_have(self, resource: str) -> bool:
+        """Whether every node has some of the resource."""
+        known = self._all_have.get(resource)
+        if known is None:
+            place = self.resources.get(resource)
+            known = self._all_have[resource] = place is not None and bool(self.allocatable[place].all())
+        return known
 
     def no_rows(self) -> Mask:
         return np.zeros(len(self.nodes), dtype=bool)
@@ -132,6 +145,7 @@ class NodeTable:
         self._block = np.delete(self._block, row, axis=2)
         self._pods_present = np.delete(self._pods_present, row, axis=1)
         self._name_columns()
+        self.promises = np.delete(self.promises, row)
         self.unschedulable = np.delete(self.unschedulable, row)
         self.taint_group = np.delete(self.taint_group, row)
         for place, node in enumerate(self.nodes):
@@ -144,15 +158,18 @@ class NodeTable:
         self._pods_present = np.concatenate([self._pods_present, np.zeros((3, 1))], axis=1)
         self._name_columns()
         self.versions = np.append(self.versions, 0)
+        self.promises = np.append(self.promises, np.int32(0))
         self.unschedulable = np.append(self.unschedulable, False)
         self.taint_group = np.append(self.taint_group, 0)
 
     def _clear(self, row: int) -> None:
         self._block[:, :, row] = 0.0
+        self.promises[row] = 0
         self._pods_present[:, row] = 0.0
 
     def _fill(self, row: int, node: Node) -> None:
         node.row = row
+        self._all_have.clear()
         allocatable = self.vector(node.allocatable)
         self.allocatable[:, row] = allocatable
         self.capacity[:, row] = self.vector(node.capacity)
@@ -224,16 +241,24 @@ class NodeTable:
     def _add(self, row: int, task: Task, status: Status, *, present: bool) -> None:
         present = present and not task.reprieved
         change = self._vectors(task.request).change(status, present=present)  # before the block: it may grow
-        self._block[:, :, row] += change
+        column = self._flat[:, row]
+        np.add(column, change, out=column)
+        if status in _SIGNS:
+            self.promises[row] += 1
         if present:
-            self._pods_present[:, row] += task.shape.presence
+            column = self._pods_present[:, row]
+            np.add(column, task.shape.presence, out=column)
 
     def _subtract(self, row: int, task: Task, status: Status, *, present: bool) -> None:
         present = present and not task.reprieved
         change = self._vectors(task.request).change(status, present=present)
-        self._block[:, :, row] -= change
+        column = self._flat[:, row]
+        np.subtract(column, change, out=column)
+        if status in _SIGNS:
+            self.promises[row] -= 1
         if present:
-            self._pods_present[:, row] -= task.shape.presence
+            column = self._pods_present[:, row]
+            np.subtract(column, task.shape.presence, out=column)
 
     def _notice(self, row: int, task: Task, sign: float) -> None:
         shape = task.shape

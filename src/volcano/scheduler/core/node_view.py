@@ -41,6 +41,7 @@ class NodeView:
         self._task = task
         self._copies = copies
         self._amounts: dict[tuple[str, str], Column] = {}
+        self._pairs: dict[str, Column] = {}
 
     @property
     def allocatable(self) -> AmountView:
@@ -104,7 +105,7 @@ class NodeView:
 
     def take(self, column: np.ndarray) -> np.ndarray:
         """A column over the whole table (for example a plugin's own), cut to the rows of this view."""
-        return column if self._rows is None else column[self._rows]
+        return column if self._rows is None else column.take(self._rows, axis=0)
 
     def amount(self, kind: str, resource: str, sign: float) -> Column:
         """Shared between callers: not to be written to."""
@@ -122,6 +123,32 @@ class NodeView:
         if self._copies is None or sign == 0.0 or each == 0.0:
             return column
         return column + self._copies * (each * sign)
+
+    def cpu_and_memory(self, kind: str) -> Column:
+        """Two columns of one kind of amount (`allocatable`, `requested`, `used` or `assumed`) as one array.
+
+        Shared between callers: not to be written to.
+        """
+        known = self._pairs.get(kind)
+        if known is None:
+            known = self._pairs[kind] = self._pair(kind)
+        return known
+
+    def _pair(self, kind: str) -> Column:
+        columns: Column = getattr(self.table, kind)[:2]
+        if self._rows is not None:
+            columns = columns.take(self._rows, axis=1)
+        if self._copies is None or self._task is None or kind == "allocatable":
+            return columns
+        if kind != "used" and not self.table.track_presence:
+            return columns
+        shape, request = self._task.shape, self._task.request
+        each = shape.presence[:2] if kind == "assumed" else self.table.vector(request)[:2]
+        return columns + each[:, None] * self._copies
+
+    def all_have(self, resource: str) -> bool:
+        """Whether every node of the table has some of the resource, so that nothing divides by zero."""
+        return self.table.all_have(resource)
 
     @property
     def assumed_cpu(self) -> Column:

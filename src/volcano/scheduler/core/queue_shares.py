@@ -12,7 +12,10 @@ from volcano.scheduler.model.resources import GREATEST, dominant_share
 
 @dataclass(slots=True, eq=False)
 class QueueShare:
-    """One queue's account during a session. `allocated` follows placements; `inqueue` is admitted but not placed."""
+    """One queue's account during a session. `allocated` follows placements; `inqueue` is admitted but not placed.
+
+    `leaving` is what tasks that are being ended still use; `allocated` is without them.
+    """
 
     queue: Queue
     guarantee: Resources
@@ -23,6 +26,7 @@ class QueueShare:
     request: Resources = field(default_factory=Resources)
     inqueue: Resources = field(default_factory=Resources)
     elastic: Resources = field(default_factory=Resources)
+    leaving: Resources = field(default_factory=Resources)
     share: float = 0.0
 
     @property
@@ -37,6 +41,17 @@ class QueueShare:
                 return True
         return False
 
+    def has_room_to_bind(self, request: Resources) -> bool:
+        """Whether the stated capability has room for a request beside the tasks that are being ended."""
+        if self.capability is None:
+            return True
+        held, bounds, asked = self.allocated.amounts, self.capability.amounts, request.amounts
+        return not any(
+            leaving > 0.0 and name != PODS and name in bounds and asked.get(name, 0.0) > 0.0
+            and held.get(name, 0.0) + leaving + asked[name] > bounds[name]
+            for name, leaving in self.leaving.amounts.items()
+        )  # fmt: skip
+
     def wanted_with(self, asked: Resources) -> Resources:
         """What the queue would stand for if a job asking this much entered."""
         return (asked + self.allocated).add(self.inqueue).subtract(self.elastic)
@@ -47,6 +62,7 @@ class QueueShare:
         self.request.add(sums.request)
         self.inqueue.add(sums.inqueue)
         self.elastic.add(sums.elastic)
+        self.leaving.add(sums.leaving)
 
     def refresh_share(self) -> None:
         self.share = dominant_share(self.allocated, self.deserved)

@@ -6,7 +6,7 @@ everything back when it closes. An object that cannot be read is set aside with 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -18,6 +18,7 @@ from volcano.api.quantity import QuantityError
 from volcano.api.scheduling import PodGroup
 from volcano.api.scheduling import Queue as ApiQueue
 from volcano.scheduler.core.domain_columns import Rooted, rooted
+from volcano.scheduler.core.job_book import JobBook
 from volcano.scheduler.core.ledger import Ledger
 from volcano.scheduler.core.node_table import NodeTable
 from volcano.scheduler.model import ClusterObjects, Domains, Job, Node, Queue, Task
@@ -41,7 +42,7 @@ class Snapshot:
     now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
     uid: str = "cycle"  # names this cycle in PodGroup conditions
     table: NodeTable = field(default_factory=NodeTable)
-    jobs: dict[str, Job] = field(default_factory=dict)
+    jobs: JobBook = field(default_factory=JobBook)
     queues: dict[str, Queue] = field(default_factory=dict)
     domains: Domains = field(default_factory=Domains)
     cluster: ClusterObjects = field(default_factory=ClusterObjects)
@@ -50,6 +51,8 @@ class Snapshot:
     set_aside: dict[str, str] = field(default_factory=dict)  # kind/namespace/name → why it could not be read
     ledger: Ledger = field(default_factory=Ledger)
     settled: dict[str, Settled] = field(default_factory=dict)  # jobs nothing is to be decided about, until they change
+    settled_groups: dict[str, Any] = field(default_factory=dict)  # their statuses, and their tasks by status
+    settled_counts: dict[str, Mapping[str, int]] = field(default_factory=dict)
     homeless: dict[str, dict[str, Task]] = field(default_factory=dict)  # tasks on nodes not yet known
     memory: dict[str, dict[str, Any]] = field(default_factory=dict)  # what plugins hand to the next cycle, as JSON
     _rooted: Rooted | None = None
@@ -69,8 +72,7 @@ class Snapshot:
 
     def schedulable_jobs(self) -> dict[str, Job]:
         """Jobs a session sees: with a PodGroup, in a queue that exists; by id, whatever order they arrived in."""
-        jobs, queues = self.jobs, self.queues
-        return {id: job for id in sorted(jobs) if (job := jobs[id]).group is not None and job.queue in queues}
+        return self.jobs.schedulable(self.queues)
 
 
 # -- nodes --------------------------------------------------------------------------------------------------------
@@ -139,7 +141,7 @@ def put_group(snapshot: Snapshot, group: PodGroup) -> None:
 
 
 def drop_group(snapshot: Snapshot, job_id: str) -> None:
-    job = snapshot.jobs.pop(job_id, None)
+    job = snapshot.jobs.remove(job_id)
     if job is not None and job.tasks:
         shell = _shell(job_id)
         snapshot.jobs[job_id] = shell

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from volcano.api.jobs.reservations import StartReservation
 from volcano.api.jobs.why import GANG, WAIT, Why
@@ -21,9 +22,11 @@ from volcano.scheduler.framework.record import (
     VolumeChoice,
 )
 from volcano.scheduler.framework.session import Session
-from volcano.scheduler.framework.settled_jobs import settle
+from volcano.scheduler.framework.settled_jobs import forget_gone, settle
 from volcano.scheduler.model import Job, Resources, Status
 from volcano.scheduler.model.status import COMPLETED, SCHEDULED
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True, frozen=True)
@@ -83,10 +86,10 @@ def decisions_from(session: Session, dropped: Mapping[str, str], *, messages: bo
         _explain_waiting(session)
     unsettled = session.unsettled
     groups: dict[str, GroupStatus] = {job.id: _group_status(session, job) for job in unsettled}
-    counts = {job.id: _status_counts(job) for job in unsettled}
-    for id, known in session.snapshot.settled.items():
-        if id not in groups and id in session.jobs and isinstance(known.status, GroupStatus):
-            groups[id], counts[id] = known.status, known.counts
+    counts: dict[str, Mapping[str, int]] = {job.id: _status_counts(job) for job in unsettled}
+    forget_gone(session)
+    groups |= _of_others(session.snapshot.settled_groups, groups)
+    counts |= _of_others(session.snapshot.settled_counts, counts)
     settle(session, groups, counts)
     return Decisions(
         binds=tuple(record.binds.values()),
@@ -114,6 +117,14 @@ def decisions_from(session: Session, dropped: Mapping[str, str], *, messages: bo
         needs_another_cycle=record.needs_another_cycle,
         seconds=record.seconds,
     )
+
+
+def _of_others(settled: Mapping[str, T], decided: Mapping[str, T]) -> dict[str, T]:
+    """What is known of the settled jobs that this session did not decide about."""
+    others = dict(settled)
+    for id in decided:
+        others.pop(id, None)
+    return others
 
 
 def _status_counts(job: Job) -> dict[str, int]:

@@ -6,14 +6,14 @@ Statements record what they do through it, so that they can undo it; `restore` u
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.framework.questions import Questions
 from volcano.scheduler.model import Job, Node, Status, SubJob, Task, Topology
 
 
-@dataclass(slots=True, frozen=True)
-class Origin:
+class Origin(NamedTuple):
     """How a task was when the session opened."""
 
     task: Task

@@ -177,6 +177,16 @@ class Allocatable(Protocol):
         unanswered()
 
 
+class Bindable(Protocol):
+    """Whether a queue may hold a task now, beside its tasks that are being ended and still run.
+
+    A task that may not be bound yet is promised its room instead. `allocatable` was asked before.
+    """
+
+    def bindable(self, queue: Queue, task: Task, /) -> bool:
+        unanswered()
+
+
 class Preemptive(Protocol):
     """Whether the queue may take resources from other queues for these tasks."""
 
@@ -335,6 +345,7 @@ class EveryPoint(
     JobStarving,
     Overused,
     Allocatable,
+    Bindable,
     Preemptive,
     PreFilter,
     NodeFilter,
@@ -407,6 +418,7 @@ SECTIONS: Final = (
         (
             Point("overused", Overused, some, ("enabledOverused",), "Overused"),
             Point("allocatable", Allocatable, every, ("enabledAllocatable",), "Allocatable"),
+            Point("bindable", Bindable, every, ("enabledAllocatable",)),
             Point("preemptive", Preemptive, every, ("enablePreemptive",), "Preemptive"),
         ),
     ),

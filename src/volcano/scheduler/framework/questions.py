@@ -50,6 +50,7 @@ class Questions:
     job_starving: Callable[[Job], bool]
     overused: Callable[[Queue], bool]
     allocatable: Callable[[Queue, Task], bool]
+    bindable: Callable[[Queue, Task], bool]
     preemptive: Callable[[Queue, Sequence[Task]], bool]
     pre_filter: Callable[[Task], Refusal | None]
     best_node: Callable[[Task, Sequence[Node], Column], Node | None]

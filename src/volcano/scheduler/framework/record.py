@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Container
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from volcano.api.jobs.reservations import StartReservation
 from volcano.api.jobs.why import Why
@@ -15,8 +16,7 @@ from volcano.scheduler.core.node_table import Mask
 from volcano.scheduler.model import CPU, MEMORY, Resources
 
 
-@dataclass(slots=True, frozen=True)
-class BindDecision:
+class BindDecision(NamedTuple):
     task: str  # namespace/pod
     uid: str
     node: str

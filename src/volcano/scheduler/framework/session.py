@@ -70,14 +70,17 @@ class Session:
         self.domains, self.domain_columns = rooted.domains, rooted.columns
         self.record = CycleRecord()
         self.moves = Moves(snapshot)
-        snapshot.ledger.update(self.jobs)
+        snapshot.ledger.update(self.jobs, snapshot.jobs.take_changed())
         settled = snapshot.settled
-        taking_part = self.jobs.items() if not self.only else [(job.id, job) for job in self._tried()]
+        taking_part = [(id, self.jobs[id]) for id in sorted(snapshot.jobs.unsettled) if id in self.jobs]
+        if self.only:
+            taking_part = [(job.id, job) for job in self._tried()]
         self.open_versions = {
             id: job.version
             for id, job in taking_part
             if (known := settled.get(id)) is None or known.job is not job or known.version != job.version
         }
+        snapshot.jobs.unsettled.difference_update([id for id, _ in taking_part if id not in self.open_versions])
         self.waiting = [self.jobs[id] for id in self.open_versions if not _wants_nothing(self.jobs[id])]
         sums = self.table.allocatable.sum(axis=1)
         self.total = Resources({name: float(sums[at]) for name, at in self.table.resources.items() if sums[at] > 0.0})

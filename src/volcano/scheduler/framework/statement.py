@@ -6,8 +6,8 @@ Roll back to a checkpoint, discard, or commit; operations are undone in reverse 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from volcano.scheduler.core.fit import fits_row
 from volcano.scheduler.framework.record import BindDecision, EvictionDecision
@@ -21,8 +21,7 @@ class Kind(Enum):
     EVICT = "evict"
 
 
-@dataclass(slots=True, frozen=True)
-class Operation:
+class Operation(NamedTuple):
     kind: Kind
     task: Task
     node: str = ""
@@ -49,7 +48,13 @@ class Statement:
 
     # -- doing ----------------------------------------------------------------------------------------------------
     def allocate(self, task: Task, node: Node) -> str | None:
-        """Give the task free room; the objection of a plugin, if any, has already undone it."""
+        """Give the task free room; the objection of a plugin, if any, has already undone it.
+
+        While tasks that are being ended use up the task's queue, it is promised the room.
+        """
+        job = self._session.jobs.get(task.job_id)
+        if job is not None and not self._session.ask.bindable(self._session.queues[job.queue], task):
+            return self.pipeline(task, node)
         objection = self._session.moves.place(task, node, Status.ALLOCATED)
         if objection is None:
             self._operations.append(Operation(Kind.ALLOCATE, task, node.name))

@@ -132,6 +132,7 @@ class Job:
     allocated: Resources = field(default_factory=Resources)
     held: Resources = field(default_factory=Resources)  # allocated, and what is promised to pipelined tasks
     version: int = 0  # grows with every change of status
+    changes: set[str] | None = None  # where the job enters its id when it changes
     total_request: Resources = field(default_factory=Resources)
     gated: dict[str, Task] = field(default_factory=dict)
 
@@ -162,7 +163,9 @@ class Job:
         del self.by_status[before][uid]
         self.by_status[status][uid] = task
         task.status = status
-        self.version += 1
+        self.version += 1  # as `touch` does, which is called for every single move
+        if self.changes is not None:
+            self.changes.add(self.id)
         if IS_ALLOCATED[before] != IS_ALLOCATED[status]:
             (self.allocated.withdraw if IS_ALLOCATED[before] else self.allocated.add)(request)
         if IS_HELD[before] != IS_HELD[status]:
@@ -172,8 +175,14 @@ class Job:
         if self.has_policies and task.sub_job_id in self.sub_jobs:
             self.sub_jobs[task.sub_job_id].counts.shift(task, before, status)
 
-    def _count(self, task: Task, status: Status, by: int) -> None:
+    def touch(self) -> None:
+        """Something of the job changed: what was computed from it before holds no more."""
         self.version += 1
+        if self.changes is not None:
+            self.changes.add(self.id)
+
+    def _count(self, task: Task, status: Status, by: int) -> None:
+        self.touch()
         if by > 0:
             self.by_status[status][task.uid] = task
             if IS_ALLOCATED[status]:

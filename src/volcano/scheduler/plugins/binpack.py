@@ -86,6 +86,8 @@ class Binpack(Plugin):
         total = sum(weights.values())
         if not self._weight or not total:
             return nodes.zeros()
+        if list(weights) == [CPU, MEMORY] and all(w and nodes.all_have(name) for name, w in weights.items()):
+            return self._fullest_of_both(task, nodes, np.array(list(weights.values()), dtype=np.float64))
         score, fits = nodes.zeros(), nodes.all()
         for name, weight in weights.items():
             if not weight:
@@ -96,3 +98,11 @@ class Binpack(Plugin):
             fits &= (filled <= capacity) | ~exists
             score += np.divide(filled * weight, capacity, out=nodes.zeros(), where=exists)
         return np.where(fits, score / total * (FULL * self._weight), 0.0)
+
+    def _fullest_of_both(self, task: Task, nodes: NodeView, weights: Column) -> Column:
+        """The same for cpu and memory where every node has both, which is quicker."""
+        capacity = nodes.cpu_and_memory("allocatable")
+        filled = nodes.cpu_and_memory("used") + nodes.table.vector(task.request)[:2, None]
+        fits = (filled <= capacity).all(axis=0)
+        shares = filled * weights[:, None] / capacity
+        return np.where(fits, (shares[0] + shares[1]) / weights.sum() * (FULL * self._weight), 0.0)

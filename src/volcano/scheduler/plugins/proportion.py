@@ -29,6 +29,7 @@ class Proportion(Plugin):
         self._bound()
         pour(session.total, list(self._shares.values()))
         self._lender = Lender(session, self._shares)
+        self._evicted: set[str] = set()  # in this session
 
     def _bound(self) -> None:
         """What each queue may have at most: what others' guarantees leave, and its capability."""
@@ -77,6 +78,10 @@ class Proportion(Plugin):
             return True
         share = self._shares.get(queue.name)
         return share is not None and not share.would_exceed(task.request, share.deserved)
+
+    def bindable(self, queue: Queue, task: Task) -> bool:
+        share = self._shares.get(queue.name)
+        return share is None or share.has_room_to_bind(task.request)
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> bool:
         share = self._shares.get(queue.name)
@@ -131,12 +136,18 @@ class Proportion(Plugin):
         if share is not None:
             share.allocated.add(task.request)
             share.refresh_share()
+            if task.uid in self._evicted:
+                self._evicted.remove(task.uid)
+                share.leaving.withdraw(task.request)
 
     def on_deallocate(self, task: Task) -> None:
         share = self._share_of(task)
         if share is not None:
             share.allocated.subtract(task.request)
             share.refresh_share()
+            if task.status == Status.RELEASING:
+                self._evicted.add(task.uid)
+                share.leaving.add(task.request)
 
     def _share_of(self, task: Task) -> QueueShare | None:
         job = self.session.jobs.get(task.job_id)

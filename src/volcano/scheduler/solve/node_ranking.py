@@ -7,12 +7,12 @@ mostly reads answers that are already there. It decides exactly as asking anew f
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from volcano.scheduler.core.fit import fits_in
+from volcano.scheduler.core.fit import RequestThresholds
 from volcano.scheduler.core.node_table import Column, Mask, NodeTable, Rows
 from volcano.scheduler.core.node_view import NodeView
 from volcano.scheduler.framework.node_answers import Key, NodeAnswers
@@ -20,9 +20,10 @@ from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Chance, Task
 
 MAX_COPIES: Final = 64  # imagined on one node
-MAX_IMAGINED_ROWS: Final = 2048  # in one question
+MAX_IMAGINED_ROWS: Final = 4096  # in one question: about as many as cost as much again as asking at all
 NOWHERE: Final = -np.inf
 NOW, LATER = 2, 1  # there is room; there will be
+Fits: TypeAlias = npt.NDArray[np.int8]
 
 
 class Forecast:
@@ -30,7 +31,7 @@ class Forecast:
 
     __slots__ = ("fit", "node", "own", "values")
 
-    def __init__(self, fit: npt.NDArray[np.int8], node: Column, own: Column) -> None:
+    def __init__(self, fit: Fits, node: Column, own: Column) -> None:
         self.fit, self.node, self.own = fit, node, own
         self.values = np.where(fit == NOW, node + own, NOWHERE)
 
@@ -45,16 +46,26 @@ class NodeRanking:
         self._lines = np.zeros(size, dtype=np.intp)  # a node's line in its forecast
         self._steps = np.zeros(size, dtype=np.intp)  # and how many of the copies have become real
         self._valid = np.full(size, -1, dtype=np.int64)  # the version of the row for which that holds
+        self._demand = RequestThresholds(self._table, task.request)
         view = NodeView(self._table, task=task)
         scored = nodes.scores_of(task, view)
         self._node, self._own, self._among, self._live = scored.node, scored.own, scored.among, scored.live
         self._fit = self._fits(task, view)
         self._now = np.where(self._fit == NOW, self._node + self._own, NOWHERE)
+        self._tied: list[int] = []  # the rows with the best value, ascending; empty: not known
+        self._best = NOWHERE  # that value
+        self._place = 0  # in `_tied`, of the row chosen last
+        self._has_imagined = False
 
-    def _fits(self, task: Task, view: NodeView) -> npt.NDArray[np.int8]:
-        now, later = fits_in(task.request, view.idle), fits_in(task.request, view.future_idle)
-        # Free room may be promised to another task: then there is no room, neither now nor later.
-        fit: npt.NDArray[np.int8] = np.where(later, np.where(now, NOW, LATER), 0).astype(np.int8)
+    def _fits(self, task: Task, view: NodeView, rows: Rows | None = None, copies: Rows | None = None) -> Fits:
+        table, demand = self._table, self._demand
+        now = demand.fits(table.idle, rows, copies)
+        if table.promises.any() if rows is None else table.promises[rows].any():
+            # Free room may be promised to another task: then there is no room, neither now nor later.
+            later = demand.fits(table.future_idle, rows, copies)
+            fit: Fits = np.where(later, np.where(now, NOW, LATER), 0).astype(np.int8)
+        else:
+            fit = now.astype(np.int8) * np.int8(NOW)
         for cause, _ in self._nodes.causes(task, view):
             fit[cause.refused] = 0
         return fit
@@ -63,25 +74,28 @@ class NodeRanking:
     def refresh(self, task: Task, expected: int, within: Mask | None = None) -> None:
         """Take in what happened; `expected` more tasks of this shape are about to be placed (`within` these rows)."""
         table = self._table
-        if self._mark == table.mark:
+        if self._mark == table.mark and (self._has_imagined or expected < 2):
             return
         asked = self._outdated(table.changed_since(self._mark))
         self._mark = table.mark
-        if not len(asked):
+        imagines = expected > 1 and (within is not None or not self._among)
+        if not len(asked) and (self._has_imagined or not imagines):
             return
-        depth = 1 + min(expected, MAX_COPIES)
-        if expected > 1 and (within is not None or not self._among):
-            best = self._outdated(self._promising(min(2 * expected, MAX_IMAGINED_ROWS // depth), within))
-            asked = np.unique(np.concatenate([asked, best]))
-        self._ask(task, asked, depth)
+        depth = min(1 + min(expected, MAX_COPIES), max(2, MAX_IMAGINED_ROWS // max(1, len(asked))))
+        if imagines:
+            best = self._promising(2 * expected, MAX_IMAGINED_ROWS // depth, within)
+            asked = np.union1d(asked, best)
+            self._has_imagined = True
+        if len(asked):
+            self._ask(task, asked, depth)
 
-    def _promising(self, width: int, within: Mask | None) -> Rows:
-        """About `width` rows where tasks are likely to be placed."""
-        if within is None:
-            width = min(width, len(self._now))
-            return np.argpartition(self._now, -width)[-width:]
-        rows = np.flatnonzero(within & (self._fit == NOW))
-        return rows if len(rows) <= width else rows[np.argpartition(self._now[rows], -width)[-width:]]
+    def _promising(self, sought: int, width: int, within: Mask | None) -> Rows:
+        """At most `width` rows not imagined yet, of the `sought` best and those as good as the last of them."""
+        now = self._now if within is None else np.where(within, self._now, NOWHERE)
+        least = NOWHERE if sought >= len(now) else np.partition(now, -sought)[-sought]
+        good = now > NOWHERE if least == NOWHERE else now >= least
+        rows = np.flatnonzero(good & (self._valid != self._table.versions))
+        return rows if len(rows) <= width else rows[np.argsort(-now[rows], kind="stable")[:width]]
 
     def _outdated(self, rows: Rows) -> Rows:
         outdated: Rows = rows[self._valid[rows] != self._table.versions[rows]]
@@ -89,11 +103,11 @@ class NodeRanking:
 
     def _ask(self, task: Task, rows: Rows, depth: int) -> None:
         """Every row as it is and with up to depth - 1 copies more, in one call."""
-        copies = np.tile(np.arange(depth, dtype=np.intp), len(rows))
-        view = NodeView(self._table, np.repeat(rows, depth), task=task, copies=copies)
+        copies, repeated = np.tile(np.arange(depth, dtype=np.intp), len(rows)), np.repeat(rows, depth)
+        view = NodeView(self._table, repeated, task=task, copies=copies)
         scored = self._nodes.scores_of(task, view)
         shape = (len(rows), depth)
-        fit = self._fits(task, view).reshape(shape)
+        fit = self._fits(task, view, repeated, copies).reshape(shape)
         forecast = Forecast(fit, scored.node.reshape(shape), scored.own.reshape(shape))
         for row in rows.tolist():
             self._forecasts[row] = forecast
@@ -102,6 +116,7 @@ class NodeRanking:
         self._valid[rows] = self._table.versions[rows]
         self._fit[rows], self._node[rows], self._own[rows] = forecast.fit[:, 0], forecast.node[:, 0], forecast.own[:, 0]
         self._now[rows] = forecast.values[:, 0]
+        self._tied.clear()
 
     def advance(self, row: int) -> None:
         """A task of this shape was just allocated there; what that makes of the node may be known already."""
@@ -113,17 +128,35 @@ class NodeRanking:
         self._steps[row] = step
         place = (self._lines[row], step)
         self._fit[row], self._node[row], self._own[row] = forecast.fit[place], forecast.node[place], forecast.own[place]
-        self._now[row] = forecast.values[place]
+        self._now[row] = value = float(forecast.values[place])
         if self._mark == table.mark - 1:
             self._mark = table.mark
+        self._keep_tied(row, value)
+
+    def _keep_tied(self, row: int, value: float) -> None:
+        """The value of one row is another now: it may lead alone, or lead no more."""
+        tied = self._tied
+        if not tied or value == self._best:
+            return
+        if value > self._best:
+            self._best, self._tied, self._place = value, [row], 0
+        elif self._place < len(tied) and tied[self._place] == row:
+            del tied[self._place]
+        else:
+            tied.clear()
 
     # -- choosing ------------------------------------------------------------------------------------------------------
     def choose(self, task: Task, chance: Chance, within: Mask | None = None) -> tuple[int, bool] | None:
         """The best row with room now, else the best with room later; chance decides between equals."""
         if within is None and not self._among and not self._live:
-            best = self._now.max()
-            if best != NOWHERE:
-                return _pick(np.flatnonzero(self._now == best), chance), True
+            tied = self._tied
+            if not tied:
+                self._best = float(self._now.max())
+                if self._best != NOWHERE:
+                    self._tied = tied = np.flatnonzero(self._now == self._best).tolist()
+            if tied:
+                self._place = 0 if len(tied) == 1 else chance.below(len(tied))
+                return tied[self._place], True
         elif (candidates := self._candidates(NOW, within)).any():
             return self._best_of(task, candidates, chance), True
         candidates = self._candidates(LATER, within)

@@ -129,7 +129,7 @@ class Placement:
         node = session.table.nodes[row]
         if not now:
             objection = self.statement.pipeline(task, node)
-        elif (objection := self.statement.allocate(task, node)) is None:
+        elif (objection := self.statement.allocate(task, node)) is None and task.status is Status.ALLOCATED:
             ranking.advance(row)
         if objection is None:
             self._come_near(node)

@@ -222,3 +222,75 @@ def test_of_two_rivals_the_one_configured_first_takes_part() -> None:
     session = given.session("proportion, capacity")
 
     assert {type(plugin).__name__ for plugin in session.ask.plugins("allocatable")} == {"Proportion"}
+
+
+# -- tasks that are being ended ------------------------------------------------------------------------------------------
+POLICIES = pytest.mark.parametrize("plugin", ["proportion", "capacity"])
+
+
+@POLICIES
+def test_a_task_is_not_bound_while_tasks_that_are_being_ended_use_up_its_queue(plugin: str) -> None:
+    given = cluster(
+        nodes={"n": "cpu=9"},
+        jobs={"a": running("n", "cpu=3", ending=1), "b": gang(1, "cpu=2", phase="Inqueue")},
+        queues={"default": share(capability="cpu=4")},
+    )
+
+    outcome = given.schedule(plugins=f"gang; predicates, {plugin}")
+
+    assert outcome.binds == {}
+    assert outcome.pipelined == {"b-0": "n"}
+
+
+@POLICIES
+def test_tasks_that_are_being_ended_leave_the_rest_of_their_queue_to_others(plugin: str) -> None:
+    given = cluster(
+        nodes={"n": "cpu=9"},
+        jobs={"a": running("n", "cpu=2", ending=1), "b": gang(1, "cpu=2", phase="Inqueue")},
+        queues={"default": share(capability="cpu=4")},
+    )
+
+    outcome = given.schedule(plugins=f"gang; predicates, {plugin}")
+
+    assert set(outcome.binds) == {"b-0"}
+
+
+@POLICIES
+def test_of_an_elastic_job_what_fits_beside_tasks_that_are_being_ended_is_bound(plugin: str) -> None:
+    given = cluster(
+        nodes={"n": "cpu=9"},
+        jobs={"a": running("n", "cpu=2", ending=1), "b": gang(3, min=1, phase="Inqueue")},
+        queues={"default": share(capability="cpu=4")},
+    )
+
+    outcome = given.schedule(plugins=f"gang; predicates, {plugin}")
+
+    assert len(outcome.binds) == 2
+
+
+@POLICIES
+def test_a_task_that_this_cycle_evicts_uses_its_queue_until_it_has_ended(plugin: str) -> None:
+    given = cluster(
+        nodes={"n": "cpu=9"}, jobs={"a": running("nn", "cpu=3")}, queues={"default": share(capability="cpu=8")}
+    )
+    session = given.session(f"gang; predicates, {plugin}")
+    [job] = session.jobs.values()
+    queue, (evicted, task) = session.queues["default"], job.tasks.values()
+
+    assert session.ask.bindable(queue, task)
+    session.moves.evict(evicted)
+    assert not session.ask.bindable(queue, task)
+    session.moves.reinstate(evicted)
+    assert session.ask.bindable(queue, task)
+
+
+def test_tasks_that_are_being_ended_count_for_the_queues_above_theirs() -> None:
+    given = cluster(
+        nodes={"n": "cpu=9"},
+        jobs={"a": running("n", "cpu=2", ending=1, queue="one"), "b": gang(1, "cpu=2", queue="two", phase="Inqueue")},
+        queues=tree(one=share(parent="team"), two=share(parent="team")),
+    )
+
+    outcome = given.schedule(plugins="gang; predicates, capacity", **TREE)
+
+    assert outcome.binds == {}

@@ -36,6 +36,7 @@ class Capacity(Plugin):
         self._devices = devices if counts_devices and devices else None
         if self._devices is not None:
             self._devices.open(session, self._lines)
+        self._evicted: set[str] = set()  # in this session
         self._reserved: dict[str, dict[str, Task]] = {}  # queue → tasks whose gate is being removed
         for job in session.jobs.values() if session.admits_by_gate else ():
             for task in job.by_status[Status.PENDING].values():
@@ -110,6 +111,10 @@ class Capacity(Plugin):
         else:
             line = account.line
         return not any(member.would_exceed(task.request, member.real_capability) for member in line)
+
+    def bindable(self, queue: Queue, task: Task) -> bool:
+        account = self._accounts.get(queue.name)
+        return account is None or all(member.has_room_to_bind(task.request) for member in account.line)
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> bool:
         """Whether the queue may take from others: something it asks for stays within what it deserves."""
@@ -215,6 +220,10 @@ class Capacity(Plugin):
         for member in account.line:
             member.allocated.add(task.request)
         account.refresh_share()
+        if task.uid in self._evicted:
+            self._evicted.remove(task.uid)
+            for member in account.line:
+                member.leaving.withdraw(task.request)
         if self._devices is not None and task.claims:
             self._devices.charge(task, self._lines[account.name])
         if self._reserved:
@@ -227,6 +236,10 @@ class Capacity(Plugin):
         for member in account.line:
             member.allocated.subtract(task.request)
         account.refresh_share()
+        if task.status == Status.RELEASING:
+            self._evicted.add(task.uid)
+            for member in account.line:
+                member.leaving.add(task.request)
         if self._devices is not None and task.claims:
             self._devices.credit(task, self._lines[account.name])
         if self.session.admits_by_gate and task.asks_for_queue_admission:
