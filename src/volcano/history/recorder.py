@@ -1,7 +1,8 @@
 """HistoryRecorder: follows jobs and pods, folds changes into rows, writes them in batches with the position reached.
 
 Rows and positions are one transaction, so that a killed recorder goes on exactly where the database is. A list after
-a position means that changes may have been missed: that time is recorded as a gap.
+a position means that changes may have been missed: that time is recorded as a gap. The first positions, without a
+revision, are written before anything is read: a recorder that is killed before its first list leaves a gap too.
 """
 
 from __future__ import annotations
@@ -89,6 +90,7 @@ class HistoryRecorder:
         self._meter = PodMeter(client, clock) if measures else None
         self._unlisted = {kind_of(reader) for reader in FOLLOWED}
         self._watches: dict[str, KindWatch[Any]] = {}
+        self._new: set[str] = set()  # kinds that are recorded for the first time
         self._caught_up = asyncio.Event()
         self._to_write = asyncio.Event()
         self.use = UseByNamespace()
@@ -106,6 +108,7 @@ class HistoryRecorder:
     async def run(self) -> None:
         await self._until_available(self._database.prepare)
         self._known = await self._until_available(lambda: load_known(self._database))
+        await self._begin()
         await self._find_cluster()
         self._mark_sample_gap()
         async with asyncio.TaskGroup() as group:
@@ -115,6 +118,12 @@ class HistoryRecorder:
             group.create_task(self._write())
             group.create_task(self._sample())
             group.create_task(self._keep_up())
+
+    async def _begin(self) -> None:
+        self._new = {kind for kind in self._unlisted if kind not in self._known.positions}
+        for kind in sorted(self._new):
+            self._reached(kind, "", self._clock.now())
+        await self.flush()
 
     # -- reading --------------------------------------------------------------------------------------------------
     def _watch(self, reader: type[Resource]) -> KindWatch[Any]:
@@ -205,14 +214,17 @@ class HistoryRecorder:
         self._known.positions[kind] = self._batch.positions[kind] = position
 
     def _mark_gap(self, kind: str, now: datetime) -> None:
-        before = self._known.positions.get(kind)
-        if before is not None:
-            why = (
-                "the changes of this time were no longer to be had"
-                if before.cluster == self._cluster
-                else ("the records before are of another cluster")
-            )
-            self._batch.gaps.append(GapRecord(kind=kind, begin=before.at, end=now, why=why))
+        before, is_new = self._known.positions[kind], kind in self._new
+        self._new.discard(kind)
+        if is_new and now - before.at <= FLUSH_INTERVAL:
+            return  # a history begins with its first list
+        if not before.revision:
+            why = "the recording had begun, and nothing was read yet"
+        elif before.cluster == self._cluster:
+            why = "the changes of this time were no longer to be had"
+        else:
+            why = "the records before are of another cluster"
+        self._batch.gaps.append(GapRecord(kind=kind, begin=before.at, end=now, why=why))
 
     def _mark_sample_gap(self) -> None:
         before, now = self._known.positions.get(SAMPLES), self._clock.now()

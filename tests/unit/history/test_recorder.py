@@ -8,6 +8,7 @@ import random
 from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ from volcano.history.database import MEMORY, Database, Values
 from volcano.history.questions import JobQuestion, SampleQuestion, UsageQuestion
 from volcano.history.recorder import FLUSH_INTERVAL, MAX_ROWS_PER_BATCH, HistoryRecorder
 from volcano.history.usage import usage
-from volcano.machinery.client import Client
+from volcano.machinery.client import Client, Page
 from volcano.machinery.clock import VirtualClock, run_virtually
 from volcano.machinery.transport import InProcess
 from volcano.testing.system import VirtualSystem, on_virtual_time
@@ -125,6 +126,57 @@ def test_a_job_that_vanished_while_its_changes_were_lost_has_an_unknown_end(data
         assert (job.phase, job.end_is_known) == ("Deleted", False)
         assert {gap.kind for gap in gaps} >= {"jobs.batch.volcano.sh", "pods"}
         assert all(pod.ended is not None for pod in queries.pods(database, job_uid=job.uid))
+
+
+def test_a_recorder_that_is_killed_before_it_has_written_anything_leaves_a_gap(database: Database):
+    @on_virtual_time
+    async def story(system: VirtualSystem) -> None:
+        recorder = HistoryRecorder(system.client, system.clock, database)
+        running = asyncio.ensure_future(recorder.run())
+        await system.clock.sleep(FLUSH_INTERVAL / 2)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        begin = system.clock.now()
+        await system.client.create(JOBS, a_job("meanwhile"))
+        await system.until(lambda: system.phase("meanwhile") == "Completed")
+        await system.client.delete(JOBS, Key("default", "meanwhile"))
+        async with recording(system, database):
+            await system.clock.sleep(LONG_ENOUGH)
+
+        assert of_name(database, "meanwhile") == []
+        [gap] = [gap for gap in queries.gaps(database, since=begin) if gap.kind == JOBS.qualified]
+        assert gap.begin < begin < gap.end
+
+
+class RefusingClient(Client):
+    """Its lists fail until `refuses` is over."""
+
+    refuses = True
+
+    async def list(self, *arguments: Any, **more: Any) -> Page[Any]:
+        if self.refuses:
+            raise ConnectionError("refused")
+        return await super().list(*arguments, **more)
+
+
+def test_the_time_until_a_first_list_that_fails_for_long_is_a_gap(database: Database):
+    async def story() -> None:
+        clock = VirtualClock()
+        server = ApiServer(MemoryStore(), clock=clock)
+        await server.start()
+        client, begin = RefusingClient(InProcess(server.handle, ADMIN)), clock.now()
+        recorder = HistoryRecorder(client, clock, database, measures=False)
+        running = asyncio.ensure_future(recorder.run())
+        await clock.sleep(timedelta(seconds=10))
+        client.refuses = False
+        await recorder.caught_up()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+        [gap] = [gap for gap in queries.gaps(database, since=begin) if gap.kind == JOBS.qualified]
+        assert gap.end - gap.begin >= timedelta(seconds=10)
+
+    run_virtually(story())
 
 
 def test_usage_is_requests_times_the_time_on_nodes(database: Database):

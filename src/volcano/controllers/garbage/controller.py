@@ -6,16 +6,15 @@ What belongs to the Job goes with it, by owner references; that is the API serve
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import ClassVar
 
 from volcano.api.batch import FINISHED_PHASES, Job
 from volcano.api.meta import Key, Resource
 from volcano.machinery.controller import Controller, Waker, self_key
-from volcano.machinery.plan import NOTHING, Delete, Later, Plan, ref
+from volcano.machinery.plan import NOTHING, Delete, Plan, ref
+from volcano.machinery.time_after import TimeAfter
 from volcano.machinery.world import World
-
-"""Not Aborted: such a Job may be resumed."""
 
 
 class GarbageController(Controller):
@@ -29,18 +28,18 @@ class GarbageController(Controller):
 
     def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
         job = world.get(Job, key)
-        expiry = expires(job) if job is not None else None
-        if job is None or expiry is None:
+        lives = time_to_live(job) if job is not None else None
+        if job is None or lives is None:
             return NOTHING
-        if expiry > world.now:
-            return (Later(expiry - world.now),)
+        if not lives.is_over(world.now, causes):
+            return (lives.reminder(world.now),)
         # Tied to the state it was decided on, so that a Job changed in the meantime is looked at again.
         return (Delete(ref(job, fresh=True), propagation="Foreground"),)
 
 
-def expires(job: Job) -> datetime | None:
-    """When a Job is to go; None if it is not to, or not yet known."""
+def time_to_live(job: Job) -> TimeAfter | None:
+    """None if the Job is not to go, or it is not known yet when; an Aborted one stays, since it may be resumed."""
     ttl, finished = job.spec.ttl_seconds_after_finished, job.status.state.last_transition_time
     if ttl is None or finished is None or job.is_deleting or job.status.state.phase not in FINISHED_PHASES:
         return None
-    return finished + timedelta(seconds=ttl)
+    return TimeAfter(finished, timedelta(seconds=ttl))

@@ -29,7 +29,7 @@ from volcano.controllers.job.policies import NO_VERDICT, ActionRequest, Verdict,
 from volcano.controllers.job.states import STATES, Work, effect_of
 from volcano.controllers.job.status import COUNTERS_INTERVAL
 from volcano.controllers.job.sync import sync
-from volcano.controllers.job.time_limit import ends_at, limit_request
+from volcano.controllers.job.time_limit import limit_request, time_limit
 from volcano.controllers.job.view import TARGET_INDEX, JobView
 from volcano.controllers.job.wakes import (
     ArrayMemberGone,
@@ -125,11 +125,11 @@ class JobController(Controller):
         verdict = self._verdict(view, causes)
         if verdict.request is not None:
             return (*intent(view, verdict.request, view.records), *events)
-        limit = limit_request(view)
+        limit = limit_request(view, causes)
         if limit is not None:
             return (*intent(view, limit, view.records), *events)
         steps = self._continue(view, verdict, causes)
-        return (*steps, *events, *_reminders(view, verdict.waiting, causes), *_until_limit(view))
+        return (*steps, *events, *_reminders(view, verdict.waiting, causes), *_until_limit(view, causes))
 
     def on_failure(self, key: Key, world: World, failure: PlanFailed) -> Plan:
         """Record an Event about the failed step; terminate the job after more than max_requeue refusals."""
@@ -164,7 +164,7 @@ class JobController(Controller):
             case Work.SYNC:
                 learned = self._run_times.learned(run_name(view.job)) if view.group is None else None
                 return sync(
-                    view, verdict.waiting, give_up_after=self._give_up_after, now_idle=now_idle, learned=learned
+                    view, verdict.waiting, causes, give_up_after=self._give_up_after, now_idle=now_idle, learned=learned
                 )
             case Work.FINISH_RESTART:
                 return finish_restart(view)
@@ -225,9 +225,9 @@ def _group_events(view: JobView, causes: tuple[Hashable, ...]) -> Plan:
     )
 
 
-def _until_limit(view: JobView) -> Plan:
-    end = ends_at(view)
-    return (Later(end - view.now),) if end is not None and end > view.now else NOTHING
+def _until_limit(view: JobView, causes: tuple[Hashable, ...]) -> Plan:
+    limit = time_limit(view)
+    return (limit.reminder(view.now),) if limit is not None and not limit.is_over(view.now, causes) else NOTHING
 
 
 def _reminders(view: JobView, waiting: tuple[Waiting, ...], causes: tuple[Hashable, ...]) -> Plan:

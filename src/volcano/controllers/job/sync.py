@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -11,6 +11,7 @@ import msgspec
 
 from volcano.api.batch import Action, JobState, JobStatus, Phase
 from volcano.api.jobs.estimates import LearnedEstimate
+from volcano.controllers.job.again import is_still_there, makes_again
 from volcano.controllers.job.dependencies import hold
 from volcano.controllers.job.groups import DIGEST_KEY, group_steps, is_admitted
 from volcano.controllers.job.kill import ending, intent, victims
@@ -22,7 +23,7 @@ from volcano.controllers.job.states import effect_of, settled
 from volcano.controllers.job.status import JobPodCounts, count, entering, tally, with_counts, written
 from volcano.controllers.job.view import JobView
 from volcano.controllers.job.volumes import claims, making, missing_claim, naming
-from volcano.machinery.plan import NOTHING, Create, Delete, Later, Patch, Plan, Record, Step, Together, ref
+from volcano.machinery.plan import NOTHING, Create, Delete, Later, Look, Patch, Plan, Record, Step, Together, ref
 
 FIRST_RETRY_DELAY: Final = timedelta(milliseconds=5)
 MAX_RETRY_DELAY: Final = timedelta(seconds=60)
@@ -40,6 +41,7 @@ class Problem:
 def sync(
     view: JobView,
     waiting: Sequence[Waiting],
+    causes: tuple[Hashable, ...] = (),
     *,
     give_up_after: timedelta | None,
     now_idle: bool = True,
@@ -65,8 +67,12 @@ def sync(
     if status.state.phase not in (Phase.PENDING, Phase.RUNNING):
         return written(view, status)
     creates = missing_pods(view, plugins) if is_admitted(view.group) else []
+    looks: Plan = NOTHING
+    if creates and makes_again(view, causes) and not is_still_there(view, causes):
+        looks = (Look(ref(view.job)),) if is_still_there(view, causes) is None else NOTHING
+        creates = []
     status_steps = written(view, status, now_idle=now_idle)
-    return (*_prepared(view, plugins, creates, learned), *status_steps, *_pods(view, creates))
+    return (*_prepared(view, plugins, creates, learned), *status_steps, *_pods(view, creates), *looks)
 
 
 def _problem(view: JobView) -> Problem | None:

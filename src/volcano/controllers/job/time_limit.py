@@ -5,7 +5,8 @@ Only what the user stated is a limit; an estimate learned from past runs is not.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from collections.abc import Hashable
+from datetime import timedelta
 from typing import Final
 
 from volcano.api.batch import Action, Phase
@@ -14,6 +15,7 @@ from volcano.api.jobs.estimates import ENFORCE, TIME_LIMIT_KEY, parse_estimate, 
 from volcano.controllers.job.policies import ActionRequest
 from volcano.controllers.job.states import effect_of
 from volcano.controllers.job.view import JobView
+from volcano.machinery.time_after import TimeAfter
 
 REASON: Final = "TimeLimit"
 
@@ -30,23 +32,21 @@ def limit_of(view: JobView) -> timedelta | None:
         return None
 
 
-def ends_at(view: JobView) -> datetime | None:
-    """When the limit of a running job is reached; a job that was restarted runs anew."""
+def time_limit(view: JobView) -> TimeAfter | None:
+    """How long a running job may run, and since when; a job that was restarted runs anew."""
     limit = limit_of(view) if view.phase is Phase.RUNNING else None
     if limit is None:
         return None
     entered = (each.last_transition_time for each in view.job.status.conditions if each.status == Phase.RUNNING)
     started = next(entered, None)
-    return started + limit if started is not None else None
+    return TimeAfter(started, limit) if started is not None else None
 
 
-def limit_request(view: JobView) -> ActionRequest | None:
+def limit_request(view: JobView, causes: tuple[Hashable, ...]) -> ActionRequest | None:
     """The termination of a job whose limit is reached."""
-    end = ends_at(view)
+    limit = time_limit(view)
     effect = effect_of(view.phase, Action.TERMINATE_JOB)
-    if end is None or end > view.now or effect is None:
+    if limit is None or effect is None or not limit.is_over(view.now, causes):
         return None
-    limit = limit_of(view)
-    assert limit is not None, "a job that ends at its limit has one"
-    why = f"the job has run for its time limit of {format_duration(limit)}"
+    why = f"the job has run for its time limit of {format_duration(limit.lasts)}"
     return ActionRequest(Action.TERMINATE_JOB, effect, why, reason=REASON)

@@ -16,7 +16,7 @@ from volcano.api.batch import (
     Phase,
     TaskSpec,
 )
-from volcano.api.bus import Command
+from volcano.api.bus import Command, command_order
 from volcano.api.core import FINISHED_POD_PHASES, Pod, Service
 from volcano.api.meta import Key
 from volcano.api.scheduling import PodGroup, Queue
@@ -136,8 +136,7 @@ class JobView:
     @cached_property
     def commands(self) -> list[Command]:
         """The Commands for the job, oldest first."""
-        found = self.world.where(Command, TARGET_INDEX, str(self.job.key))
-        return sorted(found, key=lambda command: (str(command.metadata.creation_timestamp or ""), command.name))
+        return sorted(self.world.where(Command, TARGET_INDEX, str(self.job.key)), key=command_order)
 
     @cached_property
     def total(self) -> int:

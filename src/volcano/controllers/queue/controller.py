@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import ClassVar, Final
 
 import msgspec
 
-from volcano.api.bus import Command
+from volcano.api.bus import Command, command_order
 from volcano.api.indexes import QUEUES_BY_PARENT, Indexes
 from volcano.api.meta import Key, Resource
 from volcano.api.scheduling import ROOT_QUEUE, PodGroup, Queue
@@ -41,10 +41,15 @@ class QueueRequest:
     command: Ref | None = None
     target_uid: str = ""
     tries: int = 0
+    order: tuple[int, str] = (0, "")  # of the Command among others
 
 
 class QueueController(Controller):
-    """Opens and closes queues, and counts their PodGroups."""
+    """Opens and closes queues, and counts their PodGroups.
+
+    All it remembers is the newest Command that it obeyed for each queue: an older one that is retried, after a failure
+    or since the parent is closed, comes too late. Retries are lost with the memory of them.
+    """
 
     name: ClassVar = "queue"
     indexes: ClassVar[Indexes] = {**QUEUES_BY_PARENT, PodGroup: {"queue": lambda group: [group.spec.queue]}}
@@ -52,6 +57,7 @@ class QueueController(Controller):
     def __init__(self, *, max_requeue: int = 15, commands: bool = True) -> None:
         self._max_requeue = max_requeue
         self._obeys = commands
+        self._newest: dict[Key, tuple[int, str]] = {}
 
     @property
     def wakes_on(self) -> Mapping[type[Resource], Waker]:
@@ -59,17 +65,24 @@ class QueueController(Controller):
         return {**wakers, Command: _commands} if self._obeys else wakers
 
     def decide(self, key: Key, world: World, causes: tuple[Hashable, ...]) -> Plan:
-        requests = [cause for cause in causes if isinstance(cause, QueueRequest)]
+        requests = sorted((c for c in causes if isinstance(c, QueueRequest)), key=lambda request: request.order)
         taken = tuple(Delete(request.command) for request in requests if request.command is not None)
         queue = world.get(Queue, key)
         if queue is None or queue.is_deleting:
+            self._newest.pop(key, None)
             return taken
         decision = _Decision(queue, world, self._max_requeue, counts=COUNT in causes)
         for request in requests:
-            if not request.target_uid or request.target_uid == queue.uid:
+            if (not request.target_uid or request.target_uid == queue.uid) and self._is_newest(key, request):
                 decision.act(request)
         decision.follow_parent()
         return (*taken, *decision.steps())
+
+    def _is_newest(self, key: Key, request: QueueRequest) -> bool:
+        if request.asked is QueueAction.SYNC:
+            return True  # it asks for nothing that an older one could undo
+        self._newest[key] = max(request.order, self._newest.get(key, request.order))
+        return request.order == self._newest[key]
 
 
 class _Decision:
@@ -118,7 +131,7 @@ class _Decision:
     def _wait_for_parent(self, request: QueueRequest, parent: Queue) -> None:
         """Retry, since the parent may be opened by a Command of the same moment; after max_requeue retries, refuse."""
         if request.tries < self.max_requeue or self.max_requeue < 0:
-            again = QueueRequest(QueueAction.OPEN, target_uid=self.queue.uid, tries=request.tries + 1)
+            again = replace(request, command=None, target_uid=self.queue.uid, tries=request.tries + 1)
             self.notes.append(Later(FIRST_RETRY_DELAY * (1 << min(request.tries, 20)), again))
             return
         message = f"the parent queue {parent.name} is {parent.status.state}; open it first"
@@ -176,7 +189,7 @@ def _commands(change: Change[Command]) -> Iterable[Wake]:
         return
     if (target.api_version, target.kind) == TARGET:
         asked = QueueAction(command.action) if command.action in tuple(QueueAction) else QueueAction.SYNC
-        yield Wake(Key("", target.name), QueueRequest(asked, ref(command), target.uid))
+        yield Wake(Key("", target.name), QueueRequest(asked, ref(command), target.uid, order=command_order(command)))
 
 
 def _counts(groups: list[PodGroup]) -> dict[str, int]:

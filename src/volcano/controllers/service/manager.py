@@ -14,6 +14,7 @@ from volcano.controllers.job import JobController
 from volcano.controllers.jobflow import JobFlowController, JobTemplateController
 from volcano.controllers.podgroup import PodGroupController
 from volcano.controllers.queue import QueueController
+from volcano.controllers.service.choice import DEFAULT_CONTROLLERS, SHARDING_CONTROLLER, is_enabled
 from volcano.controllers.service.job_metrics import ControllerMetrics
 from volcano.controllers.service.probing import ask
 from volcano.controllers.service.settings import ControllerSettings
@@ -24,49 +25,8 @@ from volcano.machinery.clock import Clock
 from volcano.machinery.controller import Controller
 from volcano.machinery.runner import WORKERS_PER_CONTROLLER, Runner
 
-SHARDING_CONTROLLER: Final = "sharding-controller"
-DEFAULT_CONTROLLERS: Final = f"*,-{SHARDING_CONTROLLER}"
-NAMES: Final = (
-    "job-controller",
-    "queue-controller",
-    "pg-controller",
-    "gc-controller",
-    "jobflow-controller",
-    "jobtemplate-controller",
-    "cronjob-controller",
-    "hyperNode-controller",
-    "colocation-config-controller",
-    SHARDING_CONTROLLER,
-)
 GATED: Final = {"job-controller": "VolcanoJobSupport", "cronjob-controller": "CronVolcanoJobSupport"}
 """Controllers that a feature gate turns off as a whole."""
-
-
-class UnknownController(ValueError):
-    """The list of controllers names one that does not exist, or one twice."""
-
-
-def is_enabled(name: str, chosen: Iterable[str]) -> bool:
-    """`name` or `+name` turns on, `-name` off, the first mention wins; otherwise `*`, or an empty list, is on."""
-    chosen = list(chosen)
-    for item in chosen:
-        if item in (name, f"+{name}"):
-            return True
-        if item == f"-{name}":
-            return False
-    return not chosen or "*" in chosen
-
-
-def parse_controllers(text: str) -> list[str]:
-    """The items of --controllers; UnknownController when one of them names none, or one is named twice."""
-    chosen = [item.strip() for item in text.split(",") if item.strip()]
-    mentioned = [item.lstrip("+-") for item in chosen if item != "*"]
-    for name in mentioned:
-        if name not in NAMES:
-            raise UnknownController(f"there is no controller {name!r}; known: {', '.join(NAMES)}")
-        if mentioned.count(name) > 1:
-            raise UnknownController(f"controllers option {name!r} is named twice")
-    return chosen
 
 
 def make_controllers(

@@ -1,4 +1,4 @@
-"""The settings of a Volcano installation's controllers, and its feature gates.
+"""The settings of a Volcano installation's controllers; its feature gates are gates'.
 
 The command's flags are read in app.controllers_command.
 """
@@ -7,33 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, timedelta, tzinfo
-from typing import Final
 
 import msgspec
 
 from volcano.api.jobs.run_times import RunTimes
 from volcano.api.meta import Key
+from volcano.controllers.service.gates import GATES
 from volcano.controllers.sharding.settings import DEFAULTS
-
-POD_GATES_FEATURE: Final = "SchedulingGatesQueueAdmission"
-GATES: Final[Mapping[str, bool]] = {
-    "WorkLoadSupport": True,
-    "VolcanoJobSupport": True,
-    "QueueCommandSync": True,
-    "PriorityClass": True,
-    "CronVolcanoJobSupport": True,
-    "PodDisruptionBudgetsSupport": True,
-    "ResourceTopology": True,
-    "CSIStorage": False,
-    POD_GATES_FEATURE: False,
-}
-"""Volcano's feature gates with their defaults, all alpha; some concern the scheduler and admission only."""
-ALL_ALPHA: Final = "AllAlpha"
-STAGES: Final = (ALL_ALPHA, "AllBeta")
-
-
-class UnknownGate(ValueError):
-    """A feature gate that does not exist."""
 
 
 class ControllerSettings(msgspec.Struct, frozen=True):
@@ -51,11 +31,3 @@ class ControllerSettings(msgspec.Struct, frozen=True):
 
     def has(self, gate: str) -> bool:
         return self.gates[gate]
-
-
-def effective_gates(given: Mapping[str, bool]) -> dict[str, bool]:
-    """Every gate with its value. AllAlpha sets them all, AllBeta none; a gate's own name takes precedence."""
-    unknown = [name for name in given if name not in GATES and name not in STAGES]
-    if unknown:
-        raise UnknownGate(f"unrecognized feature gate: {unknown[0]}; known: {', '.join((*GATES, *STAGES))}")
-    return {name: given.get(name, given.get(ALL_ALPHA, default)) for name, default in GATES.items()}

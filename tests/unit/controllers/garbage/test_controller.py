@@ -90,3 +90,26 @@ def test_a_ttl_raised_in_time_is_respected():
     job = world.get(Job, "j")
     assert job is not None
     assert not job.is_deleting
+
+
+def test_a_finish_that_a_clock_which_was_ahead_has_stamped_counts_from_when_it_is_seen():
+    world = a_world(a_job("Completed", 60, finished=START + timedelta(hours=1)))
+
+    world.advance(timedelta(seconds=59))
+    assert world.writes == 0
+
+    world.advance(timedelta(seconds=1))
+    assert world.writes == 1
+
+
+def test_changes_of_a_job_that_finishes_in_the_future_do_not_prolong_its_time():
+    world = a_world(a_job("Completed", 60, finished=START + timedelta(hours=1)))
+    world.advance(timedelta(seconds=50))
+
+    world.change(Job, "j", {"metadata": {"labels": {"any": "label"}}})
+    world.settle()
+    world.advance(timedelta(seconds=10))
+
+    job = world.get(Job, "j")
+    assert job is not None
+    assert job.is_deleting

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -613,6 +614,32 @@ def test_a_command_is_deleted_before_it_is_acted_on() -> None:
     )
     assert deleted < acted
     assert world.reasons().count("CommandIssued") == 1
+
+
+def test_commands_of_the_same_second_are_obeyed_in_the_order_in_which_they_were_asked_for() -> None:
+    world = JobWorld(a_job()).started()
+    world.put(a_command("AbortJob", name="z"))
+    world.put(a_command("ResumeJob", name="a"))
+
+    world.settle()
+    world.wait().enqueue().run()
+
+    assert "Aborting" in world.phases
+    assert world.phase == "Running"
+
+
+def test_commands_are_obeyed_in_order_though_the_clock_of_the_server_was_set_back_between_them() -> None:
+    world = JobWorld(a_job()).started()
+    world.now += timedelta(hours=1)
+    world.put(a_command("AbortJob"))
+    world.now -= timedelta(hours=1)
+    world.put(a_command("ResumeJob"))
+
+    world.settle()
+    world.wait().enqueue().run()
+
+    assert "Aborting" in world.phases
+    assert world.phase == "Running"
 
 
 def test_a_job_with_plugins_lets_an_older_job_of_its_name_go_first() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from volcano.api.meta import JSON
@@ -51,3 +53,15 @@ def test_a_restarted_job_has_its_whole_time_again() -> None:
 
     assert world.phase == "Running"
     assert world.wait(250).phase == "Terminated"
+
+
+def test_a_start_that_a_clock_which_was_ahead_has_stamped_counts_from_when_it_is_seen() -> None:
+    world = JobWorld(limited(runningEstimate="10m"))
+    world.now += timedelta(hours=1)
+    world.started()
+
+    world.now -= timedelta(hours=1)
+    world.restart()
+    assert world.wait(590).phase == "Running"
+
+    assert world.wait(20).phase == "Terminated"

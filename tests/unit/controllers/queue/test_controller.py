@@ -320,3 +320,27 @@ def test_a_cascade_cut_short_anywhere_ends_as_one_that_was_not(action: str):
         world.settle()
 
         assert outcome(world) == wanted
+
+
+def test_commands_are_obeyed_in_the_order_in_which_they_were_asked_for():
+    world = PureWorld(a_queue("q", state="Open"), controllers=[QueueController()])
+    world.put(a_command("q", "CloseQueue", name="z"))
+    world.put(a_command("q", "OpenQueue", name="a"))
+
+    world.restart()  # which lists them by name
+    world.settle()
+
+    assert state(world, "q") == "Open"
+
+
+def test_a_queue_that_is_closed_while_it_waits_to_be_opened_stays_closed():
+    world = a_world(a_queue("q1", state="Closed"), a_queue("q11", state="Closed", parent="q1"))
+    world.put(a_command("q11", "OpenQueue"))
+    world.settle()
+    world.put(a_command("q11", "CloseQueue"))
+    world.settle()
+
+    world.put(a_command("q1", "OpenQueue"))
+    world.advance(timedelta(minutes=10))
+
+    assert (state(world, "q1"), state(world, "q11")) == ("Open", "Closed")

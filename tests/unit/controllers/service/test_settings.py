@@ -13,15 +13,12 @@ from volcano.api.bus import Command
 from volcano.api.core import PriorityClass
 from volcano.api.meta import Key
 from volcano.app import controllers_command as controller_manager
-from volcano.app.controllers_command import controller_manager_command, parse_gates, settings_from, workers_from
-from volcano.controllers.service.manager import (
-    DEFAULT_CONTROLLERS,
-    UnknownController,
-    is_enabled,
-    make_controllers,
-    parse_controllers,
-)
-from volcano.controllers.service.settings import GATES, ControllerSettings
+from volcano.app.component import parse_gates
+from volcano.app.controllers_command import controller_manager_command, settings_from, workers_from
+from volcano.controllers.service.choice import DEFAULT_CONTROLLERS, UnknownController, is_enabled, parse_controllers
+from volcano.controllers.service.gates import GATES
+from volcano.controllers.service.manager import make_controllers
+from volcano.controllers.service.settings import ControllerSettings
 from volcano.machinery.local_zone import local_zone
 
 

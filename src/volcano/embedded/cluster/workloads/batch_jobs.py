@@ -20,6 +20,7 @@ from volcano.embedded.cluster.workloads.batch_job_spec import BatchJobSpec, form
 from volcano.embedded.cluster.workloads.pods import MAX_PODS_PER_PLAN, is_active, ready_since
 from volcano.machinery.controller import Controller, Wake, Waker, self_key
 from volcano.machinery.plan import NOTHING, Delete, Later, Patch, Plan, Record, Together, merge_difference, ref
+from volcano.machinery.time_after import TimeAfter
 from volcano.machinery.world import Change, World
 
 INITIAL_BACKOFF: Final = timedelta(seconds=10)
@@ -47,8 +48,8 @@ class BatchJobController(Controller):
             return NOTHING
         finished = _finished_at(job)
         if finished is not None:
-            return _after_finish(job, spec, finished, world)
-        return _JobReconciliation(job, spec, world).plan()
+            return _after_finish(job, spec, finished, world, causes)
+        return _JobReconciliation(job, spec, world, causes).plan()
 
 
 def _batch_owner(change: Change[Pod]) -> Iterable[Wake]:
@@ -63,23 +64,25 @@ def _finished_at(job: BatchJob) -> datetime | None:
     return parse_timestamp(condition["lastTransitionTime"]) if condition is not None else None
 
 
-def _after_finish(job: BatchJob, spec: BatchJobSpec, finished: datetime, world: World) -> Plan:
+def _after_finish(
+    job: BatchJob, spec: BatchJobSpec, finished: datetime, world: World, causes: tuple[Hashable, ...]
+) -> Plan:
     """Delete pods that still run; delete the Job when its time to live is over."""
     left = [pod for pod in world.where(Pod, "owner", job.uid) if is_active(pod)]
     ends: Plan = (Together(tuple(Delete(ref(pod)) for pod in left)),) if left else ()
     if spec.ttl_seconds_after_finished is None:
         return ends
-    remaining = finished + timedelta(seconds=spec.ttl_seconds_after_finished) - world.now
-    if remaining > timedelta(0):
-        return (*ends, Later(remaining))
+    lives = TimeAfter(finished, timedelta(seconds=spec.ttl_seconds_after_finished))
+    if not lives.is_over(world.now, causes):
+        return (*ends, lives.reminder(world.now))
     return (Delete(ref(job, fresh=True), propagation="Foreground"),)
 
 
 class _JobReconciliation:
     """One decision about a Job that has not finished."""
 
-    def __init__(self, job: BatchJob, spec: BatchJobSpec, world: World) -> None:
-        self.job, self.spec, self.now = job, spec, world.now.replace(microsecond=0)
+    def __init__(self, job: BatchJob, spec: BatchJobSpec, world: World, causes: tuple[Hashable, ...]) -> None:
+        self.job, self.spec, self.now, self.causes = job, spec, world.now.replace(microsecond=0), causes
         self.status: JSON = dict(job.status or {})
         self.pods = [LabelledPod(pod, slot_of(pod)) for pod in world.where(Pod, "owner", job.uid)]
         self.active = [each for each in self.pods if is_active(each.pod)]
@@ -95,8 +98,8 @@ class _JobReconciliation:
         if self.spec.suspend:
             return self._suspended()
         moves = self._moves()
-        left = self._time_left()
-        later: Plan = (Later(left),) if left is not None else ()
+        limit = self._time_limit()
+        later: Plan = (limit.reminder(self.now),) if limit is not None else ()
         status = self._counts()
         status.setdefault("startTime", timestamp(self.now))
         status["conditions"] = self._resumed_conditions()
@@ -114,7 +117,8 @@ class _JobReconciliation:
         """The condition that ends the Job, its reason and message; None while it goes on."""
         if self.failed > self.spec.backoff_limit or self._restarted_too_often():
             return ("Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit")
-        if not self.spec.suspend and self._time_left() == timedelta(0):
+        limit = self._time_limit()
+        if not self.spec.suspend and limit is not None and limit.is_over(self.now, self.causes):
             return ("Failed", "DeadlineExceeded", "Job was active longer than specified deadline")
         if self.spec.wanted is not None:
             if self.succeeded >= self.spec.wanted:
@@ -133,13 +137,13 @@ class _JobReconciliation:
         )
         return policy == "OnFailure" and restarts >= max(1, self.spec.backoff_limit)
 
-    def _time_left(self) -> timedelta | None:
-        """The time until the deadline; zero once it has passed, None without a deadline."""
+    def _time_limit(self) -> TimeAfter | None:
+        """None without a deadline."""
         deadline, started = self.spec.active_deadline_seconds, self.status.get("startTime")
         if deadline is None:
             return None
         since = parse_timestamp(started) if started else self.now
-        return max(since + timedelta(seconds=deadline) - self.now, timedelta(0))
+        return TimeAfter(since, timedelta(seconds=deadline))
 
     def _ended(self, condition: str, reason: str, message: str) -> Plan:
         status = self._counts()

@@ -223,6 +223,33 @@ def test_a_finished_job_goes_after_its_time():
     assert "deletionTimestamp" in world.raw(BatchJob, "j")["metadata"]
 
 
+def test_an_end_that_a_clock_which_was_ahead_has_stamped_counts_from_when_it_is_seen():
+    world = a_world(a_job(ttlSecondsAfterFinished=100))
+    world.now += timedelta(hours=1)
+    end(world)
+
+    world.now -= timedelta(hours=1)
+    world.restart()
+    world.advance(timedelta(seconds=99))
+    assert "deletionTimestamp" not in world.raw(BatchJob, "j")["metadata"]
+
+    world.advance(timedelta(seconds=1))
+    assert "deletionTimestamp" in world.raw(BatchJob, "j")["metadata"]
+
+
+def test_a_start_that_a_clock_which_was_ahead_has_stamped_does_not_prolong_the_deadline():
+    world = a_world(a_job(activeDeadlineSeconds=60))
+    start_all(world)
+    world.change(BatchJob, "j", {"status": {"startTime": (world.now + timedelta(hours=1)).isoformat()}})
+    world.restart()
+
+    world.advance(timedelta(seconds=59))
+    assert "Failed" not in conditions(world)
+
+    world.advance(timedelta(seconds=1))
+    assert conditions(world)["Failed"] == ("True", "DeadlineExceeded")
+
+
 def test_volcanos_jobs_are_not_ours():
     owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "j", "uid": "x", "controller": True}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "ownerReferences": [owner]}}
