@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -85,9 +87,9 @@ def is_installed(program: str) -> bool:
 
 
 def install(framework: Framework, page: Page, transcript: Transcript) -> None:
-    """Each block once for each text of it, so that a second run needs no network."""
+    """Each block once for each text of it and of the examples it names, so that a second run needs no network."""
     for number, block in enumerate(page.installs):
-        digest = hashlib.sha256(block.script.encode()).hexdigest()[:16]
+        digest = hashlib.sha256(b"".join([block.script.encode(), *examples_of(block.script)])).hexdigest()[:16]
         mark = INSTALLED / f"{framework.name}-{number}-{digest}"
         if mark.exists():
             continue
@@ -95,6 +97,15 @@ def install(framework: Framework, page: Page, transcript: Transcript) -> None:
         run_block(block, {**os.environ, **page_variables()}, framework.install_seconds, transcript)
         INSTALLED.mkdir(exist_ok=True)
         mark.touch()
+
+
+def examples_of(script: str) -> Iterator[bytes]:
+    """What the files below examples/ contain that a script names, by themselves or by their folder."""
+    for word in re.findall(r"examples/[\w./-]+", script):
+        place = ROOT / word
+        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+            if path.is_file() and path.suffix != ".pyc":
+                yield path.read_bytes()
 
 
 def run_page(framework: Framework, page: Page, transcript: Transcript) -> None:

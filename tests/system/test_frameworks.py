@@ -114,7 +114,8 @@ def written(folder: Path, *documents: dict[str, Any]) -> Path:
 
 def test_two_jobs_of_four_processes_all_reduce_on_the_same_port_at_once(tmp_path):
     meet = tmp_path / "meet"
-    meet.mkdir(mode=0o777)
+    meet.mkdir()
+    meet.chmod(0o777)  # pods are not root
     plugins = {"pytorch": ["--master=master", "--worker=worker", "--port=23456"]}
     volumes = [{"name": "meet", "hostPath": {"path": str(meet)}}]
     jobs = [a_job(name, plugins, {"master": 1, "worker": 3}, ALL_REDUCE, volumes=volumes) for name in ("left", "right")]

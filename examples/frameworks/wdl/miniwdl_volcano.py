@@ -55,7 +55,9 @@ def job_of(name, image, mounts, runtime, folder):
         "volumeMounts": paths,
         "resources": {"requests": requests},
     }
-    pod = {"restartPolicy": "Never", "containers": [container], "volumes": volumes}
+    # The folders of a run belong to the user who started it, and tasks write into them.
+    user = {"runAsUser": os.geteuid(), "runAsGroup": os.getegid()}
+    pod = {"restartPolicy": "Never", "containers": [container], "volumes": volumes, "securityContext": user}
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "Job",

@@ -229,6 +229,22 @@ def leave_root() -> str:
     return ""
 
 
+def become_root() -> str:
+    for number in (0, 1000):
+        with contextlib.suppress(OSError):
+            os.setresuid(number, number, number)
+            return f"{DONE} {number}"
+    with contextlib.suppress(OSError):
+        os.setgroups([0])
+        return DONE
+    return ""
+
+
+def files_of_root() -> str:
+    """What root alone may open, or what is below a folder that root alone may enter."""
+    return read(*TARGETS["roots_files"]) + read(*(f"/proc/self/root{path}" for path in TARGETS["roots_files"]))
+
+
 def replace_projected() -> str:
     """A link in the place of a folder that the agent writes into."""
     os.rename("/config/deep", "/config/away")
@@ -280,11 +296,17 @@ WAYS: dict[str, Callable[[], str]] = {
     "leave the root folder": leave_root,
     "a link in the place of projected files": replace_projected,
 }  # fmt: skip
+AS_DEFAULT_USER: dict[str, Callable[[], str]] = {
+    "read files of root": files_of_root,
+    "list a folder of root": lambda: "".join(f"{DONE} {path}" for path in TARGETS["roots_files"] if os.path.lexists(path)),
+    "become root or another user": become_root,
+    "read root's home": lambda: "".join(f"{DONE} {path}" for path in TARGETS["roots_home"] if os.path.lexists(path)),
+}  # fmt: skip
 
 
 def main() -> None:
     results = {}
-    for name, attempt in WAYS.items():
+    for name, attempt in {**WAYS, **(AS_DEFAULT_USER if TARGETS["is_default_user"] else {})}.items():
         try:
             got = attempt()
         except (OSError, ValueError) as error:

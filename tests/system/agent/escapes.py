@@ -1,7 +1,7 @@
 """Sets up a machine with secrets and a pod to protect, lets another pod attack it, and prints the table of ways.
 
-`python -m tests.system.agent.escapes FOLDER` does this as the current user; tests/system/agent/test_escapes.py does it as root
-and as an ordinary user.
+`python -m tests.system.agent.escapes FOLDER [root]` does this as the current user; tests/system/agent/test_escapes.py does it as root,
+with pods of the default user and of root, and as an ordinary user.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tests.system.agent.kit import Machine, a_pod
 from volcano.embedded.agent.containers.process_settings import PodNetwork
 
 MARK = f"volcano-escape-{os.getpid()}"
+AS_ROOT = "root"
 SHARED_NETWORK = frozenset(("abstract sockets of the machine", "loopback of the machine"))
 """What cannot be held where pods share the machine's network; the threat model says so."""
 
@@ -28,7 +29,8 @@ SHARED_NETWORK = frozenset(("abstract sockets of the machine", "loopback of the 
 class Stage:
     """A machine with a victim, and what the attacker is told about it."""
 
-    def __init__(self, folder: Path, network: PodNetwork) -> None:
+    def __init__(self, folder: Path, network: PodNetwork, *, as_root: bool = False) -> None:
+        self.as_root = as_root
         self.canary = f"canary{secrets.token_hex(8)}"
         self.home = folder / "home"
         self.machine = Machine(folder / "data", network, ())
@@ -38,10 +40,19 @@ class Stage:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(self.canary)
         os.environ |= {"HOME": str(self.home), "SERVERS_SECRET": self.canary}
+        self.closed = folder / "closed"  # anyone may read the files in it, but only its owner may enter it
+        (self.closed / "venv").mkdir(parents=True)
+        (self.closed / "venv" / "pyvenv.cfg").touch()
+        for path in (self.closed / "notes.txt", self.closed / "deep" / "notes.txt"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(self.canary)
+        self.closed.chmod(0o700)
 
     async def start(self) -> None:
         await self.machine.server.start()
         await self.machine.start()
+        if self.as_root:  # as with --pods-as root
+            object.__setattr__(self.machine.runtime._settings, "default_user", None)
         env = [{"name": "PASSWORD", "value": self.canary}]
         await self.machine.create(
             {"kind": "Secret", "metadata": {"name": "s", "namespace": "default"}, "stringData": {"k": self.canary}},
@@ -80,6 +91,10 @@ class Stage:
             "socket": str(settings.supervisor / "supervisor.sock"),
             "packages": [path for path in sys.path if os.path.isdir(path)],
             "home": str(self.home),
+            "is_default_user": settings.default_user is not None and self.machine.runtime._supervisor.tier == "root",
+            "roots_files": [str(self.closed / "notes.txt"), str(self.closed / "deep" / "notes.txt")],
+            "roots_home": [f"/root/{name}" for name in (".bashrc", ".profile", ".cache", ".config")],
+            "named": str(self.closed / "venv"),  # so that its folder is seen in part
             "abstract": abstract,
             "port": port,
             "host_key": host_key.read_text().splitlines()[1] if readable else "",
@@ -182,9 +197,9 @@ class Stage:
             return ""
 
 
-async def attacked(folder: Path, network: PodNetwork) -> tuple[str, dict[str, str]]:
+async def attacked(folder: Path, network: PodNetwork, *, as_root: bool) -> tuple[str, dict[str, str]]:
     """The tier, and way → held or BROKEN with evidence."""
-    stage = Stage(folder, network)
+    stage = Stage(folder, network, as_root=as_root)
     await stage.start()
     try:
         results = await stage.attack() | await stage.attack_by_volumes() | await stage.attack_by_pods()
@@ -196,5 +211,5 @@ async def attacked(folder: Path, network: PodNetwork) -> tuple[str, dict[str, st
 
 
 if __name__ == "__main__":
-    tier, table = asyncio.run(attacked(Path(sys.argv[1]), "auto"))
+    tier, table = asyncio.run(attacked(Path(sys.argv[1]), "auto", as_root=AS_ROOT in sys.argv[2:]))
     print(json.dumps({"tier": tier, "ways": table}))

@@ -68,7 +68,8 @@ def story(folder: Path, start: Callable[..., Any], how: str) -> None:
     """A pinned job, one that shares, one that waits for the pinned one's CPU, and a kill in between."""
     tree, first, second = two_numa_nodes(folder / "tree")
     marks, configuration = folder / "marks", folder / "scheduler.conf"
-    marks.mkdir(mode=0o777)
+    marks.mkdir()
+    marks.chmod(0o777)  # pods are not root
     marks.chmod(0o777)
     configuration.write_text(CONFIGURATION)
     options = ["--dashboard", "off", "--node-cpu", "8", "--scheduler-conf", str(configuration)]

@@ -59,6 +59,7 @@ async def test_a_container_that_fails_its_liveness_probe_is_started_again(machin
 async def test_hooks_run_after_the_start_and_before_the_stop(machine, tmp_path):
     marks = tmp_path / "marks"
     marks.mkdir()
+    marks.chmod(0o777)  # pods are not root
     container = {
         "lifecycle": {
             "postStart": {"exec": {"command": ["sh", "-c", "echo after >> /marks/all"]}},

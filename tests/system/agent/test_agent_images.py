@@ -204,6 +204,7 @@ exec "$@"
 @needs.NAMESPACES
 async def test_an_image_for_apptainer_runs_through_its_program_with_volumes(machine, tmp_path_factory):
     folder = tmp_path_factory.mktemp("programs")
+    folder.chmod(0o755)  # pods are not root
     stand_in = folder / "apptainer"
     stand_in.write_text(APPTAINER_STAND_IN)
     stand_in.chmod(0o755)
@@ -230,6 +231,7 @@ async def test_a_sif_image_runs_in_apptainer_with_volumes_and_further_commands(m
     program = shutil.which("apptainer") or shutil.which("singularity")
     assert program is not None
     folder = tmp_path_factory.mktemp("image")
+    folder.chmod(0o755)  # pods are not root
     _make_root(folder / "root", "sh", "cat", "sleep", "hostname")
     for name in ("tmp", "var/tmp", "data", "etc", "proc", "sys", "dev", "root"):
         (folder / "root" / name).mkdir(parents=True, exist_ok=True)

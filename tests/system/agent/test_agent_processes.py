@@ -90,6 +90,7 @@ async def test_deleting_a_pod_asks_it_to_end_and_then_removes_it(machine):
 async def test_a_pod_that_will_not_end_is_killed_with_everything_it_started(machine, tmp_path):
     mark = tmp_path / "alive"
     mark.mkdir()
+    mark.chmod(0o777)  # pods are not root
     script = f"trap '' TERM; (trap '' TERM; while true; do date > {mark}/beat; sleep 0.05; done) & wait; sleep 1000"
     volumes = {
         "volumes": [{"name": "mark", "hostPath": {"path": str(mark)}}],

@@ -24,6 +24,7 @@ def counting(name: str, marks, **spec):
 async def test_pods_go_on_without_their_agent_and_are_adopted(machine, tmp_path):
     marks = tmp_path / "marks"
     marks.mkdir()
+    marks.chmod(0o777)  # pods are not root
     await machine.create(counting("one", marks), counting("two", marks))
     await machine.until_phase("one", "Running")
     await machine.until_phase("two", "Running")
@@ -43,6 +44,7 @@ async def test_pods_go_on_without_their_agent_and_are_adopted(machine, tmp_path)
 async def test_a_pod_that_still_runs_keeps_running_with_the_next_agent(machine, tmp_path):
     marks = tmp_path / "marks"
     marks.mkdir()
+    marks.chmod(0o777)  # pods are not root
     await machine.create(counting("one", marks))
     before = await machine.until_phase("one", "Running")
 
@@ -69,6 +71,7 @@ async def test_a_pod_deleted_while_the_agent_was_away_is_ended(machine, tmp_path
 async def test_when_the_supervisor_dies_its_pods_end_and_are_reported_lost(machine, tmp_path):
     marks = tmp_path / "marks"
     marks.mkdir()
+    marks.chmod(0o777)  # pods are not root
     await machine.create(counting("victim", marks))
     await machine.until_phase("victim", "Running")
     pid = next(iter(machine.runtime._runs.records.values()))["pid"]
@@ -129,6 +132,7 @@ def names_in(folder) -> set[str]:
 async def test_a_lost_pod_that_restarts_is_started_again(machine, tmp_path):
     marks = tmp_path / "marks"
     marks.mkdir()
+    marks.chmod(0o777)  # pods are not root
     await machine.create(counting("phoenix", marks, restartPolicy="OnFailure"))
     await machine.until_phase("phoenix", "Running")
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests import needs
 from tests.system.agent.kit import Machine, a_pod, terminated
+from volcano.embedded.agent.containers.container_attempt import ContainerAttempt
 
 FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"
 LOOK = f"ls {FOLDER} 2>/dev/null | tr '\\n' ' '"
@@ -40,6 +42,17 @@ async def machine(served_machine: Machine, tmp_path: Path) -> Machine:
         {**root, "data": {"ca.crt": certificate}},
     )
     return served_machine
+
+
+@needs.NAMESPACES
+async def test_the_tokens_place_lies_in_the_containers_own_run_and_needs_no_layer(machine):
+    await machine.create(a_pod("plain", "sh", "-c", f"ls {FOLDER}; sleep 1000"))
+    await machine.until_phase("plain", "Running")
+    await machine.until_output("plain", "token")
+
+    known = machine.agent.find("default", "plain")
+    folder = machine.runtime.container_folder(ContainerAttempt(known.pod, "main", 0))
+    assert [each.name for each in folder.iterdir() if each.name.startswith("layer")] == []
 
 
 async def test_the_official_client_works_in_a_pod_with_no_more_rights_than_the_pods(machine):

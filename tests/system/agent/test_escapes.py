@@ -1,4 +1,4 @@
-"""Ways out of a pod, tried by a pod: as root and as an ordinary user none leads to what it was not given."""
+"""Ways out of a pod, tried by a pod of root's agent, as the default user and as root, and by one of an ordinary user."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests import needs
-from tests.system.agent.escapes import SHARED_NETWORK
+from tests.system.agent.escapes import AS_ROOT, SHARED_NETWORK
 from tests.system.agent.test_agent_security import ORDINARY_USER, _environment, _works
 
 MIN_WAYS = 60
@@ -30,9 +30,9 @@ def stage_folder() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def attack(folder: Path, as_user: list[str], python: str) -> tuple[str, dict[str, str]]:
+def attack(folder: Path, as_user: list[str], python: str, *words: str) -> tuple[str, dict[str, str]]:
     told = subprocess.run(
-        [*as_user, python, "-m", "tests.system.agent.escapes", str(folder)],
+        [*as_user, python, "-m", "tests.system.agent.escapes", str(folder), *words],
         capture_output=True, text=True, timeout=TIMEOUT_SECONDS, env=_environment(), cwd="/", check=False,
     )  # fmt: skip
     assert told.returncode == 0, told.stderr[-4000:]
@@ -48,8 +48,9 @@ def broken(ways: dict[str, str]) -> dict[str, str]:
 
 
 @needs.NAMESPACES
-def test_no_way_leads_out_of_a_pod(stage_folder: Path):
-    tier, ways = attack(stage_folder, [], sys.executable)
+@pytest.mark.parametrize("pods_as", ["", pytest.param(AS_ROOT, marks=needs.ROOT)], ids=["default user", "root"])
+def test_no_way_leads_out_of_a_pod(stage_folder: Path, pods_as: str):
+    tier, ways = attack(stage_folder, [], sys.executable, *filter(None, (pods_as,)))
 
     allowed = () if tier == "root" else SHARED_NETWORK
     assert {way: result for way, result in broken(ways).items() if way not in allowed} == {}

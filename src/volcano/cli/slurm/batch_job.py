@@ -71,6 +71,8 @@ class Submission:
     """Folders of this machine to mount in the pods."""
     hidden: tuple[str, ...] = ()
     """Folders that cannot be mounted; output files in them are mounted one by one."""
+    run_as: JSON | None = None
+    """The user of the pods, as their securityContext; None: as the system decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +268,8 @@ def _task(
     affinity = required_nodes(request.settings)
     if affinity:
         pod["affinity"] = affinity
+    if where.run_as is not None:
+        pod["securityContext"] = where.run_as
     with_folders(pod, where.folders, list(dict.fromkeys(outputs)))
     return {"name": name, "replicas": replicas, "template": {"spec": pod}}
 

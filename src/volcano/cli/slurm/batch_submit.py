@@ -102,14 +102,14 @@ def _submit(words: list[str]) -> int:
         for note in (*notes, *request.words):
             print(f"vsub: {note}", file=sys.stderr)
     connection = connect_to(_value(options, "kubeconfig"), _value(options, "master"))
-    folders, hidden = shared_folders(connection, needed_folders(request, where), _value(options, "kubeconfig"))
-    for folder in hidden:
+    shared = shared_folders(connection, needed_folders(request, where), _value(options, "kubeconfig"))
+    for folder in shared.hidden:
         print(
             f"vsub: what the job writes in {folder} stays in its pod, except for its output, since the system's data "
             "is there; submit from a folder inside it",
             file=sys.stderr,
         )
-    where = dataclasses.replace(where, folders=tuple(folders), hidden=tuple(hidden))
+    where = dataclasses.replace(where, folders=shared.mounted, hidden=shared.hidden, run_as=shared.run_as)
     dependency = resolve(connection, where.namespace, chosen.get("dependency"), request, where.user)
     if "test-only" in chosen:
         return report(connection, batch_job(request, script, arguments, where, number=0))

@@ -100,10 +100,10 @@ def _with_folders(
     import dataclasses
 
     wanted = needed_folders(request, where)[:1]
-    folders, hidden = shared_folders(connection, wanted, _value(options, "kubeconfig"))
-    for folder in hidden:
+    shared = shared_folders(connection, wanted, _value(options, "kubeconfig"))
+    for folder in shared.hidden:
         print(f"vrun: {folder} in the pod is not this machine's: the system's data is in it", file=sys.stderr)
-    return dataclasses.replace(where, folders=tuple(folders))
+    return dataclasses.replace(where, folders=shared.mounted, run_as=shared.run_as)
 
 
 def step_job(

@@ -50,6 +50,7 @@ class CommandLine(msgspec.Struct, frozen=True):
     apptainer: str = ""
     has_command: bool = True  # for Apptainer: without a command, the image's own runs
     has_busybox: bool = False  # programs of busybox fill in what the machine lacks
+    program: str = ""  # the one that the images file names: the machine's user has chosen it, not the pod's author
 
 
 class NoImage(msgspec.Struct, frozen=True):
@@ -161,6 +162,7 @@ def command_line(
         {"VIRTUAL_ENV": venv, **meaning.env} if venv else meaning.env,
         venv,
         has_busybox=known is not None and known.has_busybox and not meaning.root,
+        program=meaning.command[0] if row is not None and meaning.command else "",
     )
 
 

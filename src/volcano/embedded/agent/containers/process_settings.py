@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,9 @@ from volcano.embedded.agent.devices.inventory import CardInventory
 
 PodNetwork = Literal["auto", "isolated", "host"]
 
+UNPRIVILEGED_USER: Final = (65532, 65532)
+"""User and group of root's pods that state none: no account of the machine has this number, images call it nonroot."""
+
 SHARED_MACHINE_ENVIRONMENT: Final = {
     "OMPI_MCA_rmaps_base_mapping_policy": "node",
     "OMPI_MCA_hwloc_base_binding_policy": "none",
@@ -22,6 +26,11 @@ SHARED_MACHINE_ENVIRONMENT: Final = {
 and bind the ranks of each worker to the same cores. Its command line overrides these variables."""
 LOOPBACK_ENVIRONMENT: Final = {"OMPI_MCA_btl_tcp_if_include": "lo", "OMPI_MCA_oob_tcp_if_include": "lo"}
 """Where pods share the machine's network, Open MPI would offer the machine's other addresses, which are no pod's."""
+
+
+def usual_user() -> tuple[int, int] | None:
+    """The user and group of pods that state none: of root's an unprivileged one, of others the agent's own."""
+    return UNPRIVILEGED_USER if os.geteuid() == 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +45,9 @@ class ProcessSettings:
     apptainer: str = ""  # the program that runs images of Apptainer; empty: apptainer or singularity of the machine
     hidden: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()  # folders of this machine in which every pod may write
-    default_user: tuple[int, int] | None = None  # user and group of pods that state none; None: the agent's
+    default_user: tuple[int, int] | None = field(
+        default_factory=usual_user
+    )  # of pods that state none; None: the agent's
     api_server: Callable[[], tuple[str, int] | None] = lambda: (
         None
     )  # as this machine reaches it; called when the runtime opens

@@ -38,9 +38,9 @@ def port_lack(ports: Iterable[int], first: int | None = None) -> str:
     )
 
 
-def first_open_port() -> int:
-    """The lowest port that this user may open."""
-    if os.geteuid() == 0:
+def first_open_port(*, is_isolated: bool = False, is_root: bool | None = None) -> int:
+    """The lowest port that this user, or one that is not root, may open; in a network of its own a pod opens all."""
+    if is_isolated or (os.geteuid() == 0 if is_root is None else is_root):
         return 0
     try:
         return int(UNPRIVILEGED_PORTS_FILE.read_text())

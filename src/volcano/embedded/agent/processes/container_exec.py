@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import stat
 
 from volcano.embedded.agent.kernel import linux, terminals
 from volcano.embedded.agent.processes import sandbox
@@ -65,10 +66,12 @@ def _become_command(order: Order, standard: list[int], cgroups: list[int], termi
         os.setsid()
         if terminal:
             standard = _open_terminal(standard[0])
-        linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
+        if order["uid"] is not None:
+            _give(standard, order["uid"], is_terminal=terminal)
         for cgroup in cgroups:
             os.write(cgroup, b"0")
         sandbox.become(order)
+        linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)  # a change of users would take it back
         for number, descriptor in enumerate(standard):
             os.dup2(descriptor, number)
         os.environ.clear()
@@ -80,6 +83,13 @@ def _become_command(order: Order, standard: list[int], cgroups: list[int], termi
     except BaseException as error:
         _write_error(standard, str(error))
     os._exit(NOT_STARTED)
+
+
+def _give(standard: list[int], uid: int, *, is_terminal: bool) -> None:
+    """Let the command open its streams again as /dev/stdout, if they are pipes or a terminal of its container."""
+    for descriptor in standard:
+        if stat.S_ISFIFO(os.fstat(descriptor).st_mode) or is_terminal:
+            os.fchown(descriptor, uid, -1)
 
 
 def _open_terminal(outlet: int) -> list[int]:

@@ -103,6 +103,9 @@ def _make_streams(order: Order) -> tuple[dict[int, bytes], int, tuple[int, int, 
         stdin, feed = os.pipe()
     else:
         stdin, feed = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC), -1
+    if order["uid"] is not None:
+        for end in (stdin, out_end, err_end) if order["stdin"] else (out_end, err_end):
+            os.fchown(end, order["uid"], -1)  # so that it can be opened again as /dev/stdout
     return {out: b"stdout", err: b"stderr"}, feed, (stdin, out_end, err_end)
 
 
@@ -131,10 +134,12 @@ def _fork(order: Order, ends: tuple[int, int, int], answer: int, cgroups: list[i
             for cgroup in cgroups:
                 os.write(cgroup, b"0")
             sandbox.become(order)
+            linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)  # which a change of users takes back
             linux.prctl(linux.PR_SET_DUMPABLE, 1)
             _execute(order["argv"], order["environment"])
         except BaseException as error:
-            os.write(answer, f"exec {order['argv'][0]}: {_reason(error)}".encode()[:MAX_ERROR_BYTES])
+            what = "" if isinstance(error, sandbox.NoWorkingFolder) else f"exec {order['argv'][0]}: "
+            os.write(answer, f"{what}{_reason(error)}".encode()[:MAX_ERROR_BYTES])
         os._exit(NOT_STARTED)
     return child
 

@@ -19,6 +19,7 @@ MAP_USERS = b"\0"
 NO_SPACE = b"\1"
 """A holder's error begins with this when the disk is full: the same start may succeed later."""
 MAX_SYMLINKS = 40
+OPEN_TO_OTHERS = stat.S_IROTH | stat.S_IXOTH
 SYSTEM_FOLDERS = ("proc", "sys", "dev", "tmp")
 LAYERS_SIZE = "1g"
 """What a container can write into its home and its working folder, in memory; more belongs into a volume."""
@@ -26,6 +27,10 @@ MEMORY_DEVICES = ((1, 1), (1, 2), (1, 4), (1, 11))
 """mem, kmem, port, kmsg: major and minor numbers of Linux."""
 MASKED_FILES = ("kcore", "keys", "timer_list", "sched_debug")
 """Of /proc: they show what the kernel has of the whole machine."""
+
+
+class NoWorkingFolder(Exception):
+    """The working folder does not exist, or the container's user may not enter it."""
 
 
 def enter_pod(order: Order, namespaces: dict[str, int]) -> None:
@@ -121,18 +126,18 @@ class _View:
 
     def _make_layers(self) -> None:
         """Make the layers that the order asks for, where nothing is mounted below: an overlay would hide that."""
-        wanted = [each["target"] for each in self._mounts if each["kind"] == "layer"]
+        wanted = {each["target"]: each["options"] for each in self._mounts if each["kind"] == "layer"}
         if not wanted or not self._can_detach:
             return
         with open("/proc/self/mountinfo") as mounts:
             mounted = [line.split()[4] for line in mounts]
-        for target in wanted:
+        for target, owner in wanted.items():
             path = _resolved(self.prefix, target)
             inside = path.rstrip("/") + "/"
             if path == "/" or not os.path.isdir(path) or any(inside.startswith(own) for own in self._own):
                 continue
             if not any(each.startswith(inside) for each in mounted):
-                self._overlay(path, path, self._in_memory())
+                self._overlay(path, path, self._in_memory(), owner)
                 self._own.append(inside)
 
     def _in_memory(self) -> int:
@@ -144,10 +149,13 @@ class _View:
         return self._memory
 
     def _make_mount_points(self) -> None:
-        """Make overlay layers before mounts: an overlay would hide what is mounted below it."""
+        """Make overlay layers before mounts: an overlay would hide what is mounted below it.
+
+        Places count by their real paths: /var/run/secrets lies in the container's own /run, and needs no layer.
+        """
         earlier: list[str] = []
         for each, source in zip(self._mounts, self._sources, strict=True):
-            target = each["target"].rstrip("/") + "/"
+            target = _resolved(self.prefix, each["target"]).rstrip("/") + "/"
             if each["kind"] not in ("hide", "layer") and not any(target.startswith(other) for other in earlier):
                 self._mount_point(each["target"], is_file=source >= 0 and not _is_directory(source))
             if each["kind"] != "layer" and (source < 0 or _is_directory(source)):
@@ -160,6 +168,8 @@ class _View:
             os.makedirs(staging, exist_ok=True)
             self._overlay(order["root"], staging)
             self._own.append(staging + "/")
+            if order["uid"] and not order["read_only"]:
+                _give_folders(staging, order)
             for name in SYSTEM_FOLDERS:  # an image of one program lacks them
                 os.makedirs(f"{staging}/{name}", exist_ok=True)
             return staging
@@ -192,11 +202,9 @@ class _View:
         if not any((parent + "/").startswith(own) for own in self._own):
             self._overlay(parent, parent)
             self._own.append(parent.rstrip("/") + "/")
+        _make_folders(os.path.dirname(path) if is_file else path)
         if is_file:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o644))
-        else:
-            os.makedirs(path, exist_ok=True)
         return path
 
     def _mount(self, target: str, each: Mount, source: int) -> None:
@@ -221,8 +229,11 @@ class _View:
                 linux.mount("tmpfs", target, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=0755,size=4k")
                 linux.make_read_only(target)
 
-    def _overlay(self, lower: str, target: str, folder: int = -1) -> None:
-        """Mount a writable layer over a folder; changes in it are visible to the container only."""
+    def _overlay(self, lower: str, target: str, folder: int = -1, owner: str = "") -> None:
+        """Mount a writable layer over a folder; changes in it are visible to the container only.
+
+        `owner`, a user and a group with a colon, may write at its top, if others may enter and read the folder anyway.
+        """
         folder = folder if folder >= 0 else self._scratch
         name = f"layer-{self._layers}"
         self._layers += 1
@@ -231,7 +242,7 @@ class _View:
                 os.mkdir(part, 0o755, dir_fd=folder)
             except FileExistsError:
                 pass
-        _copy_rights(lower, f"{name}/upper", folder)
+        _copy_rights(lower, f"{name}/upper", folder, owner)
         layer = f"/proc/self/fd/{folder}/{name}"
         options = f"lowerdir={_escaped(lower)},upperdir={layer}/upper,workdir={layer}/work"
         try:
@@ -276,11 +287,33 @@ def _escaped(path: str) -> str:
     return path.replace("\\", "\\\\").replace(":", "\\:").replace(",", "\\,")
 
 
-def _copy_rights(source: str, target: str, folder: int) -> None:
-    """A layer's upper folder decides who may write at its top: the same users as in the folder below it."""
+def _give_folders(root: str, order: Order) -> None:
+    """Let the container's user write at the top of its image and in its working folder, where images expect root."""
+    for path in {root, _resolved(root, order["cwd"])}:
+        if os.path.isdir(path):
+            os.chown(path, order["uid"] or 0, order["gid"] or 0)
+
+
+def _make_folders(path: str) -> None:
+    """Make a folder and those above it that are missing; each belongs to whom the one above it belongs."""
+    if os.path.isdir(path):
+        return
+    above = os.path.dirname(path)
+    _make_folders(above)
+    os.mkdir(path)
+    known = os.stat(above)
+    if known.st_uid != os.geteuid():
+        os.chown(path, known.st_uid, known.st_gid)
+
+
+def _copy_rights(source: str, target: str, folder: int, owner: str = "") -> None:
+    """A layer's upper folder decides who may write at its top: those who may in the one below, or the owner."""
     known = os.stat(source)
+    user, group = known.st_uid, known.st_gid
+    if owner and known.st_mode & OPEN_TO_OTHERS == OPEN_TO_OTHERS:
+        user, group = map(int, owner.split(":"))
     try:
-        os.chown(target, known.st_uid, known.st_gid, dir_fd=folder)
+        os.chown(target, user, group, dir_fd=folder)
     except OSError:
         pass  # a user that this namespace does not have
     os.chmod(target, stat.S_IMODE(known.st_mode) | stat.S_IRWXU, dir_fd=folder)
@@ -336,7 +369,10 @@ def become(order: Order) -> None:
         os.setresgid(order["gid"], order["gid"], order["gid"])
     if order["uid"] is not None:
         os.setresuid(order["uid"], order["uid"], order["uid"])
-    os.chdir(order["cwd"])
+    try:
+        os.chdir(order["cwd"])
+    except OSError as error:
+        raise NoWorkingFolder(f"working folder {order['cwd']}: {os.strerror(error.errno or 0)}") from None
 
 
 def _limit(kind: int, soft: int, hard: int) -> None:

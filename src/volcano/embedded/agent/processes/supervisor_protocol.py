@@ -30,7 +30,9 @@ class Mount(TypedDict):
     source: str
     part: str  # of the source: a relative path, on which no symbolic link is followed
     target: str
-    options: str  # words with commas: of devices the files of cards below /dev that are in it; of a bind those above
+    options: (
+        str  # words with commas: of devices the files of cards below /dev; of a bind those above; of a layer its owner
+    )
     read_only: bool
 
 

@@ -12,6 +12,8 @@ from volcano.embedded.agent.kernel.linux import CAPABILITIES, CONTAINER_CAPABILI
 
 SECCOMP_PROFILES: Final = ("", "RuntimeDefault", "Unconfined")
 ALL: Final = "ALL"
+User = tuple[int, int]
+"""The numbers of a user and of its group."""
 
 
 class ContainerRights(msgspec.Struct, frozen=True):
@@ -27,17 +29,34 @@ class ContainerRights(msgspec.Struct, frozen=True):
     read_only_root: bool
 
 
-def rights_of(pod: AgentPod, container: AgentContainer, default_user: tuple[int, int] | None = None) -> ContainerRights:
+def user_of(pod: AgentPod, container: AgentContainer, default_user: User | None) -> tuple[int | None, int | None]:
+    """User and group: those that container or pod state, else the default ones; None: those of the agent."""
+    own, shared = container.security_context, pod.spec.security_context
+    uid = own.run_as_user if own.run_as_user is not None else shared.run_as_user
+    gid = own.run_as_group if own.run_as_group is not None else shared.run_as_group
+    if uid is None and default_user is not None and not own.privileged:
+        return default_user[0], gid if gid is not None else default_user[1]
+    return uid, gid if gid is not None or uid is None else 0
+
+
+def file_owner(pod: AgentPod, default_user: User | None) -> User | None:
+    """Who owns the files that the agent makes for a pod: the one user of its containers, else the default one.
+
+    None: the agent. A key that only its owner may read would be of no use to a container that runs as another user.
+    """
+    users = {user_of(pod, container, default_user) for container in pod.all_containers}
+    uid, gid = next(iter(users)) if len(users) == 1 else default_user or (None, None)
+    return (uid, gid or 0) if uid else None
+
+
+def rights_of(pod: AgentPod, container: AgentContainer, default_user: User | None = None) -> ContainerRights:
     """The user is the one that container or pod states, else the default one.
 
     An image that states a user does not exist here. So a container that must not run as root and states no user runs as
     the agent's, without any of root's rights. Missing when it states root, or wants a profile that this node lacks.
     """
     own, shared = container.security_context, pod.spec.security_context
-    uid = own.run_as_user if own.run_as_user is not None else shared.run_as_user
-    gid = own.run_as_group if own.run_as_group is not None else shared.run_as_group
-    if uid is None and default_user is not None and not own.privileged:
-        uid, gid = default_user[0], gid if gid is not None else default_user[1]
+    uid, gid = user_of(pod, container, default_user)
     groups = [*shared.supplemental_groups, *([shared.fs_group] if shared.fs_group is not None else [])]
     must_not_be_root = own.run_as_non_root if own.run_as_non_root is not None else bool(shared.run_as_non_root)
     if must_not_be_root and uid == 0:
@@ -50,7 +69,7 @@ def rights_of(pod: AgentPod, container: AgentContainer, default_user: tuple[int,
         raise Missing(f"seccompProfile {kind!r}: this node has {', '.join(filter(None, SECCOMP_PROFILES))} only")
     return ContainerRights(
         uid=uid,
-        gid=gid if gid is not None else (0 if uid is not None else None),
+        gid=gid,
         groups=groups if uid is not None or groups else None,
         privileged=own.privileged,
         capabilities=[] if loses_rights else sorted(_capabilities(container)),

@@ -99,7 +99,9 @@ class ContainerRuns:
         # On the machine's own network a user namespace would take away the right to bind low ports.
         users = self._supervisor.tier == "root" and self._connections.is_isolated
         is_single_user = self._supervisor.tier == "user"
-        return Isolation(isolated, isolated, users, is_single_user, home=os.path.expanduser("~"))
+        has_machine_users = self._supervisor.tier == "root" and os.geteuid() == 0
+        home = os.path.expanduser("~")
+        return Isolation(isolated, isolated, users, is_single_user, home, has_machine_users)
 
     # -- starting ---------------------------------------------------------------------------------------------
     async def start(self, pod: AgentPod, name: str, number: int) -> None:

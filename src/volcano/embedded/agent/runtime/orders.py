@@ -18,7 +18,7 @@ from volcano.embedded.agent.containers.environment import Missing, References, e
 from volcano.embedded.agent.containers.image_programs import MOUNTED_AT
 from volcano.embedded.agent.containers.images import CommandLine
 from volcano.embedded.agent.processes.supervisor_protocol import WITHOUT_DEVICES, WITHOUT_LINKS, Mount, Order
-from volcano.embedded.agent.runtime.container_rights import ContainerRights, rights_of
+from volcano.embedded.agent.runtime.container_rights import ContainerRights, User, rights_of
 from volcano.embedded.agent.runtime.open_files import MAX_OPEN_FILES
 from volcano.embedded.agent.runtime.ssh_access import (
     CLIENT_CONFIG,
@@ -36,6 +36,8 @@ TEMPORARY_FOLDERS: Final = ("/tmp", "/var/tmp")
 """Each container has its own copy of these, and of /run, as it would with an image."""
 UNLIMITED: Final = -1
 ROOT_HOME: Final = "/root"
+HOME_SIZE: Final = "1g"
+"""What a container can write into a home of its own, in memory."""
 
 
 class ContainerFolders(msgspec.Struct, frozen=True):
@@ -47,11 +49,16 @@ class ContainerFolders(msgspec.Struct, frozen=True):
     devices: Path
     shared_memory: Path
     hidden: tuple[Path, ...]
-    programs: tuple[Path, ...]  # the interpreter and this package, where a folder of the container would cover them
+    programs: Mapping[Path, Path]  # path → real path of the interpreter and others where a folder would cover them
     volumes: Mapping[str, str]
     made_of_files: Set[str] = frozenset()  # names of the volumes whose files the agent writes
     writable: tuple[Path, ...] = ()  # folders of the machine in which every pod may write
-    default_user: tuple[int, int] | None = None  # where the pod states none
+    default_user: User | None = None  # where the pod states none
+    user: User | None = None  # the container's, where that is not root, and the machine's files are root's
+    closed: tuple[Path, ...] = ()  # folders that this user may not enter: it sees folders of the container's own
+    has_own_home: bool = False  # one of them is its home
+    card_groups: tuple[int, ...] = ()  # groups that may open the files of the cards
+    accounts: Mapping[Path, Path] = msgspec.field(default_factory=dict)  # files of the machine → those with this user
     replaced: Mapping[Path, Path] = msgspec.field(default_factory=dict)  # files of the machine and what pods see there
     image_programs: Path | None = None  # what a busybox-like image brings
     ssh: SshAccess | None = None  # where the user is not root, and the container has keys
@@ -67,6 +74,7 @@ class Isolation(msgspec.Struct, frozen=True):
     users: bool = False
     is_single_user: bool = False  # within a user namespace in which only the user of this agent exists, as root
     home: str = "/root"
+    has_machine_users: bool = False  # every user of the machine exists, and the agent may become each
     path: str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -94,7 +102,7 @@ def order_for(
     paths = {} if isolation.mounts else _machine_paths(container, known, folders)
     rights = rights_of(pod, container, folders.default_user)
     # Apptainer, and sshd in a user namespace, make namespaces and mounts themselves.
-    needs_namespaces = bool(line.apptainer) or (folders.ssh is not None and isolation.mounts)
+    needs_namespaces = bool(line.apptainer) or (folders.ssh is not None and isolation.is_single_user)
     filters = rights.refuses_calls and not needs_namespaces
     cwd = "/" if line.apptainer else with_paths(container.working_dir or line.working_dir or "/", paths)
     return {
@@ -113,19 +121,22 @@ def order_for(
         "hostname": pod.hostname if not pod.spec.host_network else "",
         "root": line.root,
         "scratch": str(folders.container),
-        "mounts": [*_layers(rights, line, isolation, cwd), *mounts_of(pod, container, known, folders)]
+        "mounts": [
+            *_layers(rights, line, isolation, cwd, folders),
+            *mounts_of(pod, container, known, folders, isolation),
+        ]
         if isolation.mounts
         else [],
         "isolated": isolation.mounts,
         "read_only": rights.read_only_root,
         "own_processes": isolation.processes and not pod.spec.host_pid,
         "own_user": isolation.users and not pod.spec.host_network and not rights.privileged,
-        "limits": {"nofile": [MAX_OPEN_FILES, MAX_OPEN_FILES], "core": [0, UNLIMITED]},
+        "limits": _limits(folders),
         "cgroups": list(cgroups),
         "cpus": list(cpus),
         "uid": rights.uid,
         "gid": rights.gid,
-        "groups": rights.groups,
+        "groups": [*rights.groups, *folders.card_groups] if rights.groups is not None else None,
         "privileged": rights.privileged,
         "capabilities": rights.capabilities,
         # Without namespaces a filter can be set only by giving up the rights of set-uid programs.
@@ -147,8 +158,18 @@ def _check_processes_of_others(pod: AgentPod, folders: ContainerFolders) -> None
         raise Missing(f"{what} is refused on this node: its pods run as one user, and would see into all its processes")
 
 
+def _limits(folders: ContainerFolders) -> dict[str, list[int]]:
+    """The kernel counts processes by user, root's aside: pods with one user would share its number."""
+    processes = {"nproc": [UNLIMITED, UNLIMITED]} if folders.user is not None else {}
+    return {"nofile": [MAX_OPEN_FILES, MAX_OPEN_FILES], "core": [0, UNLIMITED], **processes}
+
+
 def mounts_of(
-    pod: AgentPod, container: AgentContainer, variables: Mapping[str, str], folders: ContainerFolders
+    pod: AgentPod,
+    container: AgentContainer,
+    variables: Mapping[str, str],
+    folders: ContainerFolders,
+    isolation: Isolation,
 ) -> list[Mount]:
     """System folders, then the pod's host files, then its volumes, parents before what is inside them."""
     mounts = [
@@ -156,11 +177,13 @@ def mounts_of(
         _made("devpts", "/dev/pts"),
         bind(folders.shared_memory, "/dev/shm"),
         *(bind(folders.container / "tmp", target) for target in TEMPORARY_FOLDERS),
-        _made("tmpfs", "/run", "mode=0755,size=64m"),
+        _made("tmpfs", "/run", f"mode={'1777' if folders.user is not None else '0755'},size=64m"),
+        *_own_folders(container, folders, isolation),
         *(bind(path, str(path)) for path in folders.writable),
-        *(bind(path, str(path), read_only=True) for path in folders.programs),
+        *(_without_links(bind(real, str(path), read_only=True)) for path, real in folders.programs.items()),
         *([bind(folders.image_programs, MOUNTED_AT, read_only=True)] if folders.image_programs is not None else ()),
         *(bind(source, str(target), read_only=True) for target, source in folders.replaced.items()),
+        *(bind(source, str(target), read_only=True) for target, source in folders.accounts.items()),
         *(_made("hide", str(path)) for path in folders.hidden),
         bind(folders.pod / "hosts", "/etc/hosts"),
         bind(folders.pod / "hostname", "/etc/hostname"),
@@ -176,11 +199,23 @@ def mounts_of(
     return mounts + (_ssh_mounts(folders.ssh) if folders.ssh is not None else [])
 
 
+def _own_folders(container: AgentContainer, folders: ContainerFolders, isolation: Isolation) -> list[Mount]:
+    """Folders in place of those that the container's user may not enter; it can write to its home alone."""
+    made = []
+    for folder in folders.closed:
+        is_home = folders.has_own_home and str(folder) == isolation.home
+        is_writable = is_home and not container.security_context.read_only_root_filesystem
+        owner = f",uid={folders.user[0]},gid={folders.user[1]}" if folders.user is not None and is_writable else ""
+        made.append(_made("tmpfs", str(folder), f"mode=0755,size={HOME_SIZE if is_writable else '1m'}{owner}"))
+    return made
+
+
 def _ssh_mounts(access: SshAccess) -> list[Mount]:
     mounts = [
         bind(Path(access.sshd), MACHINE_SSHD_AT, read_only=True),
         bind(access.folder, FILES_AT),
         bind(access.folder / "sshd", access.sshd, read_only=True),
+        *(bind(access.folder / name, f"/etc/{name}", read_only=True) for name in access.accounts),
     ]
     if access.has_config:
         mounts.append(bind(access.folder / CLIENT_CONFIG, f"{access.keys}/{CLIENT_CONFIG}", read_only=True))
@@ -189,6 +224,11 @@ def _ssh_mounts(access: SshAccess) -> list[Mount]:
 
 def bind(source: Path, target: str, *, part: str = "", read_only: bool = False) -> Mount:
     return Mount(kind="bind", source=str(source), part=part, target=target, options="", read_only=read_only)
+
+
+def _without_links(mount: Mount) -> Mount:
+    mount["options"] = WITHOUT_LINKS
+    return mount
 
 
 def _devices(folders: ContainerFolders) -> Mount:
@@ -203,11 +243,16 @@ def _made(kind: str, target: str, options: str = "") -> Mount:
     return Mount(kind=kind, source="", part="", target=target, options=options, read_only=False)
 
 
-def _layers(rights: ContainerRights, line: CommandLine, isolation: Isolation, cwd: str) -> list[Mount]:
+def _layers(
+    rights: ContainerRights, line: CommandLine, isolation: Isolation, cwd: str, folders: ContainerFolders
+) -> list[Mount]:
     """The machine's files are read-only, but home and working folder are the container's own, as in an image."""
     if line.root != "/" or line.apptainer or rights.read_only_root:
         return []
-    return [_made("layer", folder) for folder in dict.fromkeys((isolation.home, cwd)) if folder != "/"]
+    wanted = [each for each in dict.fromkeys((isolation.home, cwd)) if each != "/"]
+    shown = [each for each in wanted if not any(Path(each).is_relative_to(closed) for closed in folders.closed)]
+    owner = f"{folders.user[0]}:{folders.user[1]}" if folders.user is not None else ""
+    return [_made("layer", each, owner) for each in shown]
 
 
 def sub_path_of(mount: VolumeMount, variables: Mapping[str, str]) -> str:

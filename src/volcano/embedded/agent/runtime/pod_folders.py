@@ -10,16 +10,18 @@ import os
 import shutil
 import stat
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
-from volcano.api.kubelet import AgentContainer
+from volcano.api.kubelet import AgentContainer, AgentPod
 from volcano.embedded.agent.containers.container_attempt import ContainerAttempt
 from volcano.embedded.agent.containers.environment import Missing
 from volcano.embedded.agent.containers.image_programs import make_programs
 from volcano.embedded.agent.containers.images import CommandLine
 from volcano.embedded.agent.containers.process_settings import ProcessSettings
 from volcano.embedded.agent.network.pod_connections import first_open_port
+from volcano.embedded.agent.runtime.closed_folders import UserView, view_of
+from volcano.embedded.agent.runtime.container_rights import User, user_of
 from volcano.embedded.agent.runtime.covered_programs import covered_environments, covered_programs
 from volcano.embedded.agent.runtime.machine_credentials import MachineCredentials
 from volcano.embedded.agent.runtime.orders import (
@@ -29,6 +31,7 @@ from volcano.embedded.agent.runtime.orders import (
     Isolation,
     sub_path_of,
 )
+from volcano.embedded.agent.runtime.pod_accounts import PodAccounts
 from volcano.embedded.agent.runtime.ssh_access import SshAccess, keys_mount, write_access
 from volcano.embedded.agent.storage.removal import remove_tree
 from volcano.embedded.agent.storage.volume_files import is_made_of_files
@@ -43,6 +46,7 @@ class PodFolders:
     def __init__(self, settings: ProcessSettings) -> None:
         self._settings = settings
         self._credentials = MachineCredentials(settings.directory / "ssh_host_key")
+        self._accounts = PodAccounts(settings.directory / "accounts", settings.default_user)
         self.programs = ""  # which programs busybox-like images have, in words
 
     def open(self) -> None:
@@ -81,6 +85,13 @@ class PodFolders:
             if part and mount.name in volumes:
                 _make_inside(Path(volumes[mount.name]), part)
         own_home = _own_home(own, container, isolation) if line.root == "/" else None
+        default_user = self._settings.default_user if isolation.has_machine_users else None
+        user = _unprivileged(run.pod, container, default_user) if isolation.has_machine_users else None
+        groups = _card_groups(card_files) if user is not None else ()
+        view = UserView()
+        if user is not None:
+            home, writable = Path(isolation.home), self._settings.writable
+            view = view_of(user, groups, container, line, home=home, writable=writable)
         return ContainerFolders(
             pod=folder,
             container=own,
@@ -88,14 +99,23 @@ class PodFolders:
             devices=self._settings.supervisor / "dev",
             shared_memory=memory / "shm",
             hidden=(self._settings.directory, *self._settings.hidden, *self._credentials.hidden()),
-            programs=(*covered_programs(), *covered_environments(line, (each.value for each in container.env))),
+            programs={
+                **covered_programs(),
+                **covered_environments(line, (each.value for each in container.env)),
+                **view.programs,
+            },
             volumes=volumes,
             made_of_files={volume.name for volume in run.pod.spec.volumes if is_made_of_files(volume)},
             writable=self._settings.writable,
-            default_user=self._settings.default_user,
+            default_user=default_user,
+            user=user,
+            closed=view.closed,
+            has_own_home=view.has_own_home,
+            card_groups=groups,
+            accounts=self._accounts.files(isolation.home) if user == default_user and line.root == "/" else {},
             replaced=self._credentials.replaced(),
             image_programs=self._settings.programs if line.has_busybox else None,
-            ssh=_ssh_access(folder, own, container, line, volumes, variables, isolation, address),
+            ssh=_ssh_access(folder, own, container, line, volumes, variables, isolation, address, user),
             home=own_home,
             card_files=card_files,
         )
@@ -161,12 +181,13 @@ def _ssh_access(
     variables: Mapping[str, str],
     isolation: Isolation,
     address: str,
+    user: User | None,
 ) -> SshAccess | None:
     """What makes sshd and ssh work where the user is not root."""
     mount = keys_mount(container)
     if mount is None or mount.name not in volumes or line.root != "/" or line.apptainer:
         return None
-    if isolation.mounts and not isolation.is_single_user:
+    if isolation.mounts and not isolation.is_single_user and user is None:
         return None
     source = Path(volumes[mount.name]) / sub_path_of(mount, variables)
     return write_access(
@@ -174,10 +195,28 @@ def _ssh_access(
         keys=mount.mount_path.rstrip("/"),
         source=source,
         address=address,
-        first_open_port=first_open_port(),
+        first_open_port=first_open_port(is_isolated=isolation.users, is_root=user is None and os.geteuid() == 0),
         hosts=None if isolation.mounts else pod / "hosts",
         path="" if isolation.mounts else f"{own / 'ssh'}:{isolation.path}",
+        user=user,
+        home=str(PurePosixPath(mount.mount_path).parent),  # ssh asks the account, not HOME, for its keys
     )
+
+
+def _unprivileged(pod: AgentPod, container: AgentContainer, default_user: User | None) -> User | None:
+    """The container's user and group, unless it runs as root."""
+    uid, gid = user_of(pod, container, default_user)
+    return (uid, gid or 0) if uid else None
+
+
+def _card_groups(files: tuple[str, ...]) -> tuple[int, ...]:
+    """The groups that may open these files below /dev, root's aside."""
+    found = set()
+    for each in files:
+        with contextlib.suppress(OSError):
+            known = os.stat(f"/dev/{each}")
+            found |= {known.st_gid} if known.st_mode & stat.S_IRGRP and known.st_gid else set()
+    return tuple(sorted(found))
 
 
 def _tail(path: Path) -> str:

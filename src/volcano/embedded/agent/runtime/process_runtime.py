@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 from collections.abc import Set
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
 from volcano.api.errors import ApiError
-from volcano.api.kubelet import AgentPod
+from volcano.api.kubelet import DEFAULT_USER_ANNOTATION, AgentPod
 from volcano.embedded.agent.containers.container_attempt import ContainerAttempt, split_id
 from volcano.embedded.agent.containers.process_settings import ProcessSettings
 from volcano.embedded.agent.grants.grants import Grants
@@ -37,6 +38,7 @@ from volcano.embedded.agent.network.cluster_services import ClusterServices
 from volcano.embedded.agent.network.hosts_files import HostsFiles
 from volcano.embedded.agent.network.pod_connections import PodConnections
 from volcano.embedded.agent.processes.supervisor_client import SupervisorClient, SupervisorError
+from volcano.embedded.agent.runtime.container_rights import User, file_owner
 from volcano.embedded.agent.runtime.container_runs import ContainerRuns
 from volcano.embedded.agent.runtime.contract import Report
 from volcano.embedded.agent.runtime.open_files import open_files_limit
@@ -87,7 +89,7 @@ class ProcessRuntime:
         self._hosts = HostsFiles(self._timers, self._connections.service_names)
         self._folders = PodFolders(settings)
         protected = ProtectedFolders((settings.directory, *settings.hidden), settings.directory / "storage")
-        volumes = PodVolumes(client, settings.pods, settings.memory, protected=protected)
+        volumes = PodVolumes(client, settings.pods, settings.memory, protected=protected, owner_of=self._owner_of)
         self.files = PodFiles(volumes, clock, host_address=settings.host_address)
         self.sandboxes = PodSandboxes(clock, self.files, self._folders, self._connections, self._hosts)
         choose = settings.cpus.choose if settings.cpus is not None else (lambda _pod, _held: {})
@@ -105,6 +107,18 @@ class ProcessRuntime:
         )
         self.grants.listeners.append(self._runs.bindings.refresh)
         self.annotations: dict[str, str] = {}
+
+    def _default_user_annotation(self) -> dict[str, str]:
+        """As whom pods run that state no user, where each may run as another user of the machine."""
+        if not self._runs.isolation.has_machine_users:
+            return {}
+        user = self._settings.default_user
+        return {DEFAULT_USER_ANNOTATION: str(user[0] if user is not None else os.geteuid())}
+
+    def _owner_of(self, pod: AgentPod) -> User | None:
+        """Who owns the files of a pod's volumes; None: this user, as always where the machine's users are not used."""
+        isolation = self._runs.isolation
+        return file_owner(pod, self._settings.default_user) if isolation.has_machine_users else None
 
     def _report_event(self, uid: str, event: PodEvent) -> None:
         self._report(uid, event)
@@ -127,6 +141,7 @@ class ProcessRuntime:
         limits = f"{limits}; at most {open_files_limit()} open files per process"
         self.annotations = {
             "agent.volcano.sh/isolation": isolation,
+            **self._default_user_annotation(),
             "agent.volcano.sh/pod-network": network,
             "agent.volcano.sh/limits": limits,
             "agent.volcano.sh/programs": self._folders.programs,

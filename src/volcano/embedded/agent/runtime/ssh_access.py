@@ -8,6 +8,7 @@ the scripts come first on the PATH and the paths in commands are replaced.
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import sys
@@ -22,6 +23,8 @@ from volcano.api.kubelet import AgentContainer, VolumeMount
 from volcano.embedded.agent.network.pod_connections import KEYS_FOLDER
 from volcano.embedded.agent.processes import unprivileged_sshd
 from volcano.embedded.agent.processes.unprivileged_sshd import DEFAULT_PORT, SshdSettings, open_port
+from volcano.embedded.agent.runtime.container_rights import User
+from volcano.embedded.agent.runtime.pod_accounts import write_accounts
 
 KEY_FILE: Final = "id_rsa"
 CLIENT_CONFIG: Final = "config"
@@ -41,6 +44,7 @@ class SshAccess(msgspec.Struct, frozen=True):
     sshd: str  # the machine's
     ssh: str
     has_config: bool  # whether the keys come with a configuration of the client
+    accounts: tuple[str, ...] = ()  # files of /etc in the folder, in which the container's user has its home
 
 
 def keys_mount(container: AgentContainer) -> VolumeMount | None:
@@ -57,11 +61,13 @@ def write_access(
     first_open_port: int,
     hosts: Path | None = None,
     path: str = "",
+    user: User | None = None,
+    home: str = "/root",
 ) -> SshAccess | None:
     """Write the files; None where the machine has no sshd or the volume no key.
 
     `hosts` and `path` are given where nothing can be mounted: the client then looks up names in that file, and sessions
-    have that PATH.
+    have that PATH. `user` is given where the agent is root and the container is not: the files are this user's.
     """
     sshd, ssh = (shutil.which(name, path=SYSTEM_PROGRAM_FOLDERS) for name in ("sshd", "ssh"))
     if sshd is None or ssh is None or not (source / KEY_FILE).is_file():
@@ -77,7 +83,7 @@ def write_access(
         address=address,
         first_open_port=first_open_port,
         path=path,
-        is_single_user=hosts is None,
+        is_single_user=hosts is None and user is None,
     )
     _write(folder / "settings.json", json.dumps(settings).encode())
     _write(folder / "sshd", sshd_script(str(seen / "settings.json")).encode(), mode=0o755)
@@ -87,7 +93,11 @@ def write_access(
     _write(folder / CLIENT_CONFIG, client_config(original, port, source / KEY_FILE if hosts else None).encode())
     if hosts is not None:
         _write(folder / "ssh", ssh_script(ssh, hosts, folder / CLIENT_CONFIG).encode(), mode=0o755)
-    return SshAccess(folder, keys, sshd, ssh, has_config=known.is_file())
+    accounts = write_accounts(folder, user, home) if user is not None else ()
+    if user is not None:
+        for each in (folder, *(folder / name for name in ("host_key", "settings.json", "sshd", CLIENT_CONFIG))):
+            os.chown(each, *user)
+    return SshAccess(folder, keys, sshd, ssh, has_config=known.is_file(), accounts=accounts)
 
 
 def sshd_script(settings: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,13 +26,23 @@ from volcano.embedded.agent.storage.volume_files import File, files_of, is_made_
 from volcano.machinery.client import Client
 
 MAX_VOLUME_FILE_BYTES: Final = 4 * 1024 * 1024
+Owner = tuple[int, int]
+"""The numbers of a user and of its group."""
 
 
 class PodVolumes:
     """Makes the volumes of all pods of one agent, below one folder."""
 
-    def __init__(self, client: Client, pods: Path, memory: Path, *, protected: ProtectedFolders) -> None:
-        self._client, self._protected = client, protected
+    def __init__(
+        self,
+        client: Client,
+        pods: Path,
+        memory: Path,
+        *,
+        protected: ProtectedFolders,
+        owner_of: Callable[[AgentPod], Owner | None] = lambda _pod: None,
+    ) -> None:
+        self._client, self._protected, self._owner_of = client, protected, owner_of
         # Real paths: where containers mount volumes, no symbolic link is followed.
         self._pods, self._memory = Path(os.path.realpath(pods)), Path(os.path.realpath(memory))
         self._root_certificates: dict[Key, dict[str, bytes]] = {}  # cached: every pod mounts it, and it rarely changes
@@ -73,11 +83,12 @@ class PodVolumes:
     async def _make(
         self, pod: AgentPod, volume: AgentVolume, references: References, tokens: Mapping[str, bytes]
     ) -> str:
-        folder = self._pods / pod.uid / "volumes" / volume.name
+        folder, owner = self._pods / pod.uid / "volumes" / volume.name, self._owner_of(pod)
         if is_made_of_files(volume):
             if volume.secret is not None or volume.projected is not None:
                 folder = self._memory / pod.uid / ".files" / volume.name  # in memory: secrets are never written to disk
-            write_files(folder, files_of(pod, volume, references, tokens), group=pod.spec.security_context.fs_group)
+            group = pod.spec.security_context.fs_group
+            write_files(folder, files_of(pod, volume, references, tokens), group=group, owner=owner)
             return str(folder)
         if volume.empty_dir is not None or volume.ephemeral is not None:
             if (volume.empty_dir or {}).get("medium") == "Memory":
@@ -87,7 +98,7 @@ class PodVolumes:
             return str(folder)
         if volume.host_path is not None:
             self._protected.check(str(volume.host_path.get("path", "")))
-            return self._protected.real_path(host_folder(volume.host_path))
+            return self._protected.real_path(host_folder(volume.host_path, owner=owner))
         if volume.persistent_volume_claim is not None:
             return await self._claimed(pod, str(volume.persistent_volume_claim.get("claimName", "")))
         raise Missing(f"volume {volume.name} is of a kind this node cannot mount")
@@ -150,7 +161,9 @@ class PodVolumes:
         return content_of(None, found.data)
 
 
-def write_files(folder: Path, files: Mapping[str, File], *, group: int | None = None) -> None:
+def write_files(
+    folder: Path, files: Mapping[str, File], *, group: int | None = None, owner: Owner | None = None
+) -> None:
     """Write the files, each replaced atomically so that no reader sees a partial one."""
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
@@ -158,12 +171,15 @@ def write_files(folder: Path, files: Mapping[str, File], *, group: int | None = 
         if len(file.content) > MAX_VOLUME_FILE_BYTES:
             raise Missing(f"file {path} is larger than {MAX_VOLUME_FILE_BYTES} bytes")
         target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
+        if "/" in path:
+            target.parent.mkdir(parents=True, exist_ok=True)
         fresh = target.with_name(f".{target.name}.fresh")
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         try:
             os.write(descriptor, file.content)
             os.fchmod(descriptor, file.mode | (0o040 if group is not None else 0))
+            if owner is not None:
+                os.fchown(descriptor, *owner)
             if group is not None and os.geteuid() == 0:
                 os.fchown(descriptor, -1, group)
         finally:
@@ -191,8 +207,11 @@ def volume_folder(volume: PersistentVolume, protected: ProtectedFolders) -> str:
     return protected.real_path(str(path), is_claimed=True)
 
 
-def host_folder(source: JSON, *, mode: int = 0o755) -> str:
-    """The hostPath, created where its type includes OrCreate; Missing when it does not match its type."""
+def host_folder(source: JSON, *, mode: int = 0o755, owner: Owner | None = None) -> str:
+    """The hostPath, created where its type includes OrCreate; Missing when it does not match its type.
+
+    What is created for a pod belongs to its user: as root's, the pod could not write to it.
+    """
     path, kind = Path(str(source.get("path", ""))), str(source.get("type") or "")
     if not path.is_absolute() or ".." in path.parts:
         raise Missing(f"hostPath {str(path)!r} must be absolute and without ..")
@@ -208,4 +227,8 @@ def host_folder(source: JSON, *, mode: int = 0o755) -> str:
             raise Missing(f"hostPath type check failed: {path} is not a file")
         case "" if not path.exists():
             path.mkdir(parents=True, exist_ok=True)
+        case _:
+            return str(path)
+    if owner is not None:
+        os.chown(path, *owner, follow_symlinks=False)
     return str(path)

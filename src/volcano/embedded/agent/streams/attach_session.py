@@ -1,10 +1,15 @@
-"""One attach: copies between a client's channels and the socket of the container's holder process."""
+"""One attach: copies between a client's channels and the socket of the container's holder process.
+
+Input is written through a second descriptor of the socket. A container may end while its client still sends, and a
+transport whose write fails would drop the output that it has not read yet.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
+import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Final
@@ -26,12 +31,10 @@ class AttachSession:
     async def run(self, folder: Path) -> bool:
         """Run until the container ends or the client disconnects; False when the container has no attach socket."""
         try:
-            reader, writer = await connect_to(folder)
+            reader, writer, inlet = await connect_to(folder)
         except OSError:
             return False
-        if self._has_stdin:
-            writer.write(HEADER.pack(STDIN, 0))  # marks this client as one whose leaving ends the input of stdinOnce
-        to_container = asyncio.ensure_future(self._to_container(writer))
+        to_container = asyncio.ensure_future(self._to_container(inlet))
         to_client = asyncio.ensure_future(self._to_client(reader))
         try:
             await asyncio.wait((to_container, to_client), return_when=asyncio.FIRST_COMPLETED)
@@ -42,6 +45,7 @@ class AttachSession:
                 task.cancel()
             await asyncio.gather(to_container, to_client, return_exceptions=True)
             writer.close()
+            inlet.close()
         return True
 
     async def follow_log(self, log: Path, clock: Clock, is_live: Callable[[], bool]) -> None:
@@ -62,18 +66,21 @@ class AttachSession:
                 task.cancel()
             await asyncio.gather(disconnect, sending, return_exceptions=True)
 
-    async def _to_container(self, writer: asyncio.StreamWriter) -> None:
+    async def _to_container(self, inlet: socket.socket) -> None:
+        send = asyncio.get_running_loop().sock_sendall
+        with contextlib.suppress(OSError):
+            if self._has_stdin:
+                await send(inlet, HEADER.pack(STDIN, 0))  # a client whose leaving ends the input of stdinOnce
         async for channel, content in self._client.received():
-            with contextlib.suppress(ConnectionError):
+            with contextlib.suppress(OSError):  # the container has ended; its output is still read
                 if channel == STDIN and self._has_stdin:
                     for start in range(0, len(content), MAX_INPUT_PIECE_BYTES):
                         piece = content[start : start + MAX_INPUT_PIECE_BYTES]
-                        writer.write(HEADER.pack(STDIN, len(piece)) + piece)
-                        await writer.drain()
+                        await send(inlet, HEADER.pack(STDIN, len(piece)) + piece)
                 elif channel == CLOSE and content[:1] == b"\0" and self._has_stdin:
-                    writer.write(HEADER.pack(CLOSE, 0))
+                    await send(inlet, HEADER.pack(CLOSE, 0))
                 elif channel == RESIZE and (size := parse_size(content)) is not None:
-                    writer.write(HEADER.pack(RESIZE, SIZE.size) + SIZE.pack(size.rows, size.columns))
+                    await send(inlet, HEADER.pack(RESIZE, SIZE.size) + SIZE.pack(size.rows, size.columns))
 
     async def _to_client(self, reader: asyncio.StreamReader) -> None:
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
@@ -82,13 +89,23 @@ class AttachSession:
                 await self._client.send(channel, await reader.readexactly(length))
 
 
-async def connect_to(folder: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connect through the folder's descriptor: the path may be longer than a socket address can be."""
+async def connect_to(folder: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, socket.socket]:
+    """Connect through the folder's descriptor: the path may be longer than a socket address can be.
+
+    The reader with its writer, which only closes, and a socket to write to.
+    """
     descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    inlet = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    inlet.setblocking(False)
     try:
-        return await asyncio.open_unix_connection(f"/proc/self/fd/{descriptor}/{SOCKET}")
+        await asyncio.get_running_loop().sock_connect(inlet, f"/proc/self/fd/{descriptor}/{SOCKET}")
+        reader, writer = await asyncio.open_unix_connection(sock=inlet.dup())
+    except BaseException:
+        inlet.close()
+        raise
     finally:
         os.close(descriptor)
+    return reader, writer, inlet
 
 
 async def _exhaust(received: AsyncIterator[tuple[int, bytes]]) -> None:

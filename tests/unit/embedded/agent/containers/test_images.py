@@ -43,7 +43,7 @@ def test_the_containers_own_words_count_before_the_images(
 ):
     line = command_line("nginx:1", command, args, (NGINX,))
 
-    assert line == CommandLine(expected, "/images/nginx", "", {"A": "b"})
+    assert line == CommandLine(expected, "/images/nginx", "", {"A": "b"}, program="sleep")
 
 
 def test_an_image_nobody_knows_needs_a_command():
@@ -82,8 +82,8 @@ def test_a_file_is_read_in_order():
 
     images = parse_images(text)
 
-    assert command_line("abc", [], [], images) == CommandLine(("one",))
-    assert command_line("other", [], [], images) == CommandLine(("two",))
+    assert command_line("abc", [], [], images) == CommandLine(("one",), program="one")
+    assert command_line("other", [], [], images) == CommandLine(("two",), program="two")
     assert parse_images("") == ()
 
 

@@ -20,19 +20,19 @@ def venv(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("word", ["{}/bin/python", "exec {}/bin/ray start; true", "--python={}/bin/python"])
 def test_a_word_of_the_command_names_the_environment(venv: Path, word: str):
-    assert covered_environments(CommandLine(("sh", "-c", word.format(venv)))) == (venv,)
+    assert covered_environments(CommandLine(("sh", "-c", word.format(venv)))) == {venv: venv}
 
 
 def test_a_row_or_a_variable_names_it_and_it_is_mounted_once(venv: Path):
     line = CommandLine(("true",), venv=str(venv), env={"VIRTUAL_ENV": str(venv)})
-    assert covered_environments(line, [f"{venv}/bin:/usr/bin"]) == (venv,)
+    assert covered_environments(line, [f"{venv}/bin:/usr/bin"]) == {venv: venv}
 
 
 def test_what_is_no_environment_or_lies_elsewhere_is_not_mounted(tmp_path: Path, venv: Path):
     words = (str(tmp_path), "/usr/bin/python3", f"{venv}/../other", "/tmp")
-    assert covered_environments(CommandLine(words)) == ()
+    assert covered_environments(CommandLine(words)) == {}
 
 
 def test_only_so_many_paths_are_tried(venv: Path):
     words = (*(f"/tmp/none/{number}" for number in range(MAX_PATHS_TRIED)), str(venv))
-    assert covered_environments(CommandLine(words)) == ()
+    assert covered_environments(CommandLine(words)) == {}
