@@ -148,7 +148,8 @@ class Applier:
         else:
             metadata = found.get("metadata", {})
             present = not target.uid or metadata.get("uid") == target.uid
-            outcome.answers.append(Found(target, present, tuple((metadata.get("annotations") or {}).items())))
+            annotations = tuple((metadata.get("annotations") or {}).items())
+            outcome.answers.append(Found(target, present, annotations, "deletionTimestamp" in metadata))
 
     async def _write(self, step: Step, outcome: Outcome) -> None:
         backoff = FIRST_BACKOFF

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from volcano.machinery.kubeconfig_text import as_config, own_form
+
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
     from cryptography.x509 import Certificate, GeneralName
@@ -147,23 +149,18 @@ def service_account_key(directory: Path) -> bytes:
 
 def kubeconfig(server: str, ca: bytes, pair: Pair, *, user: str = "admin", cluster: str = "volcano") -> bytes:
     """A kubeconfig with everything inside it."""
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": cluster, "cluster": {"server": server, "certificate-authority-data": _base64(ca)}}],
-        "users": [
-            {
-                "name": user,
-                "user": {
-                    "client-certificate-data": _base64(pair.certificate),
-                    "client-key-data": _base64(pair.key),
-                },
-            }
-        ],
-        "contexts": [{"name": cluster, "context": {"cluster": cluster, "user": user, "namespace": "default"}}],
-        "current-context": cluster,
+    text = own_form(server, ca, pair.certificate, pair.key, user=user, cluster=cluster)
+    if text is not None:
+        return text
+    values = {
+        "cluster": cluster,
+        "server": server,
+        "authority": _base64(ca),
+        "user": user,
+        "certificate": _base64(pair.certificate),
+        "key": _base64(pair.key),
     }
-    return msgspec.yaml.encode(config)
+    return msgspec.yaml.encode(as_config(values))
 
 
 def write_private(path: Path, content: bytes) -> None:

@@ -15,7 +15,7 @@ import msgspec
 from volcano.api.decode import Unreadable, decode
 from volcano.api.errors import ApiError, error_from
 from volcano.api.meta import JSON, Key, Resource
-from volcano.api.scheme import ResourceType, resource_type
+from volcano.api.resource_types import ResourceType
 from volcano.machinery.transport import Request, Response, Transport
 
 R = TypeVar("R", bound=Resource)
@@ -77,7 +77,7 @@ class Client:
 
     # -- reading ----------------------------------------------------------------------------------------------
     async def get(self, reader: type[R], key: Key) -> R:
-        body = await self._send("GET", resource_type(reader).path(key.namespace, key.name))
+        body = await self._send("GET", row_of(reader).path(key.namespace, key.name))
         return decode(reader, body)
 
     async def get_json(self, resource: ResourceType, key: Key, subresource: str = "") -> JSON:
@@ -96,7 +96,7 @@ class Client:
     ) -> Page[R]:
         """One page; everything when `limit` is 0. `resource` is for readers that read many kinds."""
         query = _query(labelSelector=labels, fieldSelector=fields, limit=str(limit or ""), **{"continue": next_page})
-        body = await self._send("GET", (resource or resource_type(reader)).path(namespace), query=query)
+        body = await self._send("GET", (resource or row_of(reader)).path(namespace), query=query)
         found = _LIST.decode(body)
         page: Page[R] = Page([], found.metadata.resource_version, found.metadata.continue_)
         for raw in found.items or ():
@@ -235,3 +235,10 @@ def _event(line: bytes) -> WatchEvent:
         status = _object(bytes(event.object))
         raise error_from(int(status.get("code", 500)), status)
     return event
+
+
+def row_of(reader: type[Resource]) -> ResourceType:
+    """Imports all structs that read resources, which commands that pass objects on do without."""
+    from volcano.api.scheme import resource_type
+
+    return resource_type(reader)

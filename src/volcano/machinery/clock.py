@@ -50,7 +50,7 @@ class SystemClock:
     """The real one."""
 
     def __init__(self) -> None:
-        self._rounds = _Rounds()
+        self.give_way = _Rounds().give_way
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -63,9 +63,6 @@ class SystemClock:
 
     async def run(self, work: Callable[[], T]) -> T:
         return await asyncio.to_thread(work)
-
-    async def give_way(self) -> None:
-        await self._rounds.give_way()
 
 
 class _Rounds:

@@ -14,7 +14,7 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
-from volcano.api.decode import Unreadable, decode
+from volcano.api.decode import Unreadable, decode_shared
 from volcano.api.errors import ApiError, Gone
 from volcano.api.meta import Key, Resource
 from volcano.api.scheme import ResourceType, resource_type
@@ -139,15 +139,16 @@ class Informer(Generic[R]):
             "fieldSelector": self._fields,
             "timeoutSeconds": str(WATCH_SECONDS),
         }
+        give_way = self._clock.give_way
         async with self._client.watch(self._resource, self._namespace, **parameters) as events:
             async for event in events:
                 self._take(event)
-                await self._clock.give_way()
+                await give_way()
         return self._last_seen
 
     def _take(self, event: WatchEvent) -> None:
         try:
-            resource = self._finish(decode(self._reader, event.object))
+            resource = self._finish(decode_shared(self._reader, event.object))
         except Unreadable as error:
             self._on_error(f"a {self._resource.kind} is set aside: {error}", error)
             return

@@ -14,9 +14,9 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from volcano.api.bounded_yaml import BoundedYamlError, load_yaml
 from volcano.api.meta import JSON
 from volcano.api.times import parse_timestamp
+from volcano.machinery.kubeconfig_text import read_own
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 EXEC_SECONDS: Final = 60
@@ -274,8 +274,17 @@ def _read(file: Path) -> JSON:
     try:
         if file.stat().st_size > MAX_FILE_BYTES:
             raise ConfigError(f"{file} is larger than {MAX_FILE_BYTES} bytes")
-        config = load_yaml(file.read_bytes())
-    except (OSError, BoundedYamlError) as error:
+        content = file.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error}") from error
+    config = read_own(content)
+    if config is not None:
+        return config
+    from volcano.api.bounded_yaml import BoundedYamlError, load_yaml  # takes longer than all else that this needs
+
+    try:
+        config = load_yaml(content)
+    except BoundedYamlError as error:
         raise ConfigError(f"{file} cannot be read: {error}") from error
     if not isinstance(config, dict):
         raise ConfigError(f"{file} is not a kubeconfig")

@@ -14,6 +14,8 @@ from volcano.api.copies import copied
 MAX_DEPTH: Final = 256
 MAX_COPIED: Final = 3 * 1024 * 1024
 """Roughly the bytes that all `copy` operations of one patch may add."""
+MAX_INDEX_DIGITS: Final = 9
+"""A list in a document of bounded size has fewer elements; Python refuses to read very long numbers."""
 
 
 class PatchError(ValueError):
@@ -115,8 +117,11 @@ def _value(operation: Mapping[str, Any]) -> Any:
 def _index(part: str, length: int, *, appends: bool = False) -> int:
     if appends and part == "-":
         return length
-    if not part.isascii() or not part.lstrip("-").isdigit() or (part.startswith("0") and part != "0"):
+    digits = part.removeprefix("-")
+    if not digits.isascii() or not digits.isdigit() or (part.startswith("0") and part != "0"):
         raise PatchError(f"{part!r} is not an index")
+    if len(digits) > MAX_INDEX_DIGITS:
+        raise PatchError(f"index {part[:20]} is out of range")
     index = int(part) + (length if part.startswith("-") else 0)
     if not 0 <= index < length + appends:
         raise PatchError(f"index {part} is out of range")

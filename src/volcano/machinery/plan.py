@@ -159,6 +159,7 @@ class Found:
     target: Ref
     present: bool
     annotations: tuple[tuple[str, str], ...] = ()
+    is_deleting: bool = False
 
 
 @dataclass(frozen=True, slots=True)

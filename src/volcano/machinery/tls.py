@@ -7,11 +7,14 @@ import os
 import ssl
 import tempfile
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from volcano.machinery.certificate_renewal import CHECK_INTERVAL, FileState
 from volcano.machinery.kubeconfig import ConfigError, Endpoint
+
+if TYPE_CHECKING:
+    from volcano.machinery.certificate_renewal import FileState
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +57,8 @@ class FollowedEndpoint:
 
     def refresh(self, now: datetime) -> None:
         """Read the files again if one has changed; at most once per interval. What cannot be used is logged."""
+        from volcano.machinery.certificate_renewal import CHECK_INTERVAL  # imports asyncio; commands ask once
+
         if self._looked_at is not None and now - self._looked_at < CHECK_INTERVAL:
             return
         is_first, self._looked_at = self._looked_at is None, now
@@ -79,6 +84,8 @@ class FollowedEndpoint:
 
     def _states(self) -> tuple[FileState, ...] | None:
         """None while a file is being replaced; the next look sees it."""
+        from volcano.machinery.certificate_renewal import FileState
+
         try:
             return tuple(map(FileState.of, self.endpoint.files))
         except OSError:

@@ -25,7 +25,7 @@ class WorkQueue:
         self._failures: dict[Key, int] = {}
         self._timers: dict[tuple[Key, Hashable], asyncio.TimerHandle] = {}
         self._idle: dict[Key, tuple[Hashable, asyncio.TimerHandle]] = {}  # taken when nothing else waits
-        self._wakeup = asyncio.Event()
+        self._sleepers: deque[asyncio.Future[None]] = deque()  # workers that have nothing to do
         self._closed = False
 
     def __len__(self) -> int:
@@ -41,7 +41,7 @@ class WorkQueue:
             waiting = self._causes[key] = {}
             if key not in self._working:
                 self._ready.append(key)
-                self._wakeup.set()
+                self._wake_one()
         if cause is not None:
             waiting[cause] = None
 
@@ -70,7 +70,7 @@ class WorkQueue:
         elif key not in self._causes and key not in self._idle:
             timer = asyncio.get_running_loop().call_later(at_most.total_seconds(), self._no_longer_idle, key)
             self._idle[key] = (cause, timer)
-            self._wakeup.set()
+            self._wake_one()
 
     def _no_longer_idle(self, key: Key) -> None:
         cause, timer = self._idle.pop(key)
@@ -85,13 +85,30 @@ class WorkQueue:
             if self._idle:
                 self._no_longer_idle(next(iter(self._idle)))
                 continue
-            self._wakeup.clear()
-            await self._wakeup.wait()
+            await self._sleep()
         key = self._ready.popleft()
         self._working.add(key)
         if key in self._idle:
             self._idle.pop(key)[1].cancel()
         return key, tuple(self._causes.pop(key, ()))
+
+    async def _sleep(self) -> None:
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._sleepers.append(woken)
+        try:
+            await woken
+        except asyncio.CancelledError:
+            if woken.done() and not woken.cancelled():
+                self._wake_one()  # another worker takes the key for which this one was woken
+            raise
+
+    def _wake_one(self) -> None:
+        """One worker for one key: waking all of them for each would cost more than the work."""
+        while self._sleepers:
+            woken = self._sleepers.popleft()
+            if not woken.done():
+                woken.set_result(None)
+                return
 
     def failures(self, key: Key) -> int:
         """How often in a row the work on this key has failed so far."""
@@ -116,11 +133,12 @@ class WorkQueue:
         self._working.discard(key)
         if key in self._causes:
             self._ready.append(key)
-            self._wakeup.set()
+            self._wake_one()
 
     def close(self) -> None:
         self._closed = True
-        self._wakeup.set()
+        while self._sleepers:
+            self._wake_one()
         for timer in (*self._timers.values(), *(timer for _, timer in self._idle.values())):
             timer.cancel()
         self._timers.clear()

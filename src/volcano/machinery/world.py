@@ -7,7 +7,7 @@ keep it true to the API server; tests and replays fill it by hand.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -76,25 +76,34 @@ class _Table:
             for value in rule(resource):
                 self._indexed[name].setdefault(value, set()).add(key)
 
-    def put(self, resource: Resource) -> Resource | None:
-        old = self.remove(resource.key)
-        self.objects[resource.key] = resource
+    def put(self, key: Key, resource: Resource) -> Resource | None:
+        old = self.objects.get(key)
+        self.objects[key] = resource
         for name, rule in self._rules.items():
-            for value in rule(resource):
-                self._indexed[name].setdefault(value, set()).add(resource.key)
+            values = list(rule(resource))
+            if old is not None:
+                before = list(rule(old))
+                if before == values:
+                    continue  # most changes leave what objects are found by as it is
+                self._unlist(name, before, key)
+            for value in values:
+                self._indexed[name].setdefault(value, set()).add(key)
         return old
 
     def remove(self, key: Key) -> Resource | None:
         old = self.objects.pop(key, None)
         if old is not None:
             for name, rule in self._rules.items():
-                for value in rule(old):
-                    keys = self._indexed[name].get(value)
-                    if keys is not None:
-                        keys.discard(key)
-                        if not keys:
-                            del self._indexed[name][value]
+                self._unlist(name, rule(old), key)
         return old
+
+    def _unlist(self, name: str, values: Iterable[str], key: Key) -> None:
+        for value in values:
+            keys = self._indexed[name].get(value)
+            if keys is not None:
+                keys.discard(key)
+                if not keys:
+                    del self._indexed[name][value]
 
     def where(self, index: str, value: str) -> list[Resource]:
         if index not in self._rules:
@@ -147,12 +156,13 @@ class Mirror:
         gone = self._gone.get(resource.uid) if resource.uid else None
         if gone is not None and not is_newer(resource, than=gone):
             return  # the answer to a write that arrived after the deletion
-        known = self._table(kind).objects.get(resource.key)
+        key, table = resource.key, self._table(kind)
+        known = table.objects.get(key)
         if known is not None and known.uid != resource.uid:
-            self.remove(kind, resource.key)
+            self.remove(kind, key)
         elif known is not None and not is_newer(resource, than=known.metadata.resource_version):
             return
-        old = self._table(kind).put(resource)
+        old = table.put(key, resource)
         self._notify(kind, Change(old, resource))
 
     def remove(self, kind: type[Resource], key: Key, last: Resource | None = None) -> None:

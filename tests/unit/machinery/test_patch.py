@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from volcano.machinery.patch import PatchError, json_patch, merge_diff, merge_patch
@@ -155,6 +155,8 @@ operations = st.fixed_dictionaries(
 
 @settings(deadline=None)
 @given(json_values, st.lists(operations | json_values, max_size=5))
+@example([1], [{"op": "remove", "path": "/--0"}])
+@example([1], [{"op": "remove", "path": "/" + "1" * 5000}])
 def test_any_list_of_operations_is_applied_or_refused(target, given_operations):
     before = copy.deepcopy(target)
 

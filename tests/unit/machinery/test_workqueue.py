@@ -1,5 +1,6 @@
 """Keys are deduplicated, handed to one worker at a time, and come again after failures."""
 
+import asyncio
 import itertools
 from datetime import timedelta
 
@@ -137,5 +138,24 @@ def test_what_may_wait_is_forgotten_once_its_key_is_looked_at():
         queue.done(A)
         await clock.sleep(timedelta(minutes=1))
         assert queue.is_idle
+
+    run_virtually(main())
+
+
+def test_a_key_is_taken_by_another_worker_when_the_one_that_was_woken_for_it_is_cancelled():
+    async def main():
+        queue, taken = WorkQueue(), []
+
+        async def work():
+            taken.append(await queue.take())
+
+        first, second = asyncio.ensure_future(work()), asyncio.ensure_future(work())
+        await asyncio.sleep(0)
+        queue.add(A)
+        first.cancel()
+        await second
+
+        assert first.cancelled()
+        assert taken == [(A, ())]
 
     run_virtually(main())

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from prometheus_client import CollectorRegistry
 
 from volcano.api.errors import NotFound
-from volcano.api.schemas.crds import crd_manifests
+from volcano.api.schemas.shipped_crds import shipped_crds
 from volcano.embedded.apiserver.access.authentication import Authenticator, Subject
 from volcano.embedded.apiserver.access.authorization import AccessRequest, Authorizer, RoleBasedAccess
 from volcano.embedded.apiserver.admitting.hook import AdmissionHook
@@ -91,7 +91,7 @@ class ApiServer:
 
     async def start(self) -> None:
         """Create the objects that every cluster has; the server is ready to serve afterwards."""
-        await bootstrap(self.handle, crd_manifests())
+        await bootstrap(self.handle, shipped_crds())
         self._cleaner.start()
         self._expiry.start()
         self._api_services.start()

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from volcano.api.meta import JSON
+from volcano.api.scheme import ResourceType
 from volcano.embedded.apiserver.access.authorization import Authorizer
 from volcano.embedded.apiserver.admitting.escalation import check_escalation
 from volcano.embedded.apiserver.admitting.hook import AdmissionHook
@@ -45,10 +46,14 @@ class ServerAdmission:
         self._webhooks = webhooks
         self.quota = QuotaLedger(store)
 
+    def fills_in(self, resource: ResourceType) -> bool:
+        """Whether new objects of this kind may be changed in place; other changes give another object."""
+        return self._hook is not None and resource.qualified in _ON_CREATE
+
     @property
-    def changes_objects(self) -> bool:
-        """Whether something besides the server's own defaults may have changed the object."""
-        return self._hook is not None or self._webhooks.any_mutating
+    def keeps_shapes(self) -> bool:
+        """Whether what is stored was defaulted after admission, and no webhook could add unknown fields to it."""
+        return self._hook is not None and not self._webhooks.any_mutating
 
     async def mutate(self, attributes: Attributes) -> tuple[JSON | None, list[str]]:
         """The object to go on with (None for deletions), and warnings for the client."""

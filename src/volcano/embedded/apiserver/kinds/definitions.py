@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from volcano.api.errors import FieldError
 from volcano.api.meta import JSON
+from volcano.api.schemas.shipped_crds import shipped_schemas
 from volcano.embedded.apiserver.kinds.strategy import AllocationContext, Strategy
-from volcano.embedded.apiserver.schemas.crd.definition_validation import validate_crd, validate_crd_update
 
 DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
@@ -25,10 +25,14 @@ class Definitions(Strategy):
             obj["metadata"]["finalizers"] = [*finalizers, CLEANUP_FINALIZER]
 
     def validate(self, obj: JSON) -> Sequence[FieldError]:
-        return validate_crd(obj)
+        from volcano.embedded.apiserver.schemas.crd.definition_validation import validate_crd
+
+        return validate_crd(obj, shipped_schemas())
 
     def validate_update(self, obj: JSON, old: JSON) -> Sequence[FieldError]:
-        return validate_crd_update(obj, old)
+        from volcano.embedded.apiserver.schemas.crd.definition_validation import validate_crd_update
+
+        return validate_crd_update(obj, old, shipped_schemas())
 
     def allocate(self, obj: JSON, old: JSON | None, context: AllocationContext) -> None:
         if not obj["metadata"].get("deletionTimestamp"):

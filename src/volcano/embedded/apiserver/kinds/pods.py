@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -17,9 +16,9 @@ from volcano.api.meta import JSON
 from volcano.api.pods.quality import quality_of_service
 from volcano.api.pods.requests import read_resources
 from volcano.api.pods.validation import validate_pod_annotations
-from volcano.api.times import timestamp
 from volcano.embedded.apiserver.kinds.pod_shapes import pod_shape, prepared_spec, shape_errors
 from volcano.embedded.apiserver.kinds.strategy import ProxyAddress, Strategy, existing_object
+from volcano.embedded.apiserver.schemas.apply.creation_entries import kept_entries, without_uids
 from volcano.embedded.apiserver.schemas.apply.merge import track_update
 from volcano.embedded.apiserver.store.contract import ObjectKey, Store
 
@@ -38,6 +37,7 @@ class Pods(Strategy):
     """A spec that other pods had before is not pruned, defaulted and validated again (pod_shapes)."""
 
     delete_returns_object = True
+    keeps_other_parts = True
     selectable_fields: Mapping[str, str] = {
         "spec.nodeName": "",
         "spec.restartPolicy": "",
@@ -67,8 +67,10 @@ class Pods(Strategy):
             obj["status"] = _initial_status(quality_of_service(read_resources(obj.get("spec"))))
             return obj, warnings
         rest = {field: value for field, value in obj.items() if field != "spec"}
-        warnings = self.check_fields(rest, mode=mode, duplicates=duplicates, unknown=prepared.unknown)
-        self.check_types(rest)
+        warnings = []
+        if duplicates or prepared.unknown or not self.fits(rest):
+            warnings = self.check_fields(rest, mode=mode, duplicates=duplicates, unknown=prepared.unknown)
+            self.check_types(rest)
         return {**rest, "spec": prepared.spec, "status": _initial_status(prepared.quality)}, warnings
 
     def prepare_create(self, obj: JSON) -> None:
@@ -223,27 +225,28 @@ def _frozen_part(spec: JSON, old: JSON, *, gated: bool) -> JSON:
 def _tracked_pod(pod: JSON, manager: str, now: datetime) -> JSON:
     """The managed fields are the same for all new pods of one shape; only the time differs."""
     metadata = pod["metadata"]
+    owners, uids = without_uids(metadata.get("ownerReferences") or [])
     frame = {
         "metadata": {
             "labels": dict.fromkeys(metadata.get("labels") or {}, ""),
             "annotations": dict.fromkeys(metadata.get("annotations") or {}, ""),
-            "ownerReferences": metadata.get("ownerReferences") or [],
+            "ownerReferences": owners,
             "finalizers": metadata.get("finalizers") or [],
             "generateName": "a" if metadata.get("generateName") else "",
         },
         "status": pod.get("status") or {},
     }
-    entries = _entries_of_pod(pod_shape(pod.get("spec")), msgspec.json.encode(frame), manager)
-    moment = timestamp(now)
+    shape, sort = pod_shape(pod.get("spec")), msgspec.json.encode(frame)
+    entries = kept_entries((shape, sort, manager), lambda: _entries_of_pod(shape, sort, manager), uids, now)
     kept = {field: value for field, value in metadata.items() if field != "managedFields"}
     if entries:
-        kept["managedFields"] = [{**entry, "time": moment} for entry in entries]
+        kept["managedFields"] = entries
     return {**pod, "metadata": kept}
 
 
-@lru_cache(maxsize=1024)
-def _entries_of_pod(shape: bytes, frame: bytes, manager: str) -> tuple[JSON, ...]:
+def _entries_of_pod(shape: bytes, frame: bytes, manager: str) -> list[JSON]:
     pod = {"apiVersion": "v1", "kind": "Pod", **msgspec.json.decode(frame), "spec": msgspec.json.decode(shape)}
     pod["metadata"] = {field: value for field, value in pod["metadata"].items() if value}
     tracked = track_update(None, pod, manager=manager, schema="io.k8s.api.core.v1.Pod", now=_EPOCH)
-    return tuple(tracked["metadata"].get("managedFields") or ())
+    found: list[JSON] = tracked["metadata"].get("managedFields") or []
+    return found

@@ -15,15 +15,16 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from volcano.api import field_errors as says
-from volcano.api.copies import copied, decoded_again
+from volcano.api.copies import copied
 from volcano.api.errors import BadRequest, FieldError, MethodNotAllowed, NotFound
 from volcano.api.meta import JSON
 from volcano.api.names import subdomain_problems
 from volcano.api.schemas.openapi_table import schema_name
 from volcano.api.scheme import ResourceType
 from volcano.embedded.apiserver.kinds.service_addresses import AddressClaim
-from volcano.embedded.apiserver.schemas.apply.merge import track_update
+from volcano.embedded.apiserver.schemas.apply.creation_entries import track_new
 from volcano.embedded.apiserver.schemas.builtin.core_defaults import apply_core_defaults
+from volcano.embedded.apiserver.schemas.builtin.fitting import fits
 from volcano.embedded.apiserver.schemas.builtin.strict_fields import (
     check_types,
     prune_core,
@@ -76,6 +77,8 @@ class Strategy:
     """The clientConfig of the webhook that converts between versions; None where they differ in apiVersion alone."""
     has_stored_form: bool = True
     """Whether this version shows objects exactly as they are stored."""
+    keeps_other_parts: ClassVar[bool] = False
+    """Whether an update leaves the parts that it does not change as they are, so that both objects may share them."""
 
     def __init__(self, row: ResourceType) -> None:
         self.row = row
@@ -105,7 +108,12 @@ class Strategy:
             value: Any = obj
             for part in _parts(path):
                 value = value.get(part) if isinstance(value, dict) else None
-            texts[path] = unset if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+            if value is None:
+                texts[path] = unset
+            elif type(value) is str:
+                texts[path] = value
+            else:
+                texts[path] = str(value).lower() if isinstance(value, bool) else str(value)
         return texts
 
     # ── between the version that is stored and the one that is served ──
@@ -133,9 +141,15 @@ class Strategy:
 
     def shape_new(self, obj: JSON, *, mode: str, duplicates: Sequence[str] = ()) -> tuple[JSON, list[str]]:
         """A new object without unknown fields and with values of the right types; warnings as the mode asks for."""
+        if not duplicates and self.fits(obj):
+            return obj, []
         warnings = self.check_fields(obj, mode=mode, duplicates=duplicates)
         self.check_types(obj)
         return obj, warnings
+
+    def fits(self, obj: JSON) -> bool:
+        """Whether the object is known to have no unknown field, no null and no value of a wrong type."""
+        return fits(self.row, obj)
 
     def check_fields(
         self, obj: JSON, *, mode: str, duplicates: Sequence[str] = (), unknown: Sequence[str] = ()
@@ -196,7 +210,7 @@ class Strategy:
 
     def track_create(self, obj: JSON, *, manager: str, now: datetime) -> JSON:
         """The new object with managedFields that name its manager."""
-        return track_update(None, obj, manager=manager, schema=self.typed_schema, now=now)
+        return track_new(obj, manager=manager, schema=self.typed_schema, now=now)
 
     # ── validation ──
 
@@ -249,10 +263,11 @@ def _parts(path: str) -> tuple[str, ...]:
 
 
 def keep_only_status(obj: JSON, old: JSON) -> None:
-    """Make the object the old one with the given status."""
+    """Make the object the old one with the given status; they share the other parts, except for the metadata."""
     status = obj.get("status")
     obj.clear()
-    obj.update(decoded_again(old))
+    obj.update(old)
+    obj["metadata"] = dict(old["metadata"])
     obj.pop("status", None)
     if status is not None:
         obj["status"] = status

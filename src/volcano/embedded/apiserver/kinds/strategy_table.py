@@ -38,6 +38,10 @@ class WithoutGeneration(Strategy):
     has_generation = False
 
 
+class Leases(WithoutGeneration):
+    keeps_other_parts = True
+
+
 class ResourceSlices(Strategy):
     selectable_fields: Mapping[str, str] = {"spec.nodeName": "", "spec.driver": ""}
 
@@ -80,7 +84,7 @@ STRATEGIES: Final[Mapping[str, type[Strategy]]] = {
     API_SERVICES: ApiServices,
     "mutatingwebhookconfigurations.admissionregistration.k8s.io": WebhookConfigurations,
     "validatingwebhookconfigurations.admissionregistration.k8s.io": WebhookConfigurations,
-    "leases.coordination.k8s.io": WithoutGeneration,
+    "leases.coordination.k8s.io": Leases,
     "controllerrevisions.apps": WithoutGeneration,
     "resourceclaims.resource.k8s.io": ResourceClaims,
     "resourceslices.resource.k8s.io": ResourceSlices,

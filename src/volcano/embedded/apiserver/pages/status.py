@@ -30,10 +30,15 @@ KINDS: Final = ("healthz", "livez", "readyz")
 class Health:
     def __init__(self) -> None:
         self._checks: dict[str, tuple[Check, bool]] = {"ping": (lambda: "", False)}
+        self._apart: dict[str, Check] = {}
 
     def add(self, name: str, check: Check, *, readiness_only: bool = True) -> None:
         """Add a check to /readyz, and unless `readiness_only` to /healthz and /livez."""
         self._checks[name] = (check, readiness_only)
+
+    def add_apart(self, name: str, check: Check) -> None:
+        """Add a check that is answered at /readyz/NAME and does not count in /readyz: requests do not depend on it."""
+        self._apart[name] = check
 
     def reply(self, request: Request) -> Response | None:
         """The result of the checks; None when the path is no health path."""
@@ -42,6 +47,8 @@ class Health:
             return None
         checks = {n: c for n, (c, ready_only) in self._checks.items() if parts[0] == "readyz" or not ready_only}
         if len(parts) == 2:
+            if parts[0] == "readyz":
+                checks |= self._apart
             if parts[1] not in checks:
                 return Response(404, _TEXT, b"404 page not found\n")
             failure = checks[parts[1]]()

@@ -36,24 +36,36 @@ class Telemetry:
         # The series by their labels: the client library checks and copies the labels whenever it is asked for one.
         self._counters: dict[tuple[str, ...], Counter] = {}
         self._histograms: dict[tuple[str, ...], Histogram] = {}
+        self._series: dict[tuple[str, str, str, str, str, int], tuple[Counter, Histogram | None]] = {}
         self.registry.register(_StoreCollector(store, hub))
 
     def observe(self, target: RequestTarget | None, code: int, seconds: float) -> None:
         if target is None:
-            self._count("GET", "", "", "", "", str(code))
+            self._counter("GET", "", "", "", "", str(code)).inc()
             return
-        verb = target.verb.upper()
-        self._count(verb, target.group, target.version, target.resource, target.subresource, str(code))
-        if verb != "WATCH":
-            labels = (verb, target.group, target.resource)
-            if (histogram := self._histograms.get(labels)) is None:
-                histogram = self._histograms[labels] = self._seconds.labels(*labels)
+        same = (target.verb, target.group, target.version, target.resource, target.subresource, code)
+        found = self._series.get(same)
+        if found is None:
+            found = self._series[same] = self._find_series(target, code)
+        counter, histogram = found
+        counter.inc()
+        if histogram is not None:
             histogram.observe(seconds)
 
-    def _count(self, *labels: str) -> None:
+    def _find_series(self, target: RequestTarget, code: int) -> tuple[Counter, Histogram | None]:
+        verb = target.verb.upper()
+        counter = self._counter(verb, target.group, target.version, target.resource, target.subresource, str(code))
+        if verb == "WATCH":
+            return counter, None
+        labels = (verb, target.group, target.resource)
+        if (histogram := self._histograms.get(labels)) is None:
+            histogram = self._histograms[labels] = self._seconds.labels(*labels)
+        return counter, histogram
+
+    def _counter(self, *labels: str) -> Counter:
         if (counter := self._counters.get(labels)) is None:
             counter = self._counters[labels] = self._requests.labels(*labels)
-        counter.inc()
+        return counter
 
     def page(self) -> bytes:
         return generate_latest(self.registry)

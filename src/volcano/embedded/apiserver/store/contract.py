@@ -33,15 +33,19 @@ class Index(msgspec.Struct, frozen=True, gc=False):
 
 
 class Stored:
-    """One object at one revision. The index is computed on first use."""
+    """One object at one revision. The index is computed on first use.
 
-    __slots__ = ("index", "key", "raw", "revision")
+    `shaped_by` names what pruned and defaulted the object in this process: doing so again would change nothing.
+    """
+
+    __slots__ = ("index", "key", "raw", "revision", "shaped_by")
 
     def __init__(self, key: ObjectKey, revision: int, raw: bytes, index: Index | None = None) -> None:
         self.key = key
         self.revision = revision
         self.raw = raw
         self.index = index
+        self.shaped_by: object = None
 
 
 class LoggedChange:

@@ -31,17 +31,21 @@ async def bind(call: Call) -> Response:
 
     def assign(pod: JSON) -> JSON:
         _check_bindable(pod, metadata.get("uid"))
-        pod["spec"]["nodeName"] = node
+        about = {**pod["metadata"]}
         for field in ("annotations", "labels"):
             if isinstance(metadata.get(field), dict):
-                pod["metadata"][field] = {**(pod["metadata"].get(field) or {}), **metadata[field]}
-        status = pod.setdefault("status", {})
+                about[field] = {**(about.get(field) or {}), **metadata[field]}
         scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": call.backend.timestamp()}
+        status = pod.get("status", {})
         others = [c for c in status.get("conditions") or [] if c.get("type") != "PodScheduled"]
-        status["conditions"] = [*others, {"lastProbeTime": None, **scheduled}]
-        return pod
+        return {
+            **pod,
+            "metadata": about,
+            "spec": {**pod["spec"], "nodeName": node},
+            "status": {**status, "conditions": [*others, scheduled]},
+        }
 
-    await update_object(call, assign, write_options(call.request), subresource="binding")
+    await update_object(call, assign, write_options(call.request), subresource="binding", keeps_argument=True)
     return reply({**success(), "code": 201}, 201, call.warnings)
 
 

@@ -27,7 +27,10 @@ async def commit(call: Call, key: ObjectKey, obj: JSON, *, expected: int, dry_ru
         if expected:
             obj["metadata"]["resourceVersion"] = str(expected)
         return Stored(key, expected, msgspec.json.encode(obj)), obj
-    return _as_given(await _write(call, key, stored_form, expected=expected, deletes=False), obj, stored_form), obj
+    written = await _write(call, key, stored_form, expected=expected, deletes=False)
+    if stored_form is obj and call.backend.admission.keeps_shapes:
+        written.shaped_by = call.strategy
+    return _as_given(written, obj, stored_form), obj
 
 
 def _check_size(raw: bytes) -> None:

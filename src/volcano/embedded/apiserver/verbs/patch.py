@@ -43,7 +43,7 @@ async def patch(call: Call) -> Response:
     if media == APPLY:
         return await _apply(call, options)
     transform = _transform(call, media, options)
-    stored, _ = await update_object(call, transform, options, subresource=call.target.subresource)
+    stored, _ = await update_object(call, transform, options, subresource=call.target.subresource, keeps_argument=True)
     return reply(call.renderer().of(stored.raw), 200, call.warnings)
 
 

@@ -41,6 +41,7 @@ async def update(call: Call) -> Response:
         subresource=call.target.subresource,
         is_conditional=is_conditional,
         duplicates=duplicates_in(call.request.body, given, mode=options.field_validation),
+        keeps_argument=True,
     )
     return reply(call.renderer().of(stored.raw), 200, call.warnings)
 

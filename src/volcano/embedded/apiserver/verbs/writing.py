@@ -50,14 +50,16 @@ async def create_object(
     strategy.default_new(obj)
     if not is_applied:
         obj = _tracked(call, None, obj, options, "")
-    obj = await _mutate(call, CREATE, obj, None, options)
-    if call.backend.admission.changes_objects:
+    attributes = _attributes(call, CREATE, obj, None, options, "")
+    admitted = await _mutate(call, attributes)
+    if admitted is not obj or call.backend.admission.fills_in(call.served.type):
+        obj = admitted
         strategy.apply_defaults(obj)
     _check(call, obj, None)
     key, addresses = call.key_of(obj["metadata"]["name"]), call.backend.addresses.claim()
     try:
         strategy.allocate(obj, None, _allocation(call, addresses))
-        await _validate(call, CREATE, obj, None, options)
+        await _validate(call, attributes, obj)
         return await commit(call, key, obj, expected=0, dry_run=options.dry_run)
     finally:
         addresses.release()
@@ -73,8 +75,12 @@ async def update_object(
     is_conditional: bool = False,
     duplicates: Sequence[str] = (),
     is_applied: bool = False,
+    keeps_argument: bool = False,
 ) -> tuple[Stored, JSON]:
-    """Change the stored object by `transform`; a lost race is retried, unless the client named the version it saw."""
+    """Change the stored object by `transform`; a lost race is retried, unless the client named the version it saw.
+
+    `keeps_argument`: the transform returns a new object, which may share parts with the one it is given.
+    """
     for _ in range(MAX_ATTEMPTS):
         stored = await in_asked_version(call, call.found())
         try:
@@ -86,6 +92,7 @@ async def update_object(
                 subresource=subresource,
                 duplicates=duplicates,
                 is_applied=is_applied,
+                keeps_argument=keeps_argument,
             )
         except Stale:
             if is_conditional:
@@ -103,24 +110,33 @@ async def _update_once(
     subresource: str,
     duplicates: Sequence[str],
     is_applied: bool,
+    keeps_argument: bool,
 ) -> tuple[Stored, JSON]:
     strategy = call.strategy
     old = strategy.from_stored(msgspec.json.decode(stored.raw))
-    new = transform(strategy.from_stored(msgspec.json.decode(stored.raw)))
+    shares = keeps_argument and strategy.keeps_other_parts and stored.shaped_by is strategy
+    new = transform(old if shares else strategy.from_stored(msgspec.json.decode(stored.raw)))
     check_kind(call, new)
+    if new["metadata"] is old["metadata"]:
+        new["metadata"] = dict(old["metadata"])
     check_identity(call, new, old)
     parts = _changed_parts(new, old)
-    call.warnings += strategy.check_fields(parts, mode=options.field_validation, duplicates=duplicates)
-    for name in [name for name in new if name not in parts and name not in old]:
-        del new[name]  # an unknown field, which was dropped
-    strategy.check_types(parts)
+    if duplicates or not strategy.fits(parts):
+        call.warnings += strategy.check_fields(parts, mode=options.field_validation, duplicates=duplicates)
+        for name in [name for name in new if name not in parts and name not in old]:
+            del new[name]  # an unknown field, which was dropped
+        strategy.check_types(parts)
     keep_system_fields(new, old)
-    _keep_other_parts(call, new, old, subresource)
+    _keep_other_parts(call, new, old, subresource, shares=shares)
     strategy.prepare_update(new, old)
-    strategy.apply_defaults(new)
+    if shares and old.keys() <= new.keys() and all(type(part) is dict for part in parts.values()):
+        strategy.apply_defaults(dict(parts))  # the others have theirs
+    else:
+        strategy.apply_defaults(new)
     if not is_applied:
         new = _tracked(call, old, new, options, subresource)
-    admitted = await _mutate(call, UPDATE, new, old, options, subresource)
+    attributes = _attributes(call, UPDATE, new, old, options, subresource)
+    admitted = await _mutate(call, attributes)
     if admitted is not new:
         new = admitted
         strategy.apply_defaults(new)
@@ -130,7 +146,7 @@ async def _update_once(
     try:
         strategy.allocate(new, old, _allocation(call, addresses))
         _bump_generation(call, new, old)
-        await _validate(call, UPDATE, new, old, options, subresource)
+        await _validate(call, attributes, new)
         if _may_be_removed(call, new):
             return await remove(call, stored, new, dry_run=options.dry_run)
         if new == old:
@@ -145,7 +161,12 @@ def _changed_parts(new: JSON, old: JSON) -> JSON:
 
     They are compared as they are encoded, since `1 == True`.
     """
-    return {name: part for name, part in new.items() if name not in old or _differs(part, old[name])}
+    absent = object()
+    return {
+        name: part
+        for name, part in new.items()
+        if (before := old.get(name, absent)) is not part and (before is absent or _differs(part, before))
+    }
 
 
 def _differs(part: Any, before: Any) -> bool:
@@ -168,19 +189,21 @@ def _may_be_removed(call: Call, obj: JSON) -> bool:
     )
 
 
-def _keep_other_parts(call: Call, new: JSON, old: JSON, subresource: str) -> None:
+def _keep_other_parts(call: Call, new: JSON, old: JSON, subresource: str, *, shares: bool) -> None:
     """A plain update leaves status alone; an update of a part leaves everything else alone."""
     if subresource == "status":
-        call.strategy.prepare_status_update(new, old)
+        call.strategy.prepare_status_update(new, old if shares else decoded_again(old))
     elif subresource == "finalize":
+        old = old if shares else decoded_again(old)
         finalizers = (new.get("spec") or {}).get("finalizers") or []
         new.clear()
-        new.update(decoded_again(old))
+        new.update(old)
+        new["metadata"] = dict(old["metadata"])
         new["spec"] = {**(old.get("spec") or {}), "finalizers": finalizers}
     elif not subresource and call.served.type.has_status:
         new.pop("status", None)
         if "status" in old:
-            new["status"] = decoded_again(old["status"])
+            new["status"] = old["status"] if shares else decoded_again(old["status"])
 
 
 def _bump_generation(call: Call, new: JSON, old: JSON) -> None:
@@ -219,19 +242,16 @@ def _tracked(call: Call, old: JSON | None, new: JSON, options: WriteOptions, sub
     return track(call.strategy, old, new, manager=manager, now=now, subresource=subresource)
 
 
-async def _mutate(
-    call: Call, operation: str, obj: JSON, old: JSON | None, options: WriteOptions, subresource: str = ""
-) -> JSON:
-    attributes = _attributes(call, operation, obj, old, options, subresource)
+async def _mutate(call: Call, attributes: Attributes) -> JSON:
     changed, warnings = await call.backend.admission.mutate(attributes)
     call.warnings += warnings
-    return changed if changed is not None else obj
+    assert attributes.object is not None, "only deletions have none"
+    return changed if changed is not None else attributes.object
 
 
-async def _validate(
-    call: Call, operation: str, obj: JSON, old: JSON | None, options: WriteOptions, subresource: str = ""
-) -> None:
-    attributes = _attributes(call, operation, obj, old, options, subresource)
+async def _validate(call: Call, attributes: Attributes, obj: JSON) -> None:
+    if attributes.object is not obj:
+        attributes = msgspec.structs.replace(attributes, object=obj)
     warnings = await call.backend.admission.validate(attributes)
     call.warnings += [warning for warning in warnings if warning not in call.warnings]
 

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import msgspec
 
-from volcano.api.bounded_yaml import BoundedYamlError, load_all_yaml
 from volcano.api.errors import BadRequest, UnsupportedMediaType
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType
+from volcano.embedded.apiserver.schemas.builtin.fitting import fits
 from volcano.embedded.apiserver.schemas.builtin.strict_fields import check_types, duplicate_fields
 from volcano.embedded.apiserver.wire.json_text import MAX_BODY_NODES, decode_json
 from volcano.embedded.apiserver.wire.protobuf import MEDIA_TYPE, decode_protobuf
@@ -46,7 +46,8 @@ def decode_request_kind(request: Request, api_version: str, kind: str) -> JSON:
     if isinstance(said, str) and said not in ("", api_version) and kind != "DeleteOptions":
         why = f'no kind "{kind}" is registered for version "{said}" in scheme "pkg/runtime/scheme.go:111"'
         raise BadRequest(f'{kind} in version "{said.rpartition("/")[2]}" cannot be handled as a {kind}: {why}')
-    check_types(ResourceType(group, version, kind, kind.lower()), obj)
+    if not fits(row := ResourceType(group, version, kind, kind.lower()), obj):
+        check_types(row, obj)
     return {
         "apiVersion": api_version,
         "kind": kind,
@@ -65,6 +66,8 @@ def decode_applied(body: bytes) -> JSON:
 
 def yaml_value(body: bytes) -> Any:
     """What a YAML body says, in JSON's types; aliases are not accepted."""
+    from volcano.api.bounded_yaml import BoundedYamlError, load_all_yaml  # few clients send YAML
+
     try:
         found = load_all_yaml(body, max_nodes=MAX_BODY_NODES, allow_aliases=False)
         if len(found) > 1:

@@ -15,7 +15,6 @@ from volcano.api.errors import ApiError, NotAcceptable
 from volcano.api.meta import JSON
 from volcano.embedded.apiserver.kinds.empty_forms import EMPTY_FORMS
 from volcano.embedded.apiserver.registry.resources import Served
-from volcano.embedded.apiserver.schemas.tables.tables import table_for
 from volcano.embedded.apiserver.store.contract import Stored
 from volcano.machinery.transport import Request, Response
 
@@ -36,8 +35,10 @@ PLAIN: Final = View()
 def view_from(request: Request) -> View:
     """The first form in the Accept header that can be served; no header means JSON."""
     accept = request.headers.get("accept", "")
-    if not accept.strip():
-        return PLAIN
+    return PLAIN if accept == JSON_TYPE or not accept.strip() else _view(accept)
+
+
+def _view(accept: str) -> View:
     for entry in accept.split(","):
         media, *parameters = [part.strip() for part in entry.split(";")]
         if media.lower() not in _ACCEPTED or media.lower() == "application/yaml":
@@ -135,6 +136,8 @@ class Renderer:
         }
 
     def _table(self, objects: Sequence[JSON]) -> JSON:
+        from volcano.embedded.apiserver.schemas.tables.tables import table_for
+
         columns = self._served.columns
         return table_for(
             self._served.type,

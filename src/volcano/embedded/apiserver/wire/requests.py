@@ -42,7 +42,9 @@ def parse_target(request: Request) -> RequestTarget | None:
     """The resource a request is about, or None for paths that are not about resources (/version, /apis, …)."""
     if len(request.path) > MAX_PATH_CHARACTERS:
         raise BadRequest(f"the path is longer than {MAX_PATH_CHARACTERS} characters")
-    parts = [unquote(part) for part in request.path.strip("/").split("/")]
+    parts = request.path.strip("/").split("/")
+    if "%" in request.path:
+        parts = [unquote(part) for part in parts]
     if parts[0] == "api" and len(parts) >= 3:
         group, version, parts = "", parts[1], parts[2:]
     elif parts[0] == "apis" and len(parts) >= 4:
@@ -116,7 +118,12 @@ class WriteOptions(msgspec.Struct, frozen=True):
     force: bool | None = None
 
 
+_USUAL: Final = WriteOptions()
+
+
 def write_options(request: Request) -> WriteOptions:
+    if not request.query:
+        return _USUAL
     validation = request.param("fieldValidation") or "Warn"
     if validation not in ("Strict", "Warn", "Ignore"):
         error = not_supported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn"))

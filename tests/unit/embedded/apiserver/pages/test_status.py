@@ -19,3 +19,12 @@ def test_readiness_asks_every_check_and_liveness_only_its_own():
     assert health.reply(Request("GET", "/readyz")).body == b"ok"
     assert health.reply(Request("GET", "/readyz/none")).status == 404
     assert health.reply(Request("GET", "/other")) is None
+
+
+def test_a_check_apart_is_answered_by_its_name_and_does_not_count_in_readiness():
+    health = Health()
+    health.add_apart("components", lambda: "starting")
+
+    assert health.reply(Request("GET", "/readyz")).body == b"ok"
+    assert health.reply(Request("GET", "/readyz/components")).status == 500
+    assert health.reply(Request("GET", "/livez/components")).status == 404

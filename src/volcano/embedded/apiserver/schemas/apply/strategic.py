@@ -38,8 +38,21 @@ def strategic_merge(current: JSON, patch: JSON, schema_name: str) -> JSON:
     return _merge_map(current, patch, schema, 0)
 
 
+_FIELDS: dict[tuple[int, str], FieldMerge] = {}
+"""Of fields that the core table names, by the identity of their schema, which stays as long as the table does."""
+
+
 def _field(schema: JSON, name: str) -> FieldMerge:
     """How a field merges; fields that the schema does not have merge like plain JSON."""
+    found = _FIELDS.get((id(schema), name))
+    if found is None:
+        found = _read_field(schema, name)
+        if name in (schema.get("properties") or {}):
+            _FIELDS[id(schema), name] = found
+    return found
+
+
+def _read_field(schema: JSON, name: str) -> FieldMerge:
     table = core_table()
     more = schema.get("additionalProperties")
     found = (schema.get("properties") or {}).get(name) or (more if isinstance(more, dict) else {})
@@ -68,7 +81,7 @@ def _merge_map(current: JSON, patch: JSON, schema: JSON, depth: int) -> JSON:
     merged = _retained(current, patch)
     ordered = _ordered_lists(merged, patch, schema, depth)
     for key, value in patch.items():
-        if key in (DIRECTIVE, RETAIN) or key.startswith(ORDER_PREFIX) or key in ordered:
+        if key in ordered or (key[:1] == "$" and (key in (DIRECTIVE, RETAIN) or key.startswith(ORDER_PREFIX))):
             continue
         if key.startswith(DELETE_PREFIX):
             _delete_from_list(merged, key.removeprefix(DELETE_PREFIX), value)
@@ -109,9 +122,9 @@ def _without_directives(value: Any, depth: int) -> Any:
         if value.get(DIRECTIVE) == "delete":
             return {}
         return {
-            key: _without_directives(item, depth + 1)
+            key: item if type(item) is str else _without_directives(item, depth + 1)
             for key, item in value.items()
-            if item is not None and not _is_directive(key)
+            if item is not None and not (key[:1] == "$" and _is_directive(key))
         }
     if isinstance(value, list):
         return [
@@ -139,6 +152,8 @@ def _delete_from_list(merged: JSON, key: str, gone: Any) -> None:
 def _mark(item: Any, key: str) -> Any:
     """What identifies an element: its key, or the plain value itself."""
     value = item.get(key, _ABSENT) if key and isinstance(item, dict) else item
+    if type(value) is str:
+        return value
     if value is _ABSENT:
         return id(item)
     return (type(value), msgspec.json.encode(value, order="sorted") if isinstance(value, dict | list) else value)
@@ -249,19 +264,22 @@ def _check_order(changes: Sequence[Any], order: list[Any], key: str) -> None:
 def _in_order(items: list[Any], wanted: Sequence[Any], before: Sequence[Any], key: str) -> list[Any]:
     """Elements the patch names in its order; the others keep their place before those they stood before."""
     ranks = {_mark(entry, key): rank for rank, entry in reversed(list(enumerate(wanted)))}
+    marked = [(_mark(item, key), item) for item in items]
+    named = sorted((each for each in marked if each[0] in ranks), key=lambda each: ranks[each[0]])
+    if len(named) == len(marked):
+        return [item for _, item in named]
     places = {_mark(entry, key): place for place, entry in reversed(list(enumerate(before)))}
     last = len(before)
-    named = sorted((i for i in items if _mark(i, key) in ranks), key=lambda item: ranks[_mark(item, key)])
-    others = [item for item in items if _mark(item, key) not in ranks]
-    others.sort(key=lambda item: places.get(_mark(item, key), last))
+    others = [each for each in marked if each[0] not in ranks]
+    others.sort(key=lambda each: places.get(each[0], last))
     answer: list[Any] = []
     left = right = 0
     while left < len(others) and right < len(named):
-        other, mine = places.get(_mark(others[left], key), last), places.get(_mark(named[right], key), last)
+        other, mine = places.get(others[left][0], last), places.get(named[right][0], last)
         if other < mine < last:
-            answer.append(others[left])
+            answer.append(others[left][1])
             left += 1
         else:
-            answer.append(named[right])
+            answer.append(named[right][1])
             right += 1
-    return [*answer, *named[right:], *others[left:]]
+    return [*answer, *(item for _, item in named[right:]), *(item for _, item in others[left:])]

@@ -101,10 +101,9 @@ def compare(old: Any, new: Any, node: TypeNode, depth: int = 0) -> Comparison:
         return SAME
     if node.shape == SCALAR and not isinstance(old, dict) and not isinstance(new, dict):
         return _MODIFIED
-    shapes = {shape_of(value, node) for value in (old, new) if value is not None}
-    if len(shapes) > 1:
+    shape = shape_of(new if old is None else old, node)
+    if old is not None and new is not None and shape_of(new, node) != shape:
         return _compare_unlike(old, new, node, depth)
-    shape = shapes.pop()
     if shape == SCALAR or _is_whole(old if new is None else new, node, shape) or not (_content(old) or _content(new)):
         return _MODIFIED
     if shape == MAP:
@@ -118,7 +117,9 @@ def every_path(value: Any, node: TypeNode, depth: int = 0) -> Tree:
     """The paths of a value and of everything in it, which are added and removed together."""
     if depth > MAX_DEPTH:
         raise TypedError(f"nested deeper than {MAX_DEPTH} levels")
-    if not value or not isinstance(value, dict | list) or _is_whole(value, node, shape_of(value, node)):
+    if not value or type(value) is str or not isinstance(value, dict | list):
+        return MEMBER
+    if _is_whole(value, node, shape_of(value, node)):
         return MEMBER
     tree: Tree = {}
     if isinstance(value, dict):
@@ -155,19 +156,24 @@ def _as_list(value: Any) -> list[Any]:
 
 def _compare_maps(old: JSON, new: JSON, node: TypeNode, depth: int) -> tuple[Tree, Tree, Tree]:
     parts: tuple[Tree, Tree, Tree] = ({}, {}, {})
-    for name in (*old, *(name for name in new if name not in old)):
-        before, after = old.get(name, ABSENT), new.get(name, ABSENT)
-        if before != after:
+    for name, before in old.items():
+        after = new.get(name, ABSENT)
+        if before is not after and before != after:
             _collect(parts, f"f:{name}", compare(before, after, node.child(name), depth + 1))
+    added = parts[0]
+    for name, after in new.items():
+        if name not in old:
+            added[f"f:{name}"] = every_path(after, node.child(name), depth + 1)
     return parts
 
 
 def _collect(parts: tuple[Tree, Tree, Tree], key: str, found: Comparison) -> None:
-    if found is SAME:
-        return
-    for tree, branch in zip(parts, (found.added, found.modified, found.removed), strict=True):
-        if branch:
-            tree[key] = branch
+    if found.added:
+        parts[0][key] = found.added
+    if found.modified:
+        parts[1][key] = found.modified
+    if found.removed:
+        parts[2][key] = found.removed
 
 
 def _compare_lists(old: list[Any], new: list[Any], node: TypeNode, depth: int) -> tuple[Tree, Tree, Tree]:

@@ -7,17 +7,18 @@ wrong type counts as absent.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 from itertools import islice
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from volcano.api import field_errors as say
 from volcano.api.errors import FieldError
 from volcano.api.field_errors import Path
 from volcano.api.meta import JSON
-from volcano.embedded.apiserver.schemas.crd.schema_limits import SchemaLimits
-from volcano.embedded.apiserver.schemas.crd.schema_validation import schema_errors
+
+if TYPE_CHECKING:
+    from volcano.embedded.apiserver.schemas.crd.schema_limits import SchemaLimits
 
 SCOPES: Final = ("Cluster", "Namespaced")
 COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
@@ -41,8 +42,8 @@ _SUBDOMAIN_TEXT: Final = (
 )
 
 
-def validate_crd(crd: JSON) -> list[FieldError]:
-    """All that is wrong with a CustomResourceDefinition."""
+def validate_crd(crd: JSON, known: Sequence[JSON] = ()) -> list[FieldError]:
+    """All that is wrong with a CustomResourceDefinition. Schemas that are `known` were validated before."""
     spec = as_object(crd.get("spec"))
     name = as_text(as_object(crd.get("metadata")).get("name"))
     names = as_object(spec.get("names"))
@@ -51,7 +52,7 @@ def validate_crd(crd: JSON) -> list[FieldError]:
         errors.append(say.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group'))
     errors += _group_errors(as_text(spec.get("group")))
     errors += _choice_errors("spec.scope", as_text(spec.get("scope")), SCOPES)
-    errors += _versions_errors(as_list(spec.get("versions")))
+    errors += _versions_errors(as_list(spec.get("versions")), known)
     errors += _names_errors(names)
     if "conversion" in spec:
         errors += _conversion_errors(as_object(spec.get("conversion")))
@@ -63,9 +64,9 @@ def validate_crd(crd: JSON) -> list[FieldError]:
     return errors
 
 
-def validate_crd_update(crd: JSON, old: JSON) -> list[FieldError]:
+def validate_crd_update(crd: JSON, old: JSON, known: Sequence[JSON] = ()) -> list[FieldError]:
     """All that is wrong with a change: what names the stored objects is immutable once established."""
-    errors = validate_crd(crd)
+    errors = validate_crd(crd, known)
     spec, before = as_object(crd.get("spec")), as_object(old.get("spec"))
     conditions = as_list(as_object(old.get("status")).get("conditions"))
     established = any(c.get("type") == "Established" and c.get("status") == "True" for c in map(as_object, conditions))
@@ -122,13 +123,13 @@ def _choice_errors(path: str, value: str, accepted: tuple[str, ...]) -> Iterator
         yield say.not_supported(path, value, accepted)
 
 
-def _versions_errors(versions: list[Any]) -> Iterator[FieldError]:
+def _versions_errors(versions: list[Any], known: Sequence[JSON]) -> Iterator[FieldError]:
     if len(versions) > MAX_VERSIONS:
         yield say.too_many("spec.versions", len(versions), MAX_VERSIONS)
         return
     for index, version in enumerate(map(as_object, versions)):
         yield from _version_errors(version, ("spec.versions", index))
-    for place, aspect in _aspects([as_object(version) for version in versions]):
+    for place, aspect in _aspects([as_object(version) for version in versions], known):
         yield from aspect(place)
     named = [as_text(as_object(version).get("name")) for version in versions]
     if len(set(named)) != len(named):
@@ -148,14 +149,15 @@ def _version_errors(version: JSON, path: Path) -> Iterator[FieldError]:
         yield say.invalid((path, "deprecationWarning"), warning, "can only be set for deprecated versions")
 
 
-def _aspects(versions: list[JSON]) -> Iterator[tuple[Path, Callable[[Path], Iterator[FieldError]]]]:
+def _aspects(
+    versions: list[JSON], known: Sequence[JSON]
+) -> Iterator[tuple[Path, Callable[[Path], Iterator[FieldError]]]]:
     """Schema, subresources and columns, each with where it is reported.
 
     Kubernetes keeps what all versions share in one place, and reports it there: `spec.validation` and so on.
     """
-    limits = SchemaLimits()
     for name, shared, errors in (
-        ("schema", "validation", partial(_schema_place_errors, limits)),
+        ("schema", "validation", _SchemaPlaces(known).errors),
         ("subresources", "subresources", _subresources_errors),
         ("additionalPrinterColumns", "additionalPrinterColumns", _columns_errors),
     ):
@@ -167,10 +169,28 @@ def _aspects(versions: list[JSON]) -> Iterator[tuple[Path, Callable[[Path], Iter
                 yield (("spec.versions", index), name), partial(errors, value)
 
 
-def _schema_place_errors(limits: SchemaLimits, value: Any, path: Path) -> Iterator[FieldError]:
-    schema, place = as_object(value).get("openAPIV3Schema"), (path, "openAPIV3Schema")
-    if isinstance(schema, dict):
-        too_large = limits.error(schema, place)
+class _SchemaPlaces:
+    """The schemas of one definition, which share what they may cost together.
+
+    What validates them is imported with the first schema that is not known.
+    """
+
+    def __init__(self, known: Sequence[JSON]) -> None:
+        self._known = known
+
+    @cached_property
+    def _limits(self) -> SchemaLimits:
+        from volcano.embedded.apiserver.schemas.crd.schema_limits import SchemaLimits
+
+        return SchemaLimits()
+
+    def errors(self, value: Any, path: Path) -> Iterator[FieldError]:
+        schema, place = as_object(value).get("openAPIV3Schema"), (path, "openAPIV3Schema")
+        if not isinstance(schema, dict) or schema in self._known:
+            return
+        from volcano.embedded.apiserver.schemas.crd.schema_validation import schema_errors
+
+        too_large = self._limits.error(schema, place)
         if too_large is not None:
             yield too_large
         else:

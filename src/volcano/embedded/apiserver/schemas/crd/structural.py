@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any, Final
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from volcano.api.errors import FieldError
 from volcano.api.meta import JSON
-from volcano.embedded.apiserver.schemas.crd.checks import Checked, compile_check
-from volcano.embedded.apiserver.schemas.crd.definition_validation import validate_crd as validate_crd
-from volcano.embedded.apiserver.schemas.crd.definition_validation import validate_crd_update as validate_crd_update
-from volcano.embedded.apiserver.schemas.crd.junctions import Errors
-from volcano.embedded.apiserver.schemas.crd.pruning import META_FIELDS, Filler, Pruner, compile_filler, compile_pruner
-from volcano.embedded.apiserver.schemas.crd.ratcheting import without_unchanged
-from volcano.embedded.apiserver.schemas.crd.rules import ValidationRules, compile_rules
-from volcano.embedded.apiserver.schemas.type_nodes import custom_node
+from volcano.embedded.apiserver.schemas.type_nodes import TypeNode, custom_node
+
+if TYPE_CHECKING:
+    from volcano.embedded.apiserver.schemas.crd.checks import Checked
+    from volcano.embedded.apiserver.schemas.crd.junctions import Errors
+    from volcano.embedded.apiserver.schemas.crd.pruning import Filler, Pruner
+    from volcano.embedded.apiserver.schemas.crd.rules import ValidationRules
 
 BLOCKING: Final = frozenset(("FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"))
 """After one of these, rules are not evaluated: they may assume what the schema demands."""
@@ -25,22 +24,57 @@ MAX_CACHED_SCHEMAS: Final = 32
 
 
 class StructuralSchema:
-    """What one version of a custom kind may look like. Made by `compile_schema`, shared freely."""
+    """What one version of a custom kind may look like. Made by `compile_schema`, shared freely.
 
-    __slots__ = ("_check", "_filler", "_pruner", "_rules", "node", "openapi")
+    It is compiled with the first object that it is asked about: a server has many definitions, and uses few of them
+    soon after its start.
+    """
 
-    def __init__(
-        self,
-        openapi: JSON,
-        *,
-        check: Checked,
-        pruner: Pruner | None,
-        filler: Filler | None,
-        rules: ValidationRules | None,
-    ) -> None:
+    def __init__(self, openapi: JSON) -> None:
         self.openapi = openapi
-        self.node = custom_node(openapi)
-        self._check, self._pruner, self._filler, self._rules = check, pruner, filler, rules
+
+    @cached_property
+    def node(self) -> TypeNode:
+        return custom_node(self.openapi)
+
+    @cached_property
+    def _root(self) -> JSON:
+        return {**self.openapi, "type": self.openapi.get("type") or "object"}
+
+    @cached_property
+    def _properties(self) -> JSON:
+        """All but those that every object has."""
+        from volcano.embedded.apiserver.schemas.crd.pruning import META_FIELDS
+
+        properties = self._root.get("properties") or {}
+        return {name: child for name, child in properties.items() if name not in META_FIELDS}
+
+    @cached_property
+    def _check(self) -> Checked:
+        from volcano.embedded.apiserver.schemas.crd.checks import compile_check
+
+        return compile_check(self._root)
+
+    @cached_property
+    def _pruner(self) -> Pruner | None:
+        from volcano.embedded.apiserver.schemas.crd.pruning import META_FIELDS, compile_pruner
+
+        names = {name: {"x-kubernetes-preserve-unknown-fields": True} for name in META_FIELDS}
+        return compile_pruner({**self._root, "properties": {**names, **self._properties}})
+
+    @cached_property
+    def _filler(self) -> Filler | None:
+        from volcano.embedded.apiserver.schemas.crd.pruning import compile_filler
+
+        return compile_filler({**self._root, "properties": self._properties})
+
+    @cached_property
+    def _rules(self) -> ValidationRules | None:
+        if b'"x-kubernetes-validations"' not in msgspec.json.encode(self.openapi):
+            return None  # most have none, and importing what evaluates them takes long
+        from volcano.embedded.apiserver.schemas.crd.rules import compile_rules
+
+        return compile_rules(self._root)
 
     def default(self, obj: Any) -> None:
         """Fill in defaults, in place."""
@@ -59,6 +93,8 @@ class StructuralSchema:
         errors: Errors = []
         self._check.full(obj, path or None, errors)
         if errors and old is not None:
+            from volcano.embedded.apiserver.schemas.crd.ratcheting import without_unchanged
+
             errors = without_unchanged(errors, obj, old, self.openapi)
         answer = [error for _, error in errors[:MAX_ERRORS]]
         if self._rules is not None and not any(error.reason in BLOCKING for error in answer):
@@ -73,14 +109,4 @@ def compile_schema(openapi: JSON) -> StructuralSchema:
 
 @lru_cache(maxsize=MAX_CACHED_SCHEMAS)
 def _compile_encoded(encoded: bytes) -> StructuralSchema:
-    openapi: JSON = msgspec.json.decode(encoded)
-    root = {**openapi, "type": openapi.get("type") or "object"}
-    properties = {name: child for name, child in (root.get("properties") or {}).items() if name not in META_FIELDS}
-    names = {name: {"x-kubernetes-preserve-unknown-fields": True} for name in META_FIELDS}
-    return StructuralSchema(
-        openapi,
-        check=compile_check(root),
-        pruner=compile_pruner({**root, "properties": {**names, **properties}}),
-        filler=compile_filler({**root, "properties": properties}),
-        rules=compile_rules(root),
-    )
+    return StructuralSchema(msgspec.json.decode(encoded))

@@ -17,7 +17,8 @@ from volcano.api.scheme import find_resource_type
 from volcano.embedded.apiserver.schemas.apply.merge import apply_patch
 from volcano.embedded.apiserver.schemas.builtin.core_defaults import apply_core_defaults
 from volcano.embedded.apiserver.schemas.builtin.strict_fields import check_types
-from volcano.embedded.apiserver.schemas.crd.structural import compile_schema, validate_crd, validate_crd_update
+from volcano.embedded.apiserver.schemas.crd.definition_validation import validate_crd, validate_crd_update
+from volcano.embedded.apiserver.schemas.crd.structural import compile_schema
 
 
 def recorded(name):
