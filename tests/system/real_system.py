@@ -65,6 +65,7 @@ class Up:
         self.process: subprocess.Popen[str] | None = None
         self.is_up = False  # it has said so since it was started last
         self.start_seconds = DEADLINE
+        self.waits_for_components = True  # nodes are registered a moment after the API server is ready
 
     @property
     def command(self) -> list[str]:
@@ -84,6 +85,8 @@ class Up:
         threading.Thread(target=self._read, args=(self.process, ready), daemon=True).start()
         # A program that has said why it ends may still be ending: only its line counts.
         assert ready.wait(self.start_seconds) and self.is_up, "".join(self.output)
+        if self.waits_for_components:
+            wait_until(lambda: self.api.get("/readyz/components").status == 200, "all components are ready")
 
     def _read(self, process: subprocess.Popen[str], ready: threading.Event) -> None:
         assert process.stdout is not None

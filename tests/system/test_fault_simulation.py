@@ -51,8 +51,12 @@ def test_a_seed_is_always_the_same_run(seed: int):
 
 CLOCK_OF_THE_SCHEDULER_IS_SET_BACK = (26, [Fault(0, 81.551, "scheduler0", "clock", seconds=3600.0)])
 
+HISTORY_IS_KILLED_AS_IT_STARTS = (10, [Fault(0, 0.3, HISTORY, "crash", seconds=60.0)])
 
-@pytest.mark.parametrize(("seed", "faults"), [CLOCK_OF_THE_SCHEDULER_IS_SET_BACK])
+
+@pytest.mark.parametrize(
+    ("seed", "faults"), [CLOCK_OF_THE_SCHEDULER_IS_SET_BACK, HISTORY_IS_KILLED_AS_IT_STARTS], ids=["clock", "history"]
+)
 def test_what_the_simulation_found_stays_repaired(seed: int, faults: list[Fault]):
     assert run_seed(seed, faults).violations == []
 
@@ -130,7 +134,7 @@ def gangs_with_failed_and_evicted_pods_that_wait_for_ever(patch: pytest.MonkeyPa
 def queues_that_keep_room_which_they_cannot_use(patch: pytest.MonkeyPatch) -> list[Fault]:
     patch.setattr(Lender, "lends_to", lambda lender, queue, task: False)
     patch.setattr(run, "END_SECONDS", 200.0)
-    return [Fault(3, 0.637, "controllers0", "done-504", "write", 1, 1.323)]
+    return run.all_faults_of(52, workload_of(52))
 
 
 def a_server_that_lets_late_reports_overwrite_later_ones(patch: pytest.MonkeyPatch) -> list[Fault]:
@@ -184,7 +188,7 @@ def reservations_that_keep_nothing(patch: pytest.MonkeyPatch) -> list[Fault]:
         (a_scheduler_that_waits_for_times_to_come, 26, "is Pending"),
         (a_scheduler_that_deletes_pods_which_have_just_succeeded, 678, "counts .* and there are"),
         (gangs_with_failed_and_evicted_pods_that_wait_for_ever, 516, "is Pending, not Failed"),
-        (queues_that_keep_room_which_they_cannot_use, 878, "job2 is Pending, not Completed"),
+        (queues_that_keep_room_which_they_cannot_use, 52, "job0 is Pending, not Completed"),
         (a_server_that_lets_late_reports_overwrite_later_ones, 299, "was Succeeded and is Running"),
         (a_scheduler_that_takes_lost_binds_for_done, 0, "was bound in part"),
         (an_easy_that_keeps_no_promise, FIRST_TIMED_SEED + 5, "was promised a start"),

@@ -48,7 +48,8 @@ def lines(path: Path) -> list[str]:
 
 def test_every_index_of_an_array_runs_to_its_end_once_however_often_the_system_is_killed(tmp_path):
     size, marks = 16, tmp_path / "marks"
-    marks.mkdir(mode=0o777)
+    marks.mkdir()
+    marks.chmod(0o777)  # pods are not root
     with running_up(tmp_path, "--node-cpu", "4") as up:
         assert up.api.create(JOBS, an_array(marks, size=size)).status == 201
         for begun in (0, 3, 7, 12):  # as it is taken in, when the first start, in the middle, near the end
@@ -69,7 +70,8 @@ def test_every_index_of_an_array_runs_to_its_end_once_however_often_the_system_i
 
 def test_indices_that_end_while_the_system_is_down_are_counted(tmp_path):
     size, marks = 3, tmp_path / "marks"
-    marks.mkdir(mode=0o777)
+    marks.mkdir()
+    marks.chmod(0o777)  # pods are not root
     with running_up(tmp_path, "--node-cpu", "4") as up:
         up.api.create(JOBS, an_array(marks, size=size))
         wait_until(lambda: len(lines(marks / "began")) == size, "all began")
@@ -84,7 +86,8 @@ def test_indices_that_end_while_the_system_is_down_are_counted(tmp_path):
 
 def test_when_the_supervisor_is_killed_its_pods_end_and_are_reported_lost(tmp_path):
     marks = tmp_path / "marks"
-    marks.mkdir(mode=0o777)
+    marks.mkdir()
+    marks.chmod(0o777)  # pods are not root
     with running_up(tmp_path, "--node-cpu", "4") as up:
         up.api.create(JOBS, an_array(marks, size=2, command="echo $$ >> /marks/began; sleep 1000"))
         wait_until(lambda: len(lines(marks / "began")) == 2, "both began")
@@ -106,7 +109,8 @@ def test_when_the_supervisor_is_killed_its_pods_end_and_are_reported_lost(tmp_pa
 
 def test_a_killed_supervisor_is_noticed_by_the_next_system_too(tmp_path):
     marks = tmp_path / "marks"
-    marks.mkdir(mode=0o777)
+    marks.mkdir()
+    marks.chmod(0o777)  # pods are not root
     with running_up(tmp_path, "--node-cpu", "4") as up:
         up.api.create(JOBS, an_array(marks, size=1, command="echo $$ >> /marks/began; sleep 1000"))
         wait_until(lambda: [p["status"]["phase"] for p in up.pods().values()] == ["Running"], "it is reported running")

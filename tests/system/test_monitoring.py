@@ -17,10 +17,10 @@ from volcano.api.batch import Job
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import resource_type
 from volcano.app import metrics_ports
+from volcano.app.components import running_system
 from volcano.app.monitoring_files import DASHBOARD, RULES, write_for, write_shared
-from volcano.app.nodes import NodeOptions
+from volcano.app.node_options import NodeOptions
 from volcano.app.system import LocalService
-from volcano.app.up_command import running_system
 from volcano.history.retention import RetentionSettings
 from volcano.install.monitoring import ALERTS, PANELS, RECORDINGS, dashboard
 from volcano.machinery.clock import SystemClock

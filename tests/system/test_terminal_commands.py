@@ -12,12 +12,17 @@ import pytest
 
 from .real_system import DEADLINE, JOBS, environment, running_up
 
+PROMPTS = ("# ", "$ ")
+"""Of shells of root and of other users."""
 PROGRAM = "import sys; from volcano.cli.programs import run_program; sys.exit(run_program(sys.argv[1], sys.argv[2:]))"
 
 
 @pytest.fixture(scope="module")
 def typed(tmp_path_factory):
-    """Run a program at a terminal; after each text that it shows, something is typed. What it showed, and its code."""
+    """Run a program at a terminal; after each text that it shows, or one of several, something is typed.
+
+    Returns what it showed, and its code.
+    """
     folder = tmp_path_factory.mktemp("terminal")
     (folder / "work").mkdir()
     with running_up(folder) as up:
@@ -35,7 +40,8 @@ def typed(tmp_path_factory):
                         shown += os.read(terminal, 65536)
                     except OSError:  # Linux reports the end of a terminal as an error
                         break
-                if waiting and waiting[0][0].encode() in shown:
+                texts = ((waiting[0][0],) if isinstance(waiting[0][0], str) else waiting[0][0]) if waiting else ()
+                if any(text.encode() in shown for text in texts):
                     os.write(terminal, waiting.pop(0)[1].encode())
             return shown.decode(errors="replace"), os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
@@ -63,7 +69,7 @@ def test_exec_and_shell_reach_a_running_pod_of_a_job(typed):
 
     shown, code = call(["vcctl", "job", "exec", "long", "--", "sh", "-c", "hostname; exit 3"])
     assert "long-t-0" in shown and code == 3
-    shown, code = call(["vcctl", "job", "shell", "long"], ("# ", "echo $((6 * 7)); exit 4\n"))
+    shown, code = call(["vcctl", "job", "shell", "long"], (PROMPTS, "echo $((6 * 7)); exit 4\n"))
     assert "42" in shown and code == 4
     shown, code = call(["vcctl", "job", "exec", "long", "--pod", "long-t-9", "--", "true"])
     assert code == 255 and "did you mean long-t-0" in shown

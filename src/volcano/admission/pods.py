@@ -19,7 +19,6 @@ from volcano.admission.review import (
     read,
     section,
 )
-from volcano.api.bounded_yaml import TEXT_LOADER, BoundedYamlError, load_yaml
 from volcano.api.core import Pod
 from volcano.api.jobs.estimates import annotation_problem
 from volcano.api.meta import JSON
@@ -42,6 +41,8 @@ def parse_resource_groups(text: str) -> tuple[ResourceGroup, ...]:
     """The configuration file; one that is empty, or all comments, has no groups."""
     if len(text) > MAX_CONFIGURATION_BYTES:
         raise ConfigurationError(f"the configuration is over {MAX_CONFIGURATION_BYTES} bytes")
+    from volcano.api.bounded_yaml import BoundedYamlError, load_yaml  # only configurations and annotations need it
+
     try:
         document = load_yaml(text)
         groups = (document or {}).get("resourceGroups") or []
@@ -135,6 +136,8 @@ def _matches(group: ResourceGroup, annotations: dict[str, str], namespace: str) 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
     """`key: value` as YAML; anything else names nothing."""
+    from volcano.api.bounded_yaml import TEXT_LOADER, BoundedYamlError, load_yaml
+
     try:
         found = load_yaml(text, loader=TEXT_LOADER)
     except BoundedYamlError:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from volcano.api.meta import Resource
 
 R = TypeVar("R", bound=Resource)
+MAX_RECENT: Final = 1024
+MAX_RECENT_BYTES: Final = 16 * 1024
 
 
 class Unreadable(ValueError):
@@ -42,6 +44,26 @@ def decode(reader: type[R], raw: bytes | bytearray | memoryview) -> R:
         return found
     except msgspec.ValidationError:
         return decode_object(reader, msgspec.json.decode(raw))
+
+
+def decode_shared(reader: type[R], raw: bytes | bytearray | memoryview) -> R:
+    """One object, which several readers in this process get in turn: it is decoded once, and they share the struct."""
+    text = bytes(raw)
+    recent = _RECENT.get(reader)
+    if recent is None:
+        recent = _RECENT[reader] = {}
+    found: R | None = recent.get(text)
+    if found is None:
+        found = decode(reader, text)
+        if len(recent) >= MAX_RECENT:
+            recent.clear()
+        if len(text) <= MAX_RECENT_BYTES:
+            recent[text] = found
+    return found
+
+
+_RECENT: dict[type[Any], dict[bytes, Any]] = {}
+"""By reader, the text of objects that were decoded lately."""
 
 
 def decode_object(reader: type[R], value: Any) -> R:

@@ -27,6 +27,8 @@ DEFAULT_GRACE_SECONDS: Final = 30
 
 NODE_HEADER: Final = "x-volcano-node"
 """Names the node that a request to a kubelet is about: the nodes of one agent share its port."""
+DEFAULT_USER_ANNOTATION: Final = "agent.volcano.sh/default-user"
+"""Of a node: the number of the user as whom pods run that state none; absent where all pods are one user."""
 SIMULATED_RUNTIME: Final = "simulated"
 """The container runtime of nodes whose pods are not run."""
 

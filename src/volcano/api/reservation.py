@@ -11,8 +11,6 @@ from typing import Annotated, Final
 
 import msgspec
 
-from volcano.api.cron.due import BadSchedule, timetable
-from volcano.api.cron.schedule import load_zone
 from volcano.api.durations import DurationError, parse_duration
 from volcano.api.jobs.estimates import SUBMITTER_KEY
 from volcano.api.meta import Model, Quantities, Resource
@@ -104,6 +102,8 @@ def windows(spec: ReservationSpec, now: datetime, limit: int = 1) -> list[Reserv
         if spec.start is None or spec.start + length <= now:
             return []
         return [ReservedWindow(spec.start, spec.start + length)]
+    from volcano.api.cron.due import BadSchedule, timetable  # most programs know the kind and ask for no window
+
     known = timetable(spec.schedule, spec.time_zone or None, UTC)
     if isinstance(known, BadSchedule):
         return []
@@ -122,4 +122,6 @@ def windows(spec: ReservationSpec, now: datetime, limit: int = 1) -> list[Reserv
 
 def zone_of(spec: ReservationSpec) -> tzinfo | None:
     """None when there is no such zone."""
+    from volcano.api.cron.schedule import load_zone
+
     return load_zone(spec.time_zone) if spec.time_zone else UTC

@@ -1,4 +1,4 @@
-"""The one table of kinds: name, path, scope, subresources, and the struct that reads each.
+"""The one table of kinds: the rows of api.resource_types, and the struct that reads each.
 
 A row is a `ResourceType`. The API server serves the rows of BUILT_IN and whatever CustomResourceDefinitions
 add; VOLCANO holds our own kinds, which the server learns through their CRDs like any other.
@@ -8,218 +8,73 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
 from volcano.api import batch, bus, core, flow, reservation, scheduling, topology
 from volcano.api.jobs import sources
 from volcano.api.kubelet import AgentPod
 from volcano.api.meta import Resource
-
-
-class ResourceType(msgspec.Struct, frozen=True):
-    """One kind of object, as URLs and discovery name it."""
-
-    group: str
-    version: str
-    kind: str
-    plural: str
-    namespaced: bool = True
-    short_names: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    subresources: tuple[str, ...] = ()
-    singular: str = ""
-
-    @property
-    def api_version(self) -> str:
-        return f"{self.group}/{self.version}" if self.group else self.version
-
-    @property
-    def qualified(self) -> str:
-        """`jobs.batch.volcano.sh`, as errors and RBAC messages spell it."""
-        return f"{self.plural}.{self.group}" if self.group else self.plural
-
-    @property
-    def has_status(self) -> bool:
-        return "status" in self.subresources
-
-    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """The URL path of an object, of a namespace's collection, or of all."""
-        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
-        parts = [root]
-        if self.namespaced and namespace:
-            parts += ["namespaces", namespace]
-        parts.append(self.plural)
-        parts += [part for part in (name, subresource) if part]
-        return "/".join(parts)
-
-
-def _core(kind: str, plural: str, *short: str, cluster: bool = False, sub: tuple[str, ...] = ()) -> ResourceType:
-    categories = ("all",) if plural in ("pods", "services", "replicationcontrollers") else ()
-    return ResourceType("", "v1", kind, plural, not cluster, short, categories, sub)
-
-
-def _row(
-    api_version: str,
-    kind: str,
-    plural: str,
-    *short: str,
-    cluster: bool = False,
-    sub: tuple[str, ...] = (),
-    all_: bool = False,
-) -> ResourceType:
-    group, _, version = api_version.partition("/")
-    return ResourceType(group, version, kind, plural, not cluster, short, ("all",) if all_ else (), sub)
-
-
-STATUS: Final = ("status",)
-SCALE: Final = ("status", "scale")
-
-BUILT_IN: Final[tuple[ResourceType, ...]] = (
-    _core("Namespace", "namespaces", "ns", cluster=True, sub=("status", "finalize")),
-    _core("Node", "nodes", "no", cluster=True, sub=("status", "proxy")),
-    _core(
-        "Pod", "pods", "po",
-        sub=(
-            "status", "binding", "eviction", "log", "exec", "attach", "portforward", "proxy",
-            "ephemeralcontainers", "resize",
-        ),
-    ),
-    _core("Service", "services", "svc", sub=("status", "proxy")),
-    _core("Endpoints", "endpoints", "ep"),
-    _core("ConfigMap", "configmaps", "cm"),
-    _core("Secret", "secrets"),
-    _core("PersistentVolume", "persistentvolumes", "pv", cluster=True, sub=STATUS),
-    _core("PersistentVolumeClaim", "persistentvolumeclaims", "pvc", sub=STATUS),
-    _core("ServiceAccount", "serviceaccounts", "sa", sub=("token",)),
-    _core("Event", "events", "ev"),
-    _core("ResourceQuota", "resourcequotas", "quota", sub=STATUS),
-    _core("LimitRange", "limitranges", "limits"),
-    _core("PodTemplate", "podtemplates"),
-    _core("ReplicationController", "replicationcontrollers", "rc", sub=SCALE),
-    _row("apps/v1", "Deployment", "deployments", "deploy", sub=SCALE, all_=True),
-    _row("apps/v1", "ReplicaSet", "replicasets", "rs", sub=SCALE, all_=True),
-    _row("apps/v1", "StatefulSet", "statefulsets", "sts", sub=SCALE, all_=True),
-    _row("apps/v1", "DaemonSet", "daemonsets", "ds", sub=STATUS, all_=True),
-    _row("apps/v1", "ControllerRevision", "controllerrevisions"),
-    _row("batch/v1", "Job", "jobs", sub=STATUS, all_=True),
-    _row("batch/v1", "CronJob", "cronjobs", "cj", sub=STATUS, all_=True),
-    _row("autoscaling/v1", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa", sub=STATUS, all_=True),
-    _row("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa", sub=STATUS, all_=True),
-    _row("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", sub=STATUS),
-    _row("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", "pc", cluster=True),
-    _row("storage.k8s.io/v1", "StorageClass", "storageclasses", "sc", cluster=True),
-    _row("storage.k8s.io/v1", "CSINode", "csinodes", cluster=True),
-    _row("storage.k8s.io/v1", "CSIDriver", "csidrivers", cluster=True),
-    _row("storage.k8s.io/v1", "CSIStorageCapacity", "csistoragecapacities"),
-    _row("storage.k8s.io/v1", "VolumeAttachment", "volumeattachments", cluster=True, sub=STATUS),
-    _row("coordination.k8s.io/v1", "Lease", "leases"),
-    _row("events.k8s.io/v1", "Event", "events", "ev"),
-    _row("discovery.k8s.io/v1", "EndpointSlice", "endpointslices"),
-    _row("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", "netpol"),
-    _row("networking.k8s.io/v1", "Ingress", "ingresses", "ing", sub=STATUS),
-    _row("networking.k8s.io/v1", "IngressClass", "ingressclasses", cluster=True),
-    _row("rbac.authorization.k8s.io/v1", "Role", "roles"),
-    _row("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings"),
-    _row("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", cluster=True),
-    _row("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", cluster=True),
-    _row(
-        "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", "crd", "crds",
-        cluster=True, sub=STATUS,
-    ),
-    _row("apiregistration.k8s.io/v1", "APIService", "apiservices", cluster=True, sub=STATUS),
-    _row(
-        "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations",
-        cluster=True,
-    ),
-    _row(
-        "admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations",
-        cluster=True,
-    ),
-    _row("resource.k8s.io/v1", "ResourceClaim", "resourceclaims", sub=STATUS),
-    _row("resource.k8s.io/v1", "ResourceClaimTemplate", "resourceclaimtemplates"),
-    _row("resource.k8s.io/v1", "ResourceSlice", "resourceslices", cluster=True),
-    _row("resource.k8s.io/v1", "DeviceClass", "deviceclasses", cluster=True),
-)  # fmt: skip
-
-NODE_METRICS: Final = ResourceType("metrics.k8s.io", "v1beta1", "NodeMetrics", "nodes", namespaced=False)
-POD_METRICS: Final = ResourceType("metrics.k8s.io", "v1beta1", "PodMetrics", "pods")
-
-VOLCANO: Final[tuple[ResourceType, ...]] = (
-    _row("batch.volcano.sh/v1alpha1", "Job", "jobs", "vcjob", "vj", sub=STATUS),
-    _row("batch.volcano.sh/v1alpha1", "CronJob", "cronjobs", "cronvcjob", "cronvj", sub=STATUS),
-    _row("bus.volcano.sh/v1alpha1", "Command", "commands"),
-    _row("scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups", "pg", "podgroup-v1beta1"),
-    _row("scheduling.volcano.sh/v1beta1", "Queue", "queues", "q", "queue-v1beta1", cluster=True, sub=STATUS),
-    _row("flow.volcano.sh/v1alpha1", "JobTemplate", "jobtemplates", "jt", sub=STATUS),
-    _row("flow.volcano.sh/v1alpha1", "JobFlow", "jobflows", "jf", sub=STATUS),
-    _row("topology.volcano.sh/v1alpha1", "HyperNode", "hypernodes", "hn", cluster=True, sub=STATUS),
-    _row("nodeinfo.volcano.sh/v1alpha1", "Numatopology", "numatopologies", "numatopo", cluster=True),
-    _row("shard.volcano.sh/v1alpha1", "NodeShard", "nodeshards", "nsh", cluster=True, sub=STATUS),
-    _row("config.volcano.sh/v1alpha1", "ColocationConfiguration", "colocationconfigurations", sub=STATUS),
-    _row("reservation.volcano.sh/v1alpha1", "Reservation", "reservations", "rsv", cluster=True, sub=STATUS),
-)
-
-_ALL: Final = {(row.group, row.kind): row for row in (*BUILT_IN, *VOLCANO)}
+from volcano.api.resource_types import ALL_ROWS
+from volcano.api.resource_types import BUILT_IN as BUILT_IN
+from volcano.api.resource_types import NODE_METRICS as NODE_METRICS
+from volcano.api.resource_types import POD_METRICS as POD_METRICS
+from volcano.api.resource_types import VOLCANO as VOLCANO
+from volcano.api.resource_types import ResourceType as ResourceType
+from volcano.api.resource_types import find_resource_type as find_resource_type
 
 READERS: Final[dict[type[Resource], ResourceType]] = {
-    core.Pod: _ALL["", "Pod"],
-    AgentPod: _ALL["", "Pod"],
-    core.Node: _ALL["", "Node"],
-    core.Namespace: _ALL["", "Namespace"],
-    core.ConfigMap: _ALL["", "ConfigMap"],
-    core.Secret: _ALL["", "Secret"],
-    core.Service: _ALL["", "Service"],
-    core.Endpoints: _ALL["", "Endpoints"],
-    core.EndpointSlice: _ALL["discovery.k8s.io", "EndpointSlice"],
-    core.ServiceAccount: _ALL["", "ServiceAccount"],
-    core.Event: _ALL["", "Event"],
-    core.ResourceQuota: _ALL["", "ResourceQuota"],
-    core.PersistentVolume: _ALL["", "PersistentVolume"],
-    core.PersistentVolumeClaim: _ALL["", "PersistentVolumeClaim"],
-    core.ReplicationController: _ALL["", "ReplicationController"],
-    core.Deployment: _ALL["apps", "Deployment"],
-    core.ReplicaSet: _ALL["apps", "ReplicaSet"],
-    core.StatefulSet: _ALL["apps", "StatefulSet"],
-    core.DaemonSet: _ALL["apps", "DaemonSet"],
-    core.ControllerRevision: _ALL["apps", "ControllerRevision"],
-    core.BatchJob: _ALL["batch", "Job"],
-    core.HorizontalPodAutoscaler: _ALL["autoscaling", "HorizontalPodAutoscaler"],
-    core.PodDisruptionBudget: _ALL["policy", "PodDisruptionBudget"],
-    core.PriorityClass: _ALL["scheduling.k8s.io", "PriorityClass"],
-    core.StorageClass: _ALL["storage.k8s.io", "StorageClass"],
-    core.CSINode: _ALL["storage.k8s.io", "CSINode"],
-    core.Lease: _ALL["coordination.k8s.io", "Lease"],
-    core.ResourceClaim: _ALL["resource.k8s.io", "ResourceClaim"],
-    core.ResourceClaimTemplate: _ALL["resource.k8s.io", "ResourceClaimTemplate"],
-    core.ResourceSlice: _ALL["resource.k8s.io", "ResourceSlice"],
-    core.DeviceClass: _ALL["resource.k8s.io", "DeviceClass"],
-    core.CustomResourceDefinition: _ALL["apiextensions.k8s.io", "CustomResourceDefinition"],
-    batch.Job: _ALL["batch.volcano.sh", "Job"],
-    batch.CronJob: _ALL["batch.volcano.sh", "CronJob"],
-    bus.Command: _ALL["bus.volcano.sh", "Command"],
-    scheduling.PodGroup: _ALL["scheduling.volcano.sh", "PodGroup"],
-    scheduling.Queue: _ALL["scheduling.volcano.sh", "Queue"],
-    flow.JobTemplate: _ALL["flow.volcano.sh", "JobTemplate"],
-    flow.JobFlow: _ALL["flow.volcano.sh", "JobFlow"],
-    sources.CronJobSource: _ALL["batch.volcano.sh", "CronJob"],
-    sources.BatchCronJobSource: _ALL["batch", "CronJob"],
-    sources.JobTemplateSource: _ALL["flow.volcano.sh", "JobTemplate"],
-    sources.JobFlowSource: _ALL["flow.volcano.sh", "JobFlow"],
-    topology.HyperNode: _ALL["topology.volcano.sh", "HyperNode"],
-    topology.Numatopology: _ALL["nodeinfo.volcano.sh", "Numatopology"],
-    topology.NodeShard: _ALL["shard.volcano.sh", "NodeShard"],
-    topology.ColocationConfiguration: _ALL["config.volcano.sh", "ColocationConfiguration"],
-    reservation.Reservation: _ALL["reservation.volcano.sh", "Reservation"],
+    core.Pod: ALL_ROWS["", "Pod"],
+    AgentPod: ALL_ROWS["", "Pod"],
+    core.Node: ALL_ROWS["", "Node"],
+    core.Namespace: ALL_ROWS["", "Namespace"],
+    core.ConfigMap: ALL_ROWS["", "ConfigMap"],
+    core.Secret: ALL_ROWS["", "Secret"],
+    core.Service: ALL_ROWS["", "Service"],
+    core.Endpoints: ALL_ROWS["", "Endpoints"],
+    core.EndpointSlice: ALL_ROWS["discovery.k8s.io", "EndpointSlice"],
+    core.ServiceAccount: ALL_ROWS["", "ServiceAccount"],
+    core.Event: ALL_ROWS["", "Event"],
+    core.ResourceQuota: ALL_ROWS["", "ResourceQuota"],
+    core.PersistentVolume: ALL_ROWS["", "PersistentVolume"],
+    core.PersistentVolumeClaim: ALL_ROWS["", "PersistentVolumeClaim"],
+    core.ReplicationController: ALL_ROWS["", "ReplicationController"],
+    core.Deployment: ALL_ROWS["apps", "Deployment"],
+    core.ReplicaSet: ALL_ROWS["apps", "ReplicaSet"],
+    core.StatefulSet: ALL_ROWS["apps", "StatefulSet"],
+    core.DaemonSet: ALL_ROWS["apps", "DaemonSet"],
+    core.ControllerRevision: ALL_ROWS["apps", "ControllerRevision"],
+    core.BatchJob: ALL_ROWS["batch", "Job"],
+    core.HorizontalPodAutoscaler: ALL_ROWS["autoscaling", "HorizontalPodAutoscaler"],
+    core.PodDisruptionBudget: ALL_ROWS["policy", "PodDisruptionBudget"],
+    core.PriorityClass: ALL_ROWS["scheduling.k8s.io", "PriorityClass"],
+    core.StorageClass: ALL_ROWS["storage.k8s.io", "StorageClass"],
+    core.CSINode: ALL_ROWS["storage.k8s.io", "CSINode"],
+    core.Lease: ALL_ROWS["coordination.k8s.io", "Lease"],
+    core.ResourceClaim: ALL_ROWS["resource.k8s.io", "ResourceClaim"],
+    core.ResourceClaimTemplate: ALL_ROWS["resource.k8s.io", "ResourceClaimTemplate"],
+    core.ResourceSlice: ALL_ROWS["resource.k8s.io", "ResourceSlice"],
+    core.DeviceClass: ALL_ROWS["resource.k8s.io", "DeviceClass"],
+    core.CustomResourceDefinition: ALL_ROWS["apiextensions.k8s.io", "CustomResourceDefinition"],
+    batch.Job: ALL_ROWS["batch.volcano.sh", "Job"],
+    batch.CronJob: ALL_ROWS["batch.volcano.sh", "CronJob"],
+    bus.Command: ALL_ROWS["bus.volcano.sh", "Command"],
+    scheduling.PodGroup: ALL_ROWS["scheduling.volcano.sh", "PodGroup"],
+    scheduling.Queue: ALL_ROWS["scheduling.volcano.sh", "Queue"],
+    flow.JobTemplate: ALL_ROWS["flow.volcano.sh", "JobTemplate"],
+    flow.JobFlow: ALL_ROWS["flow.volcano.sh", "JobFlow"],
+    sources.CronJobSource: ALL_ROWS["batch.volcano.sh", "CronJob"],
+    sources.BatchCronJobSource: ALL_ROWS["batch", "CronJob"],
+    sources.JobTemplateSource: ALL_ROWS["flow.volcano.sh", "JobTemplate"],
+    sources.JobFlowSource: ALL_ROWS["flow.volcano.sh", "JobFlow"],
+    topology.HyperNode: ALL_ROWS["topology.volcano.sh", "HyperNode"],
+    topology.Numatopology: ALL_ROWS["nodeinfo.volcano.sh", "Numatopology"],
+    topology.NodeShard: ALL_ROWS["shard.volcano.sh", "NodeShard"],
+    topology.ColocationConfiguration: ALL_ROWS["config.volcano.sh", "ColocationConfiguration"],
+    reservation.Reservation: ALL_ROWS["reservation.volcano.sh", "Reservation"],
 }
 """Which struct reads which resource. Several structs may read one resource, each its own part of it."""
 
 
 def resource_type(reader: type[Resource]) -> ResourceType:
     return READERS[reader]
-
-
-def find_resource_type(group: str, kind: str) -> ResourceType | None:
-    return _ALL.get((group, kind))
 
 
 def custom_resource_type(crd: core.CustomResourceDefinition) -> ResourceType | None:

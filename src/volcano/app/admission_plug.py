@@ -5,23 +5,25 @@ Other objects are read straight from the store, so that a verdict never rests on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Final, TypeVar
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from volcano.admission.chain import ALL_PATHS, AdmissionChain, ReviewOutcome
-from volcano.admission.refusal_events import event_about
-from volcano.admission.review import INDEXES, Settings
 from volcano.api.decode import Unreadable, decode
 from volcano.api.errors import BadRequest
 from volcano.api.meta import JSON, Key, Resource
-from volcano.api.scheme import resource_type
+from volcano.api.scheme import ResourceType, resource_type
 from volcano.embedded.apiserver.store.contract import ObjectKey, Store, Stored
 from volcano.machinery.admission import Attributes
 from volcano.machinery.plan import Record
 from volcano.machinery.world import EVERY_KIND
 
+if TYPE_CHECKING:
+    from volcano.admission.chain import AdmissionChain, ReviewOutcome
+
 R = TypeVar("R", bound=Resource)
 MAX_CACHED_OBJECTS: Final = 20_000
+OWN_GROUPS: Final = ".volcano.sh"
 
 
 class StoreReader:
@@ -40,6 +42,8 @@ class StoreReader:
         return [resource for resource in found if resource is not None]
 
     def where(self, kind: type[R], index: str, value: str) -> list[R]:
+        from volcano.admission.review import INDEXES
+
         rule = {**EVERY_KIND, **INDEXES.get(kind, {})}[index]
         return [resource for resource in self.all(kind) if value in rule(resource)]
 
@@ -64,22 +68,35 @@ class VolcanoAdmission:
     def __init__(
         self,
         store: Store,
-        settings: Settings | None = None,
         *,
-        enabled: Iterable[str] = ALL_PATHS,
+        scheduler_names: tuple[str, ...] = ("volcano",),
+        gates_pods: bool = False,
         record: Callable[[Record], None] | None = None,
     ) -> None:
-        self._chain = AdmissionChain(settings, enabled=enabled, in_process=True)
+        self._scheduler_names, self._gates_pods = scheduler_names, gates_pods
         self._reader = StoreReader(store)
         self.record = record
         """Takes the Warning events about refused objects, once there is somebody to write them."""
 
+    @cached_property
+    def _chain(self) -> AdmissionChain:
+        """Imported with the first write that rules are about: a server that starts writes many objects before."""
+        from volcano.admission.chain import ALL_PATHS, AdmissionChain
+        from volcano.admission.review import Settings
+
+        settings = Settings(scheduler_names=self._scheduler_names, gates_pods=self._gates_pods)
+        return AdmissionChain(settings, enabled=ALL_PATHS, in_process=True)
+
     async def mutate(self, attributes: Attributes) -> tuple[JSON | None, list[str]]:
+        if not may_concern(attributes.resource):
+            return None, []
         outcome = self._chain.mutate(attributes, self._reader)
         self._check(attributes, outcome)
         return outcome.object, list(outcome.warnings)
 
     async def validate(self, attributes: Attributes) -> list[str]:
+        if not may_concern(attributes.resource):
+            return []
         outcome = self._chain.validate(attributes, self._reader)
         self._check(attributes, outcome)
         return list(outcome.warnings)
@@ -89,6 +106,13 @@ class VolcanoAdmission:
         if outcome.is_allowed:
             return
         if self.record is not None and not attributes.dry_run:
+            from volcano.admission.refusal_events import event_about
+
             for notice in outcome.notices:
                 self.record(event_about(attributes, notice))
         raise BadRequest(outcome.message)
+
+
+def may_concern(resource: ResourceType) -> bool:
+    """Whether there may be rules about a resource: about pods and Volcano's own kinds."""
+    return resource.group.endswith(OWN_GROUPS) or (resource.group, resource.plural) == ("", "pods")

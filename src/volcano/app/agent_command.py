@@ -15,9 +15,11 @@ from click.core import ParameterSource
 
 from volcano.api.durations import DurationError, parse_duration
 from volcano.app.component import find_endpoint, run_component
-from volcano.app.nodes import NodeOptions, node_options, process_settings, simulated_settings
+from volcano.app.components import SHUTDOWN_GRACE
+from volcano.app.data_directory_lock import locked
+from volcano.app.node_options import NodeOptions, node_options
+from volcano.app.nodes import process_settings, simulated_settings
 from volcano.app.settings import data_directory
-from volcano.app.up_command import SHUTDOWN_GRACE, locked
 from volcano.embedded.agent.agent import Agent
 from volcano.embedded.agent.node.settings import NodeSettings
 from volcano.embedded.agent.process_agent import endpoint_address, make_process_agent

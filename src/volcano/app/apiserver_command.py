@@ -9,8 +9,10 @@ import click
 
 from volcano.app.admission_plug import VolcanoAdmission
 from volcano.app.component import log_to_stderr, run_until_signalled
-from volcano.app.settings import DEFAULT_PORT, data_directory
-from volcano.app.up_command import STORE, is_given, locked, open_store, serve_here
+from volcano.app.data_directory_lock import locked
+from volcano.app.served_api import open_store, serve_here
+from volcano.app.settings import DEFAULT_PORT, STORE, data_directory
+from volcano.app.up_command import is_given
 from volcano.embedded.apiserver.server import ApiServer
 from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.machinery.certificates import service_account_key

@@ -20,11 +20,11 @@ import msgspec
 from volcano.api.durations import parse_duration
 from volcano.api.meta import Key
 from volcano.app.settings import data_directory
+from volcano.controllers.service.gates import UnknownGate, effective_gates
 from volcano.machinery.certificate_renewal import FollowedPair
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock, SystemClock
 from volcano.machinery.garbage_collection import collect_fully_every, survivors_frozen
-from volcano.machinery.http_transport import HttpTransport
 from volcano.machinery.ids import RandomIds
 from volcano.machinery.kubeconfig import ConfigError, Endpoint, load_endpoint
 from volcano.machinery.leader import Election, ElectionSettings, LostLeadership
@@ -56,6 +56,8 @@ def find_endpoint(kubeconfig: str, master: str = "") -> Endpoint:
 
 @contextlib.asynccontextmanager
 async def connected(kubeconfig: str, master: str, *, clock: Clock, agent: str) -> AsyncIterator[Client]:
+    from volcano.machinery.http_transport import HttpTransport  # `volcano up` uses this module without it
+
     client = Client(HttpTransport(find_endpoint(kubeconfig, master), clock), agent=agent)
     try:
         yield client
@@ -217,3 +219,11 @@ def parse_feature_gates(text: str) -> dict[str, bool]:
             raise click.BadParameter(f"{item!r} is not Name=true or Name=false", param_hint="--feature-gates")
         gates[name] = value.lower() == "true"
     return gates
+
+
+def parse_gates(text: str) -> dict[str, bool]:
+    """Every feature gate, as the flag or its default sets it."""
+    try:
+        return effective_gates(parse_feature_gates(text))
+    except UnknownGate as error:
+        raise click.BadParameter(str(error), param_hint="--feature-gates") from error

@@ -18,20 +18,15 @@ from volcano.app.component import (
     connected,
     election_options,
     lead_or_just_work,
-    parse_feature_gates,
+    parse_gates,
     run_component,
     tls_of_health,
 )
+from volcano.controllers.service.choice import DEFAULT_CONTROLLERS, UnknownController, parse_controllers
 from volcano.controllers.service.job_metrics import ControllerMetrics
-from volcano.controllers.service.manager import (
-    DEFAULT_CONTROLLERS,
-    UnknownController,
-    make_controllers,
-    parse_controllers,
-    run_controllers,
-)
+from volcano.controllers.service.manager import make_controllers, run_controllers
 from volcano.controllers.service.routes import controller_routes
-from volcano.controllers.service.settings import ControllerSettings, UnknownGate, effective_gates
+from volcano.controllers.service.settings import ControllerSettings
 from volcano.controllers.sharding.settings import DEFAULTS
 from volcano.machinery.clock import SystemClock
 from volcano.machinery.controller import Controller
@@ -148,14 +143,6 @@ def settings_from(flags: Mapping[str, Any], environment: Mapping[str, str] = os.
 def workers_from(flags: Mapping[str, Any]) -> dict[str, int]:
     """How many objects each controller that has a flag for it works on at a time."""
     return {controller: flags[flag] for controller, flag in WORKER_FLAGS.items()}
-
-
-def parse_gates(text: str) -> dict[str, bool]:
-    """Every feature gate, as the flag or its default sets it."""
-    try:
-        return effective_gates(parse_feature_gates(text))
-    except UnknownGate as error:
-        raise click.BadParameter(str(error), param_hint="--feature-gates") from error
 
 
 def _split(texts: Iterable[str]) -> Iterable[str]:

@@ -14,7 +14,6 @@ import click
 import msgspec
 
 from volcano.app.port_holder import holder_of
-from volcano.app.system import System
 from volcano.machinery.certificate_renewal import FollowedPair
 from volcano.machinery.certificates import Authority, server_context, write_private
 from volcano.machinery.client import Client
@@ -32,6 +31,7 @@ from volcano.machinery.ids import RandomIds
 from volcano.machinery.transport import User
 
 if TYPE_CHECKING:
+    from volcano.app.system import System
     from volcano.dashboard.application import Dashboard
     from volcano.dashboard.web import WebApplication
 
@@ -76,23 +76,28 @@ def parse_dashboard(text: str) -> DashboardAddress | None:
 class LazyApplication:
     """The ASGI application, made soon after the start or with the first request: `volcano up` is up without it."""
 
-    def __init__(self, make: Callable[[], tuple[WebApplication, Dashboard]]) -> None:
-        self._make = make
+    def __init__(
+        self, system: asyncio.Future[System], make: Callable[[System], tuple[WebApplication, Dashboard]]
+    ) -> None:
+        self._system, self._make = system, make
         self._made: tuple[WebApplication, Dashboard] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._application()[0](scope, receive, send)
+        await (await self._application())[0](scope, receive, send)
 
-    def _application(self) -> tuple[WebApplication, Dashboard]:
+    async def _application(self) -> tuple[WebApplication, Dashboard]:
+        """Once the system's components are there, whose objects the pages share."""
+        system = await asyncio.shield(self._system)
         if self._made is None:
-            self._made = self._make()
+            self._made = self._make(system)
         return self._made
 
     async def prepare(self, clock: Clock) -> None:
         """So that the first page need not wait for imports, first lists and first views."""
+        await asyncio.shield(self._system)
         await clock.sleep(PREPARED_AFTER)
         await clock.run(import_dashboard)
-        await self._application()[1].prepare()
+        await (await self._application())[1].prepare()
 
     async def close(self) -> None:
         if self._made is not None:
@@ -106,9 +111,16 @@ def import_dashboard() -> None:
 
 @contextlib.asynccontextmanager
 async def dashboard_beside(
-    system: System, folder: Path, clock: Clock, address: DashboardAddress, announce: Callable[[str], None]
+    system: asyncio.Future[System],
+    folder: Path,
+    clock: Clock,
+    address: DashboardAddress,
+    announce: Callable[[str], None],
 ) -> AsyncIterator[str]:
-    """Serve while the block runs; yields the first link. `announce` is called with each further one."""
+    """Serve while the block runs; yields the first link. `announce` is called with each further one.
+
+    Requests that come before the system is there wait for it.
+    """
     try:
         listener = bind(address.host, address.port, or_any_free=not address.must_have_port)
     except PortUnavailable as error:
@@ -137,7 +149,7 @@ async def dashboard_beside(
 
     first = ids.token().hex()
     app = LazyApplication(
-        lambda: _application(system, clock, address, port, first, lambda token: announce(link(token)))
+        system, lambda found: _application(found, clock, address, port, first, lambda token: announce(link(token)))
     )
     limits = ServerLimits(stop_seconds=STOP_SECONDS, stranger_idle_seconds=60)
     async with serving_https(app, listener, context, limits):

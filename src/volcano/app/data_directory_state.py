@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from volcano.api.errors import ApiError
+from volcano.cli.embedded_system import is_complete
 from volcano.machinery.client import Client
 from volcano.machinery.kubeconfig import ConfigError, load_endpoint
 from volcano.machinery.one_shot import OneShot, finish
@@ -33,6 +34,14 @@ def answers(folder: Path) -> bool:
     except (ApiError, OSError, ConfigError):
         return False
     return True
+
+
+def has_started(folder: Path) -> bool:
+    """Whether the components of a system that answers have started, too, and its nodes are registered."""
+    try:
+        return finish(is_complete(client_of(folder)))
+    except (OSError, ConfigError):
+        return False
 
 
 def is_held(folder: Path) -> bool:

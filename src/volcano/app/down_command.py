@@ -11,11 +11,10 @@ from typing import Final
 import click
 
 from volcano.app.dashboard_service import LINK_FILE
+from volcano.app.data_directory_lock import locked
 from volcano.app.data_directory_state import KUBECONFIG, LOCK, holder, is_held, supervisor_of
-from volcano.app.local_history import HISTORY_FILE
-from volcano.app.settings import data_directory
+from volcano.app.settings import HISTORY_FILE, STORE, data_directory
 from volcano.app.status_command import DATA_DIR
-from volcano.app.up_command import STORE, locked
 from volcano.embedded.agent.storage.removal import remove_tree
 from volcano.machinery.clock import SystemClock, wait_blocking
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from volcano.app.data_directory_state import answers, is_held, is_starting
+from volcano.app.data_directory_state import answers, has_started, is_held, is_starting
 from volcano.app.settings import data_directory
 from volcano.cli.connection import WAYS_TO_A_SYSTEM
 from volcano.machinery.clock import SystemClock, wait_blocking
@@ -21,7 +21,7 @@ READY_TIMEOUT_SECONDS: Final = 600.0  # while a system holds the data directory 
 @click.command()
 @click.option("--data-dir", default=None, help="The data directory of the system.")
 def env_command(data_dir: str | None) -> None:
-    """Print the export line for KUBECONFIG, once the system answers.
+    """Print the export line for KUBECONFIG, once the system answers and its nodes are there.
 
     \b
     Example:
@@ -44,11 +44,11 @@ def no_system_in(folder: Path) -> str:
 
 
 def _wait_until_ready(folder: Path) -> bool:
-    """True as soon as the system answers; waits for one that is starting, not for one that does not exist."""
+    """True once the system answers and has its nodes; waits only for a system that runs or is starting."""
     clock = SystemClock()
     began = clock.monotonic()
     while True:
-        if answers(folder):
+        if answers(folder) and has_started(folder):
             return True
         waited = clock.monotonic() - began
         if waited > READY_TIMEOUT_SECONDS or (

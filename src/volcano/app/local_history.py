@@ -26,7 +26,6 @@ from volcano.machinery.transport import User
 
 log = logging.getLogger(__name__)
 
-HISTORY_FILE: Final = "history.db"
 RECORDER: Final = "volcano-history"
 MAX_RUNS_LEARNED: Final = 10_000
 

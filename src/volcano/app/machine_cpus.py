@@ -1,4 +1,4 @@
-"""How an agent hands out the CPUs of this machine: the flags for pinning, and what is read of its NUMA nodes."""
+"""How an agent hands out the CPUs of this machine: what the flags for pinning mean, and what is read of the machine."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from typing import Final
 import click
 import msgspec
 
-from volcano.api.numa.hints import TOPOLOGY_POLICIES
 from volcano.api.quantity import QuantityError, parse_quantity
 from volcano.embedded.agent.cpus.cpu_pool import CpuPolicies, CpuPool
-from volcano.embedded.agent.cpus.cpu_tree import DEVICE_TREE, UnreadableTree, read_machine
+from volcano.embedded.agent.cpus.cpu_tree import UnreadableTree, read_machine
 
-CPU_POLICIES: Final = ("none", "static")
 DEFAULT_RESERVED: Final = "1"
 """With the policy static: one CPU stays for the system and for pods that share."""
 
@@ -34,18 +32,6 @@ class MachineCpus(msgspec.Struct, frozen=True):
         """What pods can have of a node with this many CPUs."""
         reserved = parse_quantity(self.pool.policies.reserved) if self.pool is not None else None
         return {"cpu": str(parse_quantity(capacity) - reserved)} if reserved else {}
-
-
-cpu_options: Final = (
-    click.option("--cpu-manager-policy", type=click.Choice(CPU_POLICIES), default="none", show_default=True,
-                 help="static: Guaranteed pods that ask for whole CPUs get them for themselves."),
-    click.option("--topology-manager-policy", type=click.Choice(TOPOLOGY_POLICIES), default="none", show_default=True,
-                 help="With static: how strictly the CPUs of a pod are kept on one NUMA node."),
-    click.option("--system-reserved", default="", metavar="cpu=N",
-                 help="With static: CPUs that no pod gets for itself [default: cpu=1]."),
-    click.option("--device-path", default=str(DEVICE_TREE), show_default=True, type=click.Path(file_okay=False),
-                 help="Where CPUs and NUMA nodes are read."),
-)  # fmt: skip
 
 
 def machine_cpus(*, manager: str, topology: str, reserved: str, tree: str, nodes: int) -> MachineCpus:

@@ -1,4 +1,4 @@
-"""Which nodes the embedded system has: the node options of `up`, `run` and `agent`, and the agents made from them."""
+"""Which nodes the embedded system has: what the options of app.node_options mean on this machine, checked."""
 
 from __future__ import annotations
 
@@ -7,79 +7,24 @@ import os
 import pwd
 import re
 import socket
-from collections.abc import Callable
+import stat
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
-import msgspec
 
 from volcano.api.manifests import ManifestError, load_documents
 from volcano.api.names import label_value_problems, qualified_name_problems
 from volcano.api.quantity import QuantityError, parse_quantity
-from volcano.app.machine_cpus import cpu_options, machine_cpus
+from volcano.app.machine_cpus import machine_cpus
 from volcano.app.machine_devices import DEVICES_ANNOTATION, machine_devices, parse_claim_devices
+from volcano.app.node_options import NodeOptions, process_count
 from volcano.embedded.agent.containers.images import ImagesError, ImagesFile
-from volcano.embedded.agent.containers.process_settings import ProcessSettings
+from volcano.embedded.agent.containers.process_settings import UNPRIVILEGED_USER, ProcessSettings, usual_user
+from volcano.embedded.agent.kernel.file_rights import may
 from volcano.embedded.agent.node.capacity import machine_capacity
 from volcano.embedded.agent.node.settings import SIMULATED_CAPACITY, NodeSettings, NodeShape, simulated_nodes
 from volcano.embedded.agent.process_agent import api_server_of
-
-F = TypeVar("F", bound=Callable[..., Any])
-MAX_SIMULATED_NODES = 100_000
-MAX_PROCESS_NODES = 64
-
-
-class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The node options as given."""
-
-    nodes: int = 1
-    simulated_nodes: int = 0
-    node_cpu: str = ""
-    node_memory: str = ""
-    node_resources: str = ""
-    node_labels: str = ""
-    nodes_file: str = ""
-    pod_network: str = "auto"
-    images: str = ""
-    writable: tuple[str, ...] = ()
-    pods_as: str = ""
-    devices: bool = True
-    claim_devices: str = "0"
-    cpu_manager_policy: str = "none"
-    topology_manager_policy: str = "none"
-    system_reserved: str = ""
-    device_path: str = "/sys/devices/system"
-
-
-def node_options(command: F) -> F:
-    """The options that say which nodes there are."""
-    options = [
-        click.option("--nodes", type=click.IntRange(0, MAX_PROCESS_NODES), default=1, show_default=True,
-                     help="Nodes that run pods as processes of this machine."),
-        click.option("--simulated-nodes", type=click.IntRange(0, MAX_SIMULATED_NODES), default=0,
-                     help="Nodes that only pretend to run pods; no process node then, unless --nodes is given too."),
-        click.option("--node-cpu", default="", help="CPUs of each node (simulated: 32)."),
-        click.option("--node-memory", default="", help="Memory of each node (simulated: 256Gi)."),
-        click.option("--node-resources", default="", help="Further resources: cpu=8,nvidia.com/gpu=4."),
-        click.option("--node-labels", default="", help="Labels of each node: zone=a,disk=ssd."),
-        click.option("--nodes-file", default="", help="A file of Node objects to simulate."),
-        click.option("--pod-network", type=click.Choice(["auto", "isolated", "host"]), default="auto",
-                     show_default=True, help="Whether each pod has a network of its own."),
-        click.option("--images", default="",
-                     help="A file of what image names mean here; changes are taken up as they are saved."),
-        click.option("--writable", multiple=True, type=click.Path(exists=True, file_okay=False, resolve_path=True),
-                     help="A folder of this machine in which all pods may write; may be given several times."),
-        click.option("--pods-as", default="", metavar="USER",
-                     help="As root: the user of this machine as which pods without runAsUser run [default: root]."),
-        click.option("--devices/--no-devices", default=True, show_default=True,
-                     help="Whether GPUs and NPUs of this machine are found and handed out to pods."),
-        click.option("--claim-devices", default="0", show_default=True, metavar="N|all",
-                     help="How many of them claims hand out (a ResourceSlice); the others are extended resources."),
-    ]  # fmt: skip
-    for option in reversed((*options, *cpu_options)):
-        command = option(command)
-    return command
 
 
 def capacity_of(options: NodeOptions) -> dict[str, str]:
@@ -159,7 +104,7 @@ def process_settings(options: NodeOptions, folder: Path, *, given: bool) -> tupl
         cards=cards.inventory,
         cpus=cpus.pool,
     )
-    for note in (*cards.notes, *cpus.notes):
+    for note in (*cards.notes, *cpus.notes, *_unwritable(processes.writable, processes.default_user)):
         click.echo(f"note: {note}", err=True)
     return NodeSettings(shapes), processes
 
@@ -167,14 +112,16 @@ def process_settings(options: NodeOptions, folder: Path, *, given: bool) -> tupl
 def default_user(options: NodeOptions) -> tuple[int, int] | None:
     """The user and the group of pods that state none; None: those of this process."""
     if not options.pods_as:
-        return None
+        return usual_user()
     if os.geteuid() != 0:
         raise click.BadParameter("only root can run pods as another user", param_hint="--pods-as")
+    if options.pods_as == str(UNPRIVILEGED_USER[0]):
+        return UNPRIVILEGED_USER
     try:
         found = pwd.getpwuid(int(options.pods_as)) if options.pods_as.isdecimal() else pwd.getpwnam(options.pods_as)
     except (KeyError, OverflowError):
         raise click.BadParameter(f"this machine has no user {options.pods_as!r}", param_hint="--pods-as") from None
-    return found.pw_uid, found.pw_gid
+    return (found.pw_uid, found.pw_gid) if found.pw_uid != 0 else None
 
 
 def writable_folders(options: NodeOptions) -> tuple[Path, ...]:
@@ -184,17 +131,22 @@ def writable_folders(options: NodeOptions) -> tuple[Path, ...]:
     return tuple(Path(each) for each in options.writable)
 
 
+def _unwritable(folders: tuple[Path, ...], user: tuple[int, int] | None) -> list[str]:
+    """Notes about folders of --writable in which the user of pods may not write."""
+    if user is None:
+        return []
+    closed = [each for each in folders if not may(stat.S_IWOTH | stat.S_IXOTH, each.stat(), user[0], (user[1],))]
+    return [
+        f"--writable {each}: pods run as user {user[0]}, who may not write there; "
+        f"`chown {user[0]} {each}` lets them, or --pods-as root"
+        for each in closed
+    ]
+
+
 def node_name(hostname: str) -> str:
     """A machine's name as a node may be called."""
     cleaned = re.sub(r"[^a-z0-9.-]+", "-", hostname.lower()).strip("-.")
     return cleaned[:60].strip("-.") or "node"
-
-
-def process_count(options: NodeOptions, *, given: bool) -> int:
-    """`--simulated-nodes` alone means no process node; asked for explicitly, both kinds exist."""
-    if (options.simulated_nodes or options.nodes_file) and not given:
-        return 0
-    return options.nodes
 
 
 def _listed_nodes(options: NodeOptions) -> tuple[NodeShape, ...]:

@@ -19,9 +19,9 @@ from volcano.api.errors import ApiError, NotFound
 from volcano.api.meta import JSON, Key
 from volcano.api.scheme import ResourceType
 from volcano.app.component import run_until_signalled
-from volcano.app.nodes import NodeOptions, node_options
+from volcano.app.components import running_system
+from volcano.app.node_options import NodeOptions, node_options
 from volcano.app.settings import data_directory
-from volcano.app.up_command import running_system
 from volcano.cli.live.job_follower import JOBS, JobFollower
 from volcano.cli.live.run_view import RunView, make_view
 from volcano.cli.live.submit import SubmitError, read_manifests, submit

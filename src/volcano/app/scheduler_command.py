@@ -22,7 +22,7 @@ from volcano.app.component import (
 )
 from volcano.app.configuration_check import check_configuration
 from volcano.app.job_expansion import expand_job
-from volcano.controllers.service.settings import POD_GATES_FEATURE
+from volcano.controllers.service.gates import POD_GATES_FEATURE
 from volcano.machinery.clock import SystemClock
 from volcano.machinery.http_endpoints import health_route, serving
 from volcano.scheduler.framework.config import InvalidConfig

@@ -8,6 +8,8 @@ from typing import Final
 from volcano.machinery.kubeconfig import embedded_data_directory
 
 DEFAULT_PORT: Final = 6443
+STORE: Final = "volcano.db"
+HISTORY_FILE: Final = "history.db"
 SCHEDULER_CONFIGMAP: Final = "volcano-system/volcano-scheduler-configmap:volcano-scheduler.conf"
 
 

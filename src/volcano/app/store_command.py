@@ -10,8 +10,8 @@ from typing import Final
 import click
 
 from volcano.api.errors import ApiError
-from volcano.app.settings import data_directory
-from volcano.app.up_command import STORE, DataDirectoryInUse, locked
+from volcano.app.data_directory_lock import DataDirectoryInUse, locked
+from volcano.app.settings import STORE, data_directory
 from volcano.embedded.apiserver.store import salvage
 from volcano.embedded.apiserver.store.log_file import UnusableFile, verified
 from volcano.embedded.apiserver.store.private_files import replace_private_file

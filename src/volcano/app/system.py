@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
-from datetime import tzinfo
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -20,11 +19,14 @@ from volcano.api.meta import JSON, Key
 from volcano.api.scheme import resource_type
 from volcano.app.job_expansion import expand_job
 from volcano.app.settings import SCHEDULER_CONFIGMAP
+from volcano.app.system_settings import MASTERS as MASTERS
+from volcano.app.system_settings import SystemSettings as SystemSettings
+from volcano.controllers.service.gates import POD_GATES_FEATURE
 from volcano.controllers.service.job_metrics import ControllerMetrics
-from volcano.controllers.service.manager import DEFAULT_CONTROLLERS, make_controllers
+from volcano.controllers.service.manager import make_controllers
 from volcano.controllers.service.probing import ask
 from volcano.controllers.service.routes import controller_routes
-from volcano.controllers.service.settings import GATES, POD_GATES_FEATURE, ControllerSettings
+from volcano.controllers.service.settings import ControllerSettings
 from volcano.embedded.agent.agent import Agent
 from volcano.embedded.apiserver.kinds.services import SERVICES
 from volcano.embedded.apiserver.server import ApiServer
@@ -50,7 +52,6 @@ HELM_RELEASE: Final[JSON] = {
 }
 """The metadata by which `helm install volcano deploy/helm/volcano -n volcano-system` takes over an object that the
 embedded system already made under a name that the chart has too; without it Helm refuses to install."""
-MASTERS: Final = ("system:masters", "system:authenticated")
 
 
 class LocalService(msgspec.Struct, frozen=True):
@@ -72,23 +73,6 @@ SCHEDULER_SERVICE: Final = LocalService("volcano-scheduler", "volcano-scheduler"
 CONTROLLERS_SERVICE: Final = LocalService("volcano-controllers-service", "volcano-controllers", 8081)
 
 AgentMaker = Callable[[Client], Agent]
-
-
-class SystemSettings(msgspec.Struct, frozen=True):
-    """What the embedded system is made of, apart from its nodes."""
-
-    scheduler_conf: str = ""  # a file; the ConfigMap when empty
-    scheduler_configmap: str = SCHEDULER_CONFIGMAP
-    plugins_dir: str = ""
-    scheduler_names: tuple[str, ...] = ("volcano",)
-    adopt_plain_pods: bool = True
-    gates: Mapping[str, bool] = msgspec.field(default_factory=lambda: GATES)
-    sharding_mode: str = "none"
-    shard_name: str = "volcano"
-    root_certificate: str = ""  # by which pods know the API server
-    controllers: tuple[str, ...] = tuple(DEFAULT_CONTROLLERS.split(","))  # as --controllers lists them
-    workers: int = 8
-    local_zone: tzinfo | None = None  # of CronJobs that name none; this process's
 
 
 class System:

@@ -19,7 +19,7 @@ from volcano.api.durations import DurationError, parse_duration
 from volcano.api.errors import ApiError
 from volcano.app.component import connected, parse_feature_gates, run_component
 from volcano.app.settings import data_directory
-from volcano.controllers.service.settings import POD_GATES_FEATURE
+from volcano.controllers.service.gates import POD_GATES_FEATURE
 from volcano.machinery.clock import SystemClock
 
 F = TypeVar("F", bound=Callable[..., Any])

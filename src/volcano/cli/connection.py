@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from volcano.api.errors import ApiError
 from volcano.api.meta import JSON, Key
-from volcano.api.scheme import ResourceType
+from volcano.api.resource_types import ResourceType
 from volcano.cli.command_line import Called
 from volcano.cli.failures import Failed
 from volcano.machinery.client import Client

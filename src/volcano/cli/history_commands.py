@@ -6,7 +6,12 @@ from typing import Final
 
 from volcano.cli.command_line import BOOL, CLOSER, INT, CommandSpec, Flag
 from volcano.cli.common_flags import CONNECTION, EVERYWHERE, LABELS, NAME, NAMESPACE, ONE, SEVERAL
-from volcano.cli.past import HISTORY_SERVER, SINCE, UNTIL
+
+HISTORY_SERVER: Final = Flag(
+    "history-server", help="address of `volcano history` on a cluster; otherwise VOLCANO_HISTORY, or the API server"
+)
+SINCE: Final = Flag("since", "S", help="from this time on: 2026-01-31, 2026-01-31T12:00, 8h, 2d or today")
+UNTIL: Final = Flag("until", "E", help="before this time, written as --since")
 
 SELECTION: Final = (
     Flag("user", "u", help="only jobs that this user submitted"),

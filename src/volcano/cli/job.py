@@ -6,21 +6,15 @@ import shutil
 import sys
 from collections.abc import Iterable
 
-from volcano.api.durations import format_duration
 from volcano.api.errors import AlreadyExists, ApiError
-from volcano.api.jobs.estimates import parse_time_limit
 from volcano.api.meta import JSON, Key
 from volcano.api.quantity import parse_quantity
-from volcano.api.scheme import ResourceType, find_resource_type
-from volcano.cli.bus_commands import ask_for
+from volcano.api.resource_types import ResourceType, find_resource_type
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import ApiConnection, connect
-from volcano.cli.expected_starts import with_priorities, with_starts
 from volcano.cli.failures import Failed
 from volcano.cli.formats import labels_of, local_date, padded, parse_resource_list, utc_now
 from volcano.cli.job_list_table import terminal_table
-from volcano.cli.manifest_files import read_objects
-from volcano.cli.named_jobs import for_each_job
 from volcano.cli.output import follow, qualified_name, show
 from volcano.cli.resources import JOBS
 
@@ -101,6 +95,9 @@ def _larger(limit: str, request: str) -> str:
 
 
 def time_limit(text: str) -> str:
+    from volcano.api.durations import format_duration
+    from volcano.api.jobs.estimates import parse_time_limit
+
     try:
         return format_duration(parse_time_limit(text))
     except ValueError as error:
@@ -111,6 +108,8 @@ def _run_file(connection: ApiConnection, path: str, namespace: str, dry_run: str
     """Every object of the file in its order: Jobs are submitted, others are made or brought up to date."""
     if ".yaml" not in path and ".yml" not in path:
         raise Failed("only support yaml file")
+    from volcano.cli.manifest_files import read_objects
+
     documents = read_objects(path)
     if not documents:
         raise Failed(f"failed to decode file, err: {path} holds no object")
@@ -181,6 +180,10 @@ def list_jobs(called: Called) -> None:
             width = shutil.get_terminal_size().columns
             return terminal_table(shown, utc_now(), width=width, everywhere=everywhere)
         listed = job_table(shown, shown, everywhere=everywhere)
+        if not (values["priority"] or values["start"]):
+            return listed
+        from volcano.cli.expected_starts import with_priorities, with_starts
+
         listed = with_priorities(connection, shown, listed) if values["priority"] else listed
         return with_starts(connection, shown, listed) if values["start"] else listed
 
@@ -249,16 +252,24 @@ def _cells(job: JSON) -> list[object]:
 
 # -- suspend, resume, delete --------------------------------------------------------------------------------------
 def suspend(called: Called) -> None:
+    from volcano.cli.bus_commands import ask_for
+    from volcano.cli.named_jobs import for_each_job
+
     connection = connect(called)
     for_each_job(called, connection, "suspend", lambda place, name: ask_for(connection, JOBS, place, name, "AbortJob"))
 
 
 def resume(called: Called) -> None:
+    from volcano.cli.bus_commands import ask_for
+    from volcano.cli.named_jobs import for_each_job
+
     connection = connect(called)
     for_each_job(called, connection, "resume", lambda place, name: ask_for(connection, JOBS, place, name, "ResumeJob"))
 
 
 def delete(called: Called) -> None:
+    from volcano.cli.named_jobs import for_each_job
+
     connection = connect(called)
 
     def remove(namespace: str, name: str) -> None:

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
-import yaml
 
 from volcano.api.errors import ApiError, error_from
 from volcano.api.meta import JSON
-from volcano.api.scheme import ResourceType
+from volcano.api.resource_types import ResourceType
 from volcano.cli.command_line import Called, say
 from volcano.cli.connection import ApiConnection
 from volcano.cli.failures import Failed
@@ -97,6 +96,8 @@ def cleaned(resource: ResourceType, item: JSON) -> JSON:
 def as_text(value: JSON, form: str) -> str:
     if form == "json":
         return msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=2).decode() + "\n"
+    import yaml  # takes longer than a plain list
+
     return str(yaml.safe_dump(value, sort_keys=True, default_flow_style=False, allow_unicode=True, width=2**16))
 
 

@@ -14,7 +14,7 @@ from volcano.api.durations import DurationError, parse_duration
 from volcano.api.errors import ApiError, NotFound
 from volcano.api.history_records import HISTORY_PATH, HISTORY_SERVICE, JobPage, JobRecord, JobStory, UsageRow
 from volcano.api.times import micro_timestamp, parse_timestamp, zoned_timestamp
-from volcano.cli.command_line import Called, Flag
+from volcano.cli.command_line import Called
 from volcano.cli.connection import ApiConnection, connect
 from volcano.cli.failures import Failed
 from volcano.cli.formats import utc_now
@@ -23,11 +23,6 @@ from volcano.machinery.transport import Request
 
 T = TypeVar("T")
 
-HISTORY_SERVER: Final = Flag(
-    "history-server", help="address of `volcano history` on a cluster; otherwise VOLCANO_HISTORY, or the API server"
-)
-SINCE: Final = Flag("since", "S", help="from this time on: 2026-01-31, 2026-01-31T12:00, 8h, 2d or today")
-UNTIL: Final = Flag("until", "E", help="before this time, written as --since")
 PAGE_JOBS: Final = 1000
 WHOLE_SECONDS: Final = len("2026-01-31T12:00:00")
 NO_HISTORY: Final = """\

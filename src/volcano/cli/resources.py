@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from volcano.api.scheme import ResourceType, find_resource_type
+from volcano.api.resource_types import ResourceType, find_resource_type
 
 
 def _row(group: str, kind: str) -> ResourceType:

@@ -5,6 +5,7 @@ import asyncio
 import msgspec
 import pytest
 
+from volcano.admission.chain import WEBHOOKS
 from volcano.api.batch import Job
 from volcano.api.core import Namespace, Pod
 from volcano.api.errors import BadRequest, Invalid, NotFound
@@ -12,7 +13,7 @@ from volcano.api.meta import Key
 from volcano.api.scheduling import PodGroup, Queue
 from volcano.api.scheme import resource_type
 from volcano.api.topology import HyperNode
-from volcano.app.admission_plug import VolcanoAdmission
+from volcano.app.admission_plug import VolcanoAdmission, may_concern
 from volcano.embedded.apiserver.server import ApiServer
 from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.machinery.client import Client
@@ -208,3 +209,7 @@ def test_the_status_of_a_closing_queue_can_still_be_written():
         await client.patch(QUEUES, Key("", "q"), {"status": {"state": "Closed"}}, subresource="status")
 
     story(play)
+
+
+def test_every_rule_is_about_a_resource_for_which_rules_are_looked_up():
+    assert all(may_concern(webhook.resource) for webhook in WEBHOOKS)

@@ -13,9 +13,10 @@ import pytest
 from click.testing import CliRunner
 
 from volcano.app.apiserver_command import apiserver_command
+from volcano.app.data_directory_lock import UnusableDataDirectory, locked
 from volcano.app.system import SystemSettings
-from volcano.app.up_command import UnusableDataDirectory, locked, settings_from, up_command
-from volcano.controllers.service.manager import SHARDING_CONTROLLER, is_enabled
+from volcano.app.up_command import settings_from, up_command
+from volcano.controllers.service.choice import SHARDING_CONTROLLER, is_enabled
 from volcano.machinery.https_server import bind
 
 
