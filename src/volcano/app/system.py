@@ -40,6 +40,7 @@ from volcano.machinery.http_endpoints import Routes, dispatch
 from volcano.machinery.local_zone import local_zone
 from volcano.machinery.runner import Runner
 from volcano.machinery.transport import InProcess, Request, Response, User
+from volcano.scheduler.service.registry import Registry
 from volcano.scheduler.service.routes import scheduler_routes
 from volcano.scheduler.service.service import SchedulerService
 from volcano.scheduler.service.settings import SchedulerSettings
@@ -170,7 +171,10 @@ def make_cluster_runner(client: Client, clock: Clock, chosen: SystemSettings) ->
     return Runner(client, clock, controllers, component="kube-controller-manager", workers=chosen.workers)
 
 
-def make_scheduler(client: Client, clock: Clock, chosen: SystemSettings) -> SchedulerService:
+def make_scheduler(
+    client: Client, clock: Clock, chosen: SystemSettings, registry: Registry | None = None
+) -> SchedulerService:
+    """Plugins are looked for on this machine unless a registry is given."""
     settings = SchedulerSettings(
         scheduler_conf=chosen.scheduler_conf,
         scheduler_configmap="" if chosen.scheduler_conf else chosen.scheduler_configmap,
@@ -181,7 +185,7 @@ def make_scheduler(client: Client, clock: Clock, chosen: SystemSettings) -> Sche
         shard_name=chosen.shard_name,
         admits_by_gate=chosen.gates[POD_GATES_FEATURE],
     )
-    return SchedulerService(client, clock, settings, expand_job=expand_job)
+    return SchedulerService(client, clock, settings, expand_job=expand_job, registry=registry)
 
 
 async def ensure_configuration(client: Client) -> None:

@@ -132,11 +132,12 @@ async def test_without_namespaces_terminals_and_input_are_there_all_the_same(bar
     assert "terminal" in await bare_machine.output("seen")
     pod = await bare_machine.until_phase("patient", "Running")
     folder = bare_machine.directory / "agent" / "pods" / pod["metadata"]["uid"] / "main.0"
-    reader, writer = await connect_to(folder)
-    writer.write(HEADER.pack(STDIN, 3) + b"hi\n")
+    reader, writer, inlet = await connect_to(folder)
+    await asyncio.get_running_loop().sock_sendall(inlet, HEADER.pack(STDIN, 3) + b"hi\n")
     async with asyncio.timeout(20):
         assert await reader.readexactly(HEADER.size + 3) == HEADER.pack(STDOUT, 3) + b"hi\n"
     writer.close()
+    inlet.close()
 
 
 @needs.NAMESPACES

@@ -115,6 +115,7 @@ def outcome_of(seed: int, *, sources: str, minimize: bool) -> SeedOutcome:
 def quiet() -> None:
     """Components log what faults do to them, and a crash leaves coroutines that never started."""
     logging.getLogger("volcano").propagate = False
+    logging.getLogger("volcano").setLevel(logging.ERROR)  # only errors are violations
     warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
 
 

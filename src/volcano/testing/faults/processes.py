@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Callable
 from datetime import UTC, timedelta
 from pathlib import Path
@@ -24,6 +25,7 @@ from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.leader import Election, LostLeadership
 from volcano.machinery.transport import User
+from volcano.scheduler.service.registry import Registry, load_registry
 from volcano.testing.faults.chance import chance_of
 from volcano.testing.faults.machines import SimulatedMachine
 from volcano.testing.faults.network import FaultyNetwork, MachineTransport
@@ -159,7 +161,13 @@ def cluster(client: Client, clock: Clock) -> Part:
 
 
 def scheduler(client: Client, clock: Clock) -> Part:
-    return make_scheduler(client, clock, SETTINGS)
+    return make_scheduler(client, clock, SETTINGS, _registry())
+
+
+@functools.cache
+def _registry() -> Registry:
+    """Looking for plugins of installed packages takes as long as dozens of cycles; their set is the same for all runs."""
+    return load_registry()
 
 
 def history(path: Path) -> MakePart:

@@ -7,6 +7,7 @@ import atexit
 import contextlib
 import functools
 import gc
+import itertools
 import logging
 import shutil
 import tempfile
@@ -49,6 +50,8 @@ CALM_SECONDS: Final = 30.0
 SETTLE_SECONDS: Final = 45.0
 QUIET_SECONDS: Final = 60.0
 LOOK_SECONDS: Final = 2.0
+RUNS_PER_COLLECTION: Final = 8
+_runs = itertools.count()
 CAPACITY: Final = {"cpu": str(NODE_CPUS), "memory": "8Gi", "pods": "20"}
 
 TEMPLATE_SEED: Final = -1
@@ -345,8 +348,9 @@ def _memory() -> Path | None:
 @contextlib.contextmanager
 def _without_collection() -> Iterator[None]:
     """The collector would close abandoned generators at moments that differ from run to run."""
-    gc.collect()
-    gc.freeze()  # what is left is the program itself: the next collection need not look at it again
+    if next(_runs) % RUNS_PER_COLLECTION == 0:
+        gc.collect()
+        gc.freeze()  # what is left is the program itself: the next collection need not look at it again
     gc.disable()
     try:
         yield
