@@ -166,7 +166,7 @@ def scheduler(client: Client, clock: Clock) -> Part:
 
 @functools.cache
 def _registry() -> Registry:
-    """Looking for plugins of installed packages takes as long as dozens of cycles; their set is the same for all runs."""
+    """Looking for plugins of installed packages takes as long as dozens of cycles, and all runs have the same."""
     return load_registry()
 
 
