@@ -14,6 +14,7 @@ import pytest
 from tests import needs
 from tests.system.agent.kit import a_pod
 from volcano.embedded.agent.containers.container_attempt import ContainerAttempt
+from volcano.embedded.agent.network.network import BridgedNetwork, present_networks
 
 pytestmark = [
     pytest.mark.root,
@@ -164,3 +165,16 @@ async def test_ports_are_forwarded_to_what_listens_on_a_pods_own_loopback(machin
     writer.close()
     with pytest.raises(OSError, match="Connect call failed"):
         await asyncio.open_connection(address, 22)
+
+
+async def test_pods_reach_each_other_after_another_system_on_this_machine_has_ended(machine, tmp_path):
+    other = BridgedNetwork(tmp_path, routes=present_networks())
+    other.open()
+    await machine.create(a_pod("server", sys.executable, "-c", LISTEN, hostname="server", subdomain="job"))
+    await machine.until_phase("server", "Running")
+
+    other.close()
+
+    await machine.create(a_pod("asker", sys.executable, "-c", ASK, "server.job", hostname="asker", subdomain="job"))
+    await machine.finished("asker")
+    assert await machine.output("asker") == "server.job server"

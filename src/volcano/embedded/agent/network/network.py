@@ -17,14 +17,14 @@ from typing import Final, Protocol
 
 from volcano.api.service_network import SERVICE_RANGE
 from volcano.embedded.agent.containers.process_settings import PodNetwork
-from volcano.embedded.agent.kernel import linux
+from volcano.embedded.agent.kernel import ip_forwarding, linux
 from volcano.embedded.agent.kernel.netlink import Netlink
 from volcano.embedded.agent.kernel.pod_table import make_pod_table, remove_table
 from volcano.embedded.agent.kernel.service_rules import ServiceRules
 from volcano.embedded.agent.processes.supervisor_protocol import Wire
 
 log = logging.getLogger(__name__)
-IP_FORWARD_FILE: Final = Path("/proc/sys/net/ipv4/ip_forward")
+BRIDGE_PREFIX: Final = "vc"
 ROUTES_FILE: Final = Path("/proc/net/route")
 FIRST_SUBNET, SUBNET_COUNT = 64, 128  # 10.64.0.0/16 to 10.191.0.0/16, without the range of services
 LOOPBACK_NETWORK: Final = ipaddress.IPv4Network("127.64.0.0/10")
@@ -110,11 +110,10 @@ class BridgedNetwork:
 
     def __init__(self, directory: Path, *, routes: Iterable[ipaddress.IPv4Network] = ()) -> None:
         digest = hashlib.sha256(str(directory).encode()).hexdigest()
-        self._bridge = f"vc{digest[:8]}"
+        self._bridge = f"{BRIDGE_PREFIX}{digest[:8]}"
         self._table = f"volcano-{digest[:8]}"
         self._state = directory / "network.json"
         known = self._read_state()
-        self._was_forwarding = known.get("forwarding", "")
         self.subnet = _subnet(known.get("subnet", ""), int(digest[:8], 16), list(routes))
         self.addresses = Addresses(self.subnet)
         self.api_address = str(self.subnet[1])
@@ -125,11 +124,8 @@ class BridgedNetwork:
         """Make the bridge and the NAT rule; both may exist from before."""
         try:
             self._make_bridge()
-            if not self._was_forwarding:
-                self._was_forwarding = IP_FORWARD_FILE.read_text().strip()
-            self._state.write_text(json.dumps({"subnet": str(self.subnet), "forwarding": self._was_forwarding}))
-            if IP_FORWARD_FILE.read_text().strip() != "1":
-                IP_FORWARD_FILE.write_text("1\n")
+            self._state.write_text(json.dumps({"subnet": str(self.subnet)}))
+            ip_forwarding.turn_on()
             make_pod_table(self._table, self.subnet, self._bridge, SERVICE_RANGE)
             self.rules.open()
         except OSError as error:
@@ -137,16 +133,15 @@ class BridgedNetwork:
             raise NetworkUnavailable(f"a bridge for pods cannot be made: {error}") from error
 
     def close(self) -> None:
-        """Remove bridge, NAT rule and state file, and restore IP forwarding."""
+        """Remove bridge, NAT rule and state file; other systems on this machine keep the forwarding they need."""
         with contextlib.suppress(OSError), Netlink() as kernel:
             kernel.remove(self._bridge)
         with contextlib.suppress(OSError):
             remove_table(self._table)
         with contextlib.suppress(OSError):
-            if self._was_forwarding == "0":
-                IP_FORWARD_FILE.write_text("0\n")
+            ip_forwarding.turn_off_if_last(BRIDGE_PREFIX)
+        with contextlib.suppress(OSError):
             self._state.unlink(missing_ok=True)
-        self._was_forwarding = ""
 
     def wire(self, pod: str) -> Wire | None:
         digest = hashlib.sha256(pod.encode()).hexdigest()
