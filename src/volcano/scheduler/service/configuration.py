@@ -5,6 +5,7 @@ A file is polled, a ConfigMap is watched. A text that is no configuration is rep
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -34,6 +35,9 @@ from volcano.scheduler.service.settings import SchedulerSettings
 
 log = logging.getLogger(__name__)
 FILE_POLL_INTERVAL: Final = timedelta(milliseconds=500)
+
+Follow = Callable[[], Coroutine[Any, Any, None]]
+"""Follows a configuration until cancelled, once it is called."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -140,23 +144,21 @@ class Configuration:
 
 async def start_configuration(
     configuration: Configuration, settings: SchedulerSettings, client: Client, clock: Clock
-) -> Coroutine[Any, Any, None] | None:
-    """Read the configuration that the settings name, and return the task that follows it, if there is one to follow.
+) -> Follow | None:
+    """Read the configuration that the settings name, and return what follows it, if there is anything to follow.
 
     InvalidConfig when the settings require a configuration and there is none.
     """
-    following: Coroutine[Any, Any, None] | None = None
+    following: Follow | None = None
     path = settings.scheduler_conf
     if path:
         configuration.offer(await clock.run(lambda: read_file(path)), path)
-        following = configuration.follow_file(path, clock)
+        following = functools.partial(configuration.follow_file, path, clock)
     elif settings.scheduler_configmap:
         place = ConfigMapKey.parse(settings.scheduler_configmap)
         await configuration.read_configmap(place, client)
-        following = configuration.follow_configmap(place, client, clock)
+        following = functools.partial(configuration.follow_configmap, place, client, clock)
     if settings.needs_own_configuration and (configuration.problem or not path):
-        if following is not None:
-            following.close()
         raise InvalidConfig(configuration.problem or "a configuration is required, and none is given")
     return following
 

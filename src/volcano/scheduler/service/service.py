@@ -111,7 +111,7 @@ class SchedulerService:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.sender.recorder.run())
             if following is not None:
-                group.create_task(following)
+                group.create_task(following())
             group.create_task(usage.run())
             await follow(group, self.client, self.clock, self.mirror, timeout=self.settings.sync_timeout)
             self.pending.follow(self.mirror, self.timer.change)
