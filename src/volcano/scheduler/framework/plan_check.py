@@ -87,18 +87,22 @@ def _over(queue: Queue, held: Resources, task: Task) -> str:
 
 def _check_evictions(session: Session, dropped: dict[str, str]) -> None:
     """No task is evicted for a task that has no place afterwards."""
-    placed: dict[str, bool] = {}
-    tasks = {task.key: task for task in session.snapshot.tasks.values()}
-    for eviction in session.record.evictions.values():
-        preemptor = eviction.preemptor
-        if preemptor and preemptor not in placed:
-            placed[preemptor] = preemptor in tasks and _is_placed(session, tasks[preemptor])
-        if preemptor and not placed[preemptor]:
-            dropped[eviction.task] = f"{preemptor} would have no place even so"
+    evictions = [eviction for eviction in session.record.evictions.values() if eviction.preemptor]
+    if not evictions:
+        return
+    preemptors = {eviction.preemptor for eviction in evictions}
+    placed = {
+        task.key
+        for job in session.snapshot.jobs.values()
+        for status in (Status.PIPELINED, Status.BINDING)
+        for task in job.by_status[status].values()
+        if task.key in preemptors and _has_room(session, task)
+    }
+    for eviction in evictions:
+        if eviction.preemptor not in placed:
+            dropped[eviction.task] = f"{eviction.preemptor} would have no place even so"
 
 
-def _is_placed(session: Session, task: Task) -> bool:
+def _has_room(session: Session, task: Task) -> bool:
     node = session.snapshot.node_of(task)
-    if node is None or task.status not in (Status.PIPELINED, Status.BINDING):
-        return False
-    return not _short(session, task, _room(session, node, session.table.future_idle))
+    return node is not None and not _short(session, task, _room(session, node, session.table.future_idle))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from volcano.scheduler.core.node_table import Mask
-from volcano.scheduler.core.node_view import NodeView
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import EPSILON, Task
 
@@ -33,8 +34,12 @@ class Candidates:
 
 def could_hold(session: Session, task: Task) -> Mask:
     """Nodes that would have room if every task whose place is not already promised were evicted; an upper bound."""
-    view = NodeView(session.table)
-    possible = view.all()
+    table = session.table
+    possible: Mask = np.ones(len(table.nodes), dtype=bool)
     for name, asked in task.request.amounts.items():
-        possible &= view.idle[name] + view.used[name] - view.pipelined[name] > asked - EPSILON
+        place = table.resources.get(name)
+        if place is not None:
+            possible &= table.idle[place] + table.used[place] - table.pipelined[place] > asked - EPSILON
+        elif asked >= EPSILON:
+            possible[:] = False  # no node has such a resource
     return possible
