@@ -105,8 +105,9 @@ def measure(pods: int, jobs: int, rounds: int, network: str) -> None:
                 if "volcano is up" in line:
                     break
             threading.Thread(target=process.stdout.read, daemon=True).start()
-            api, footprint = Client(Path(folder) / "kubeconfig"), Footprint(process.pid, folder)
-            one_round(api, 20, 1)
+            api = Client(Path(folder) / "kubeconfig")
+            one_round(api, 20, 1)  # the supervisor comes after the API server
+            footprint = Footprint(process.pid, folder)
             print(f"before: {footprint}")
             for _ in range(rounds):
                 spent = footprint.cpu()

@@ -21,10 +21,9 @@ from volcano.embedded.agent.kernel import ip_forwarding, linux
 from volcano.embedded.agent.kernel.netlink import Netlink
 from volcano.embedded.agent.kernel.pod_table import make_pod_table, remove_table
 from volcano.embedded.agent.kernel.service_rules import ServiceRules
-from volcano.embedded.agent.processes.supervisor_protocol import Wire
+from volcano.embedded.agent.processes.supervisor_protocol import BRIDGE_PREFIX, Wire
 
 log = logging.getLogger(__name__)
-BRIDGE_PREFIX: Final = "vc"
 ROUTES_FILE: Final = Path("/proc/net/route")
 FIRST_SUBNET, SUBNET_COUNT = 64, 128  # 10.64.0.0/16 to 10.191.0.0/16, without the range of services
 LOOPBACK_NETWORK: Final = ipaddress.IPv4Network("127.64.0.0/10")

@@ -12,7 +12,7 @@ import socket
 
 from volcano.embedded.agent.kernel import linux
 from volcano.embedded.agent.kernel.netlink import Netlink
-from volcano.embedded.agent.processes.supervisor_protocol import Wire
+from volcano.embedded.agent.processes.supervisor_protocol import BRIDGE_PREFIX, Wire
 
 KINDS = {"net": linux.NEWNET, "ipc": linux.NEWIPC}
 
@@ -72,15 +72,20 @@ class PodNamespaces:
             self.close(pod)
         if not self._bridges:
             return
+        from volcano.embedded.agent.kernel import ip_forwarding
         from volcano.embedded.agent.kernel.pod_table import remove_table
 
         for bridge in self._bridges:
             try:
                 with Netlink() as kernel:
                     kernel.remove(bridge)
-                remove_table(f"volcano-{bridge.removeprefix('vc')}")
+                remove_table(f"volcano-{bridge.removeprefix(BRIDGE_PREFIX)}")
             except OSError:
                 pass  # the agent has already removed it
+        try:
+            ip_forwarding.turn_off_if_last(BRIDGE_PREFIX)
+        except OSError:
+            pass  # a machine on which it cannot be turned off
 
     def _connect(self, namespace: int, wire: Wire) -> None:
         """Make a wire from the bridge into the pod's network, and set its address and route."""

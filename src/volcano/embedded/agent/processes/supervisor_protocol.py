@@ -15,7 +15,8 @@ MAX_DESCRIPTORS_PER_MESSAGE = 8
 SOCKET = "supervisor.sock"
 LOCK = "supervisor.lock"
 JOURNAL = "containers.journal"
-
+BRIDGE_PREFIX = "vc"
+"""Of the bridges of pod networks; the rest of the name is that of the network's table of rules."""
 
 WITHOUT_LINKS = "without-links"
 """Of a bind: the source is a real path, and a symbolic link that was put on it meanwhile is not followed."""
@@ -30,9 +31,8 @@ class Mount(TypedDict):
     source: str
     part: str  # of the source: a relative path, on which no symbolic link is followed
     target: str
-    options: (
-        str  # words with commas: of devices the files of cards below /dev; of a bind those above; of a layer its owner
-    )
+    # Words with commas: of devices the files of cards below /dev, of a bind those above, of a layer its owner.
+    options: str
     read_only: bool
 
 

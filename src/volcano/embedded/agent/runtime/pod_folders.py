@@ -6,6 +6,7 @@ Also reads the termination message that a container left in its folder. Contents
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import shutil
 import stat
@@ -47,6 +48,7 @@ class PodFolders:
         self._settings = settings
         self._credentials = MachineCredentials(settings.directory / "ssh_host_key")
         self._accounts = PodAccounts(settings.directory / "accounts", settings.default_user)
+        self._log_folders: dict[str, Path] = {}  # by the pod's UID, of pods that were started since this agent was
         self.programs = ""  # which programs busybox-like images have, in words
 
     def open(self) -> None:
@@ -73,6 +75,7 @@ class PodFolders:
         own = self.container_folder(run)
         logs = self.log_file(run).parent
         memory = self._settings.memory / run.pod.uid
+        self._log_folders[run.pod.uid] = logs.parent
         for each in (folder, own, logs.parent, logs, memory):
             each.mkdir(exist_ok=True)
         for each in (own / "tmp", memory / "shm"):
@@ -157,7 +160,8 @@ class PodFolders:
         shutil.rmtree(self._settings.memory, ignore_errors=True)
 
     def remove_logs(self, uid: str) -> None:
-        for folder in self._settings.logs.glob(f"*_{uid}"):
+        known = self._log_folders.pop(uid, None)
+        for folder in [known] if known is not None else self._settings.logs.glob(f"*_{glob.escape(uid)}"):
             shutil.rmtree(folder, ignore_errors=True)
 
 
