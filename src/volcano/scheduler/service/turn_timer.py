@@ -14,7 +14,7 @@ from typing import Final
 from volcano.machinery.clock import Clock
 from volcano.machinery.pace import Pace
 
-MIN_PAUSE: Final = timedelta(milliseconds=2)
+MIN_PAUSE: Final = timedelta(microseconds=500)
 MAX_PAUSE: Final = timedelta(milliseconds=200)
 DEBOUNCE: Final = timedelta(milliseconds=100)
 """How long changes that are not urgent are gathered before they make a turn due."""
@@ -31,7 +31,7 @@ class TurnTimer:
         self._clock, self._period = clock, period
         self._changed = asyncio.Event()
         self._is_debouncing = False
-        self._last_turn_seconds = 0.0
+        self._last_turn_seconds = self._last_turn_end = 0.0
         self._pace = Pace(TURN_BURST, TURNS_PER_SECOND, clock.monotonic())
         self.waits_for_time = True  # whether time alone may make another decision possible
 
@@ -58,7 +58,9 @@ class TurnTimer:
                     return
                 continue
             # Changes rarely come alone; and the longer a turn took, the longer other work runs before the next one.
-            pause = timedelta(seconds=max(self._last_turn_seconds / 2, self._pace.wait(self._clock.monotonic())))
+            now = self._clock.monotonic()
+            rest = self._last_turn_end + self._last_turn_seconds / 2 - now
+            pause = timedelta(seconds=max(rest, self._pace.wait(now)))
             if unsent_writes() >= MAX_UNSENT_WRITES:
                 pause = MAX_PAUSE
             await self._clock.sleep(min(max(pause, MIN_PAUSE), MAX_PAUSE))
@@ -73,4 +75,5 @@ class TurnTimer:
         return begun
 
     def end(self, begun: float) -> None:
-        self._last_turn_seconds = self._clock.monotonic() - begun
+        self._last_turn_end = self._clock.monotonic()
+        self._last_turn_seconds = self._last_turn_end - begun
