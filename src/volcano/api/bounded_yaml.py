@@ -17,6 +17,9 @@ MAX_YAML_NODES: Final = 500_000
 """Values and keys, those behind aliases counted each time."""
 MAX_YAML_DEPTH: Final = 100
 MAX_YAML_DOCUMENTS: Final = 1000
+MAX_TAG_DIRECTIVES: Final = 100
+"""libyaml compares each with all before it, and nothing else runs meanwhile."""
+_TAG_DIRECTIVES: Final = tuple("%TAG".encode(coding) for coding in ("utf-8", "utf-16-le", "utf-16-be"))
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -40,12 +43,15 @@ for _tag, _pattern in (
     SafeLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), list("-+0123456789."))
 
 
-def _construct_int(loader: Any, node: Any) -> int:
+def _construct_int(loader: Any, node: Any) -> int | float:
+    """Above 64 bits it is a float, as in Go: many such integers as keys of one mapping could all have the same hash."""
     text = loader.construct_scalar(node).replace("_", "")
     sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text.removeprefix("+"))
     if digits[:2] in ("0b", "0x", "0o"):
-        return sign * int(digits, 0)
-    return sign * int(digits, 8 if digits.startswith("0") and digits != "0" else 10)  # 0644 is a file mode
+        value = sign * int(digits, 0)
+    else:
+        value = sign * int(digits, 8 if digits.startswith("0") and digits != "0" else 10)  # 0644 is a file mode
+    return value if value.bit_length() <= 64 else float(value)
 
 
 def _construct_float(loader: Any, node: Any) -> float:
@@ -93,15 +99,17 @@ def _within_bounds(build: Callable[..., Any], text: str | bytes, loader: Any, me
         raise BoundedYamlError(f"not text: {error}") from None
     if len(raw) > MAX_YAML_BYTES:
         raise BoundedYamlError(f"{len(raw)} bytes are more than the limit of {MAX_YAML_BYTES}")
+    if sum(map(raw.count, _TAG_DIRECTIVES)) > MAX_TAG_DIRECTIVES:
+        raise BoundedYamlError(f"more than {MAX_TAG_DIRECTIVES} tag directives")
     try:
         measure.check(yaml.parse(raw, Loader=loader))
         return list(build(raw, Loader=loader))
     except yaml.YAMLError as error:
         raise BoundedYamlError(_place(error)) from None
-    except (ValueError, RecursionError, OverflowError, TypeError) as error:
+    except (ValueError, RecursionError, OverflowError, TypeError, LookupError, AttributeError) as error:
         if isinstance(error, BoundedYamlError):
             raise
-        raise BoundedYamlError(str(error)) from None  # a date such as 2026-99-99, an integer of ten thousand digits
+        raise BoundedYamlError(str(error)) from None  # `!!bool maybe`, or an integer of ten thousand digits
 
 
 class _Measure:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import resource
 import signal
 import socket
 import ssl
@@ -31,6 +32,7 @@ from volcano.machinery.leader import Election, ElectionSettings, LostLeadership
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+OPEN_FILES: Final = 65_536
 THREAD_SWITCH_INTERVAL: Final = timedelta(milliseconds=1)
 """Of one thread while another waits: a request takes several, and must not wait long beside a scheduling cycle."""
 
@@ -86,8 +88,17 @@ def run_component(main: Callable[[], Awaitable[None]], *, verbosity: int = 0) ->
 
 def run_until_signalled(main: Callable[[], Awaitable[None]]) -> None:
     sys.setswitchinterval(THREAD_SWITCH_INTERVAL.total_seconds())
+    allow_open_files()
     with survivors_frozen(), asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_until_signalled(main))
+
+
+def allow_open_files() -> None:
+    """Use what the hard limit allows: shells set the soft one to 1024, which a few hundred clients would fill."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

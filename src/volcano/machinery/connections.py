@@ -22,6 +22,14 @@ class ConnectionLimits(msgspec.Struct, frozen=True):
     anonymous_per_address: int = 512
     per_identity: int = 1024
 
+    def within(self, open_files: int) -> ConnectionLimits:
+        """These bounds, or smaller ones where a process may open fewer files than twice the total."""
+        share = min(1.0, open_files / (2 * self.total))
+        anonymous, for_address, for_identity = (
+            max(1, int(bound * share)) for bound in (self.anonymous, self.anonymous_per_address, self.per_identity)
+        )
+        return ConnectionLimits(int(self.total * share), self.reserve, anonymous, for_address, for_identity)
+
 
 class TrackedConnection(Protocol):
     """What the table needs to know of a connection."""

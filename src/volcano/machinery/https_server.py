@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import resource
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
@@ -20,6 +21,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.utils import ClientDisconnected
 
+from volcano.machinery.acceptor import Acceptor, HandshakeLimits
 from volcano.machinery.connections import ConnectionLimits, ConnectionTable
 
 Scope = MutableMapping[str, Any]
@@ -48,9 +50,15 @@ class ServerLimits(msgspec.Struct, frozen=True):
     stranger_idle_seconds: int = 15
     """Between two requests of a client that has not proven who it is."""
     connections: ConnectionLimits = ConnectionLimits()
+    handshakes: HandshakeLimits = HandshakeLimits()
     reserved_organization: str = ""
     """Certificates of this organization may use the reserve of connections."""
     websocket_message_bytes: int = 4 * 2**20
+
+    def within(self, open_files: int) -> ServerLimits:
+        """With bounds on connections that leave the process some of the files that it may open."""
+        connections, handshakes = self.connections.within(open_files), self.handshakes.within(open_files)
+        return msgspec.structs.replace(self, connections=connections, handshakes=handshakes)
 
 
 class PeerCertificate(NamedTuple):
@@ -99,7 +107,9 @@ class HttpProtocol(HttpToolsProtocol):
 
     @property
     def is_busy(self) -> bool:
-        return self._is_taken_over or (self.cycle is not None and not self.cycle.response_complete)
+        if self._is_taken_over or self._is_websocket:
+            return True
+        return self.cycle is not None and not self.cycle.response_complete
 
     def close_now(self) -> None:
         self.transport.abort()
@@ -153,8 +163,15 @@ class HttpProtocol(HttpToolsProtocol):
             self.headers[:] = [pair for pair in self.headers if pair[0] != SUBPROTOCOL_HEADER]
             self.app_state = {**self.app_state, "tunnels": tunnels}
         self._is_websocket = True
-        self.table.closed(self)  # the application authenticates it before it answers
         super().handle_websocket_upgrade()
+        protocol: Any = self.transport.get_protocol()
+        lost = protocol.connection_lost
+
+        def connection_lost(exc: Exception | None) -> None:
+            self.table.closed(self)
+            lost(exc)
+
+        protocol.connection_lost = connection_lost  # it stays in the table until then
 
     @contextlib.asynccontextmanager
     async def taken_over(self) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
@@ -220,11 +237,19 @@ def bind(host: str, port: int | None, *, or_any_free: bool = False) -> socket.so
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers: the program that runs the server handles signals."""
+    """uvicorn without its signal handlers, and without sockets of its own: both are handled outside of it."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    def make_protocol(self) -> asyncio.Protocol:
+        """For one connection."""
+        make: Any = self.config.http_protocol_class
+        protocol: asyncio.Protocol = make(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return protocol
 
 
 @contextlib.asynccontextmanager
@@ -240,23 +265,26 @@ async def serving_https(
 
     Without a `tunnel_prefix` there are no WebSockets; without a TLS context it is plain HTTP.
     """
-    server = _Server(_configuration(app, context, limits or ServerLimits(), tunnel_prefix))
-    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+    limits = (limits or ServerLimits()).within(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    server = _Server(_configuration(app, limits, tunnel_prefix))
+    serving = asyncio.ensure_future(server.serve(sockets=[]))
     try:
         while not server.started:
             if serving.done():
                 await serving
             await asyncio.wait([serving], timeout=STARTUP_POLL_SECONDS)
-        yield
+        acceptor = Acceptor(listener, server.make_protocol, context, limits.handshakes)
+        try:
+            yield
+        finally:
+            acceptor.close()
     finally:
         server.should_exit = True
         await serving
         listener.close()
 
 
-def _configuration(
-    app: AsgiApplication, context: ssl.SSLContext | None, given: ServerLimits, prefix: str | None
-) -> uvicorn.Config:
+def _configuration(app: AsgiApplication, given: ServerLimits, prefix: str | None) -> uvicorn.Config:
     class LimitedProtocol(HttpProtocol):
         limits = given
         tunnel_prefix = prefix or ""
@@ -276,6 +304,5 @@ def _configuration(
         proxy_headers=False,
     )
     config.load()
-    config.ssl = context
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     return config

@@ -14,6 +14,7 @@ import uvicorn
 from uvicorn.protocols.http import httptools_impl
 
 from volcano.machinery import https_server
+from volcano.machinery.connections import ConnectionLimits
 from volcano.machinery.https_server import (
     AsgiApplication,
     HttpProtocol,
@@ -107,7 +108,9 @@ def test_uvicorn_has_the_server_hooks_that_are_used():
     assert (server.started, server.should_exit) == (False, False)
     assert list(inspect.signature(uvicorn.Server.capture_signals).parameters) == ["self"]
     assert "capture_signals" in inspect.getsource(uvicorn.Server.serve)
-    assert "config.ssl" in inspect.getsource(uvicorn.Server.startup)
+    assert "if sockets is not None" in inspect.getsource(uvicorn.Server.startup)
+    for part in ("config=config", "server_state=self.server_state", "app_state=self.lifespan.state"):
+        assert part in inspect.getsource(uvicorn.Server.startup)
 
 
 def _loaded() -> uvicorn.Config:
@@ -189,6 +192,43 @@ def test_a_websocket_outlives_the_time_for_headers():
             await reader.readuntil(b"\r\n\r\n")
 
             assert await reader.readexactly(6) == b"\x81\x04late"
+
+    run(main)
+
+
+def test_websockets_count_as_connections_of_their_user_until_they_end():
+    async def quiet(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        scope["state"]["proved"]("ann")
+        await send({"type": "websocket.accept"})
+        await receive()
+
+    request = (
+        b"GET / HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n"
+        b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    )
+
+    async def main() -> None:
+        listener = bind("127.0.0.1", None)
+        limits = ServerLimits(connections=ConnectionLimits(per_identity=2))
+        opened: list[asyncio.StreamWriter] = []
+
+        async def is_accepted() -> bool:
+            reader, writer = await asyncio.open_connection(*listener.getsockname()[:2])
+            opened.append(writer)
+            writer.write(request)
+            try:
+                return b"101" in await reader.readuntil(b"\r\n\r\n")
+            except (asyncio.IncompleteReadError, ConnectionError):
+                return False
+
+        async with serving_https(quiet, listener, None, limits, tunnel_prefix=""):
+            assert [await is_accepted() for _ in range(3)] == [True, True, False]
+            opened[0].close()
+            await asyncio.sleep(0.2)
+            assert await is_accepted()
+            for writer in opened:
+                writer.close()
 
     run(main)
 

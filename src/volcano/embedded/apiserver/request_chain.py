@@ -31,7 +31,6 @@ from volcano.embedded.apiserver.pages.resource_metrics import ResourceMetrics
 from volcano.embedded.apiserver.pages.reviews import AccessReviews
 from volcano.embedded.apiserver.pages.router import PUBLIC_PATHS, Pages
 from volcano.embedded.apiserver.pages.telemetry import Telemetry
-from volcano.embedded.apiserver.registry.resources import Served
 from volcano.embedded.apiserver.subresources.dispatch import serve_subresource
 from volcano.embedded.apiserver.verbs.create import create
 from volcano.embedded.apiserver.verbs.delete import delete, delete_collection
@@ -160,7 +159,8 @@ class Impersonation:
 
     def __call__(self, exchange: Exchange) -> None:
         caller = exchange.user
-        asked = impersonation(exchange.request) if "impersonate-user" in exchange.request.headers else None
+        asks = any(name.startswith("impersonate-") for name in exchange.request.headers)
+        asked = impersonation(exchange.request) if asks else None
         if asked is None or caller is None:
             return
         for group, resource, namespace, name in asked.needs:
@@ -278,7 +278,7 @@ class ResourceVerbs:
         target, user = exchange.target, exchange.user
         assert target is not None and user is not None, "pages and authorization come first"
         served = self._backend.registry.find(target.group, target.version, target.resource)
-        if served is None or not _fits_scope(served, target):
+        if served is None or not target.fits_scope(namespaced=served.type.namespaced):
             raise NotFound("the server could not find the requested resource")
         call = Call(self._backend, exchange.request, target, served, user)
         if served.deprecation:
@@ -290,11 +290,3 @@ class ResourceVerbs:
             raise MethodNotAllowed("the server does not allow this method on the requested resource")
         async with asyncio.timeout(VERB_TIMEOUT_SECONDS):
             return await verb(call)
-
-
-def _fits_scope(served: Served, target: RequestTarget) -> bool:
-    """Namespaced objects have a namespace in their URL; cluster-scoped ones have none."""
-    row = served.type
-    if row.namespaced:
-        return bool(target.namespace) or not (target.name or target.verb == "create")
-    return not target.namespace or row.plural == "namespaces"

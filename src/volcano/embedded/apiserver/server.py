@@ -124,9 +124,11 @@ class ApiServer:
         """Whether the user may list a resource, in one namespace or in all."""
         return self._authorizer.allows(user, AccessRequest("list", group, resource, namespace=namespace))
 
-    def authorize_connection(self, request: Request, certificate: Subject | None) -> RequestTarget:
+    def authorize_connection(
+        self, request: Request, certificate: Subject | None, proved: Callable[[str], None] | None = None
+    ) -> RequestTarget:
         """What a client may connect to (exec, attach, portforward); raises an ApiError when it may not."""
-        exchange = Exchange(request, certificate)
+        exchange = Exchange(request, certificate, proved=proved)
         self._chain.authorize_connection(exchange)
         if exchange.target is None:
             raise NotFound("the server could not find the requested resource")

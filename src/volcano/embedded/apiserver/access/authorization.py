@@ -164,16 +164,21 @@ class RoleBasedAccess:
         reference = binding.get("roleRef") or {}
         return self.rules_of_role(str(reference.get("kind")), namespace, str(reference.get("name"))) or ()
 
-    def _with_aggregated(self, role: JSON, seen: frozenset[str] = frozenset()) -> Iterator[PolicyRule]:
-        yield from rules_from(role)
-        seen |= {role["metadata"]["name"]}
-        selectors = (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or []
-        for selector in selectors:
-            wanted = selector_from(selector)
+    def _with_aggregated(self, role: JSON) -> Iterator[PolicyRule]:
+        """Its rules and those of the roles that it selects; each role once, however they select each other."""
+        waiting, seen = [role], {role["metadata"]["name"]}
+        while waiting:
+            one = waiting.pop()
+            yield from rules_from(one)
+            selectors = (one.get("aggregationRule") or {}).get("clusterRoleSelectors") or []
+            wanted = [selector_from(selector) for selector in selectors]
+            if not wanted:
+                continue
             for other in self._bindings(CLUSTER_ROLES, ""):
-                if other["metadata"]["name"] in seen or not wanted.matches(other["metadata"].get("labels") or {}):
-                    continue
-                yield from self._with_aggregated(other, seen)
+                name, labels = other["metadata"]["name"], other["metadata"].get("labels") or {}
+                if name not in seen and any(selector.matches(labels) for selector in wanted):
+                    seen.add(name)
+                    waiting.append(other)
 
 
 def rules_from(role: JSON) -> tuple[PolicyRule, ...]:

@@ -19,6 +19,9 @@ from volcano.machinery.admission import Attributes
 
 _ROLES = frozenset({"roles", "clusterroles"})
 _BINDINGS = frozenset({"rolebindings", "clusterrolebindings"})
+_PARTS = ("metadata", "rules", "aggregationRule")
+_OF_DELETION = ("finalizers", "ownerReferences", "managedFields", "generation", "resourceVersion")
+_EVERYTHING = (PolicyRule(("*",), ("*",), ("*",)), PolicyRule(("*",), non_resource_urls=("*",)))
 
 
 def check_escalation(authorizer: Authorizer, attributes: Attributes) -> None:
@@ -27,13 +30,27 @@ def check_escalation(authorizer: Authorizer, attributes: Attributes) -> None:
     if row.group != RBAC or attributes.object is None or MASTERS in user.groups:
         return
     if row.plural in _ROLES:
-        if attributes.old is not None and attributes.old.get("rules") == attributes.object.get("rules"):
-            return
         escalation = AccessRequest("escalate", RBAC, row.plural, "", attributes.namespace, attributes.name)
         if not authorizer.allows(user, escalation):
-            _check_covered(authorizer, attributes, rules_from(attributes.object))
+            _check_role(authorizer, attributes, attributes.object, attributes.old)
     elif row.plural in _BINDINGS and isinstance(authorizer, RoleBasedAccess):
         _check_binding(authorizer, attributes)
+
+
+def _check_role(authorizer: Authorizer, attributes: Attributes, role: JSON, old: JSON | None) -> None:
+    """Labels count too: roles that aggregate select by them. What gathers rules of others may gather any."""
+    if old is not None and all(_without_deletion(role, part) == _without_deletion(old, part) for part in _PARTS):
+        return
+    wanted = rules_from(role)
+    if role.get("aggregationRule") or (old or {}).get("aggregationRule"):
+        wanted = (*wanted, *_EVERYTHING)
+    _check_covered(authorizer, attributes, wanted)
+
+
+def _without_deletion(role: JSON, part: str) -> object:
+    """A part of a role, without what the collector of garbage changes."""
+    value = role.get(part) or {}
+    return {k: v for k, v in value.items() if k not in _OF_DELETION} if part == "metadata" else value
 
 
 def _check_binding(authorizer: RoleBasedAccess, attributes: Attributes) -> None:

@@ -68,7 +68,7 @@ class ResourceMetrics:
         if target is None or target.group != GROUP:
             return None
         row = next((r for r in METRICS if (r.version, r.plural) == (target.version, target.resource)), None)
-        if row is None or target.subresource:
+        if row is None or target.subresource or not target.fits_scope(namespaced=row.namespaced):
             raise NotFound("the server could not find the requested resource")
         if target.verb not in ("get", "list"):
             raise MethodNotAllowed("the server does not allow this method on the requested resource")

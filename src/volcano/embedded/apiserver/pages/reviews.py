@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from volcano.api.errors import BadRequest, FieldError, Invalid, MethodNotAllowed
+from volcano.api.errors import BadRequest, FieldError, Invalid, MethodNotAllowed, NotFound
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType
 from volcano.embedded.apiserver.access.authentication import Authenticator
@@ -51,6 +51,8 @@ class AccessReviews:
         row = _BY_RESOURCE.get((target.group, target.version, target.resource))
         if row is None:
             return None
+        if not target.fits_scope(namespaced=row.namespaced):
+            raise NotFound("the server could not find the requested resource")
         if target.verb != "create" or target.name:
             raise MethodNotAllowed("the server does not allow this method on the requested resource")
         review = decode_request_kind(exchange.request, row.api_version, row.kind)

@@ -71,9 +71,7 @@ class AsgiApp:
             response.headers["connection"] = "close"
         else:
             body = _Body(request, receive, self.limits.body_seconds)
-            response = await self._server.handle_http(
-                request, _certificate(scope), body.read, scope.get("state", {}).get("proved")
-            )
+            response = await self._server.handle_http(request, _certificate(scope), body.read, _proved(scope))
             if body.is_abandoned:
                 response.headers["connection"] = "close"
         abort = scope.get("state", {}).get("abort", _no_abort)
@@ -88,7 +86,7 @@ class AsgiApp:
             request = request_from(scope)
             asked = request.headers.get(VERSION_HEADER, "")
             upstream = await self._connector.open_stream(
-                request, _certificate(scope), [each.strip() for each in asked.split(",")]
+                request, _certificate(scope), [each.strip() for each in asked.split(",")], _proved(scope)
             )
         except ApiError as error:
             await _send_whole(error_reply(error), send, _no_abort, self.limits.stall_seconds)
@@ -107,10 +105,12 @@ class AsgiApp:
                 return
             if tunnels:
                 versions = [each.removeprefix(TUNNEL) for each in tunnels]
-                relay = (await self._connector.open_stream(request, _certificate(scope), versions)).tunnel
+                stream = await self._connector.open_stream(request, _certificate(scope), versions, _proved(scope))
+                relay = stream.tunnel
             else:
                 subprotocols = scope.get("subprotocols") or []
-                relay = (await self._connector.open(request, _certificate(scope), subprotocols)).relay
+                upstream = await self._connector.open(request, _certificate(scope), subprotocols, _proved(scope))
+                relay = upstream.relay
         except ApiError as error:
             await _refuse(scope, send, error_reply(error))
             raise WebsocketRefused from error
@@ -118,7 +118,7 @@ class AsgiApp:
 
     async def _watch(self, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
         """A watch whose client asked for a WebSocket; what cannot be watched is refused before the upgrade."""
-        response = await self._server.handle_http(request, _certificate(scope), _no_body)
+        response = await self._server.handle_http(request, _certificate(scope), _no_body, _proved(scope))
         if response.stream is None:
             await _refuse(scope, send, response)
             raise WebsocketRefused
@@ -131,6 +131,12 @@ class AsgiApp:
 def _certificate(scope: Scope) -> Subject | None:
     certificate = scope.get("state", {}).get("certificate")
     return Subject(certificate.common_name, certificate.organizations) if certificate is not None else None
+
+
+def _proved(scope: Scope) -> Callable[[str], None] | None:
+    """What counts the connection as one of the user who has proven to be on it."""
+    proved: Callable[[str], None] | None = scope.get("state", {}).get("proved")
+    return proved
 
 
 def request_from(scope: Scope) -> Request:

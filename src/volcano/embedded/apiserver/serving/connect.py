@@ -74,11 +74,18 @@ class Connector:
         self._server = server
         self._context = context
 
-    async def open(self, request: Request, certificate: Subject | None, subprotocols: Sequence[str]) -> Upstream:
+    async def open(
+        self,
+        request: Request,
+        certificate: Subject | None,
+        subprotocols: Sequence[str],
+        proved: Callable[[str], None] | None = None,
+    ) -> Upstream:
+        """`proved` is told who the client is, once it is authenticated."""
         from websockets.asyncio.client import connect
         from websockets.exceptions import InvalidStatus, WebSocketException
 
-        url = self._url(request, certificate).replace("http", "ws", 1)
+        url = self._url(request, certificate, proved).replace("http", "ws", 1)
         try:
             connection = await connect(
                 url,
@@ -98,14 +105,18 @@ class Connector:
         return Upstream(connection)
 
     async def open_stream(
-        self, request: Request, certificate: Subject | None, versions: Sequence[str]
+        self,
+        request: Request,
+        certificate: Subject | None,
+        versions: Sequence[str],
+        proved: Callable[[str], None] | None = None,
     ) -> KubeletStream:
         """The same for a client that speaks SPDY, in one of these stream protocols."""
-        return await open_stream(self._url(request, certificate), versions, self._context)
+        return await open_stream(self._url(request, certificate, proved), versions, self._context)
 
-    def _url(self, request: Request, certificate: Subject | None) -> str:
+    def _url(self, request: Request, certificate: Subject | None, proved: Callable[[str], None] | None) -> str:
         """Where the kubelet serves this; the caller must be allowed to create the subresource."""
-        target = self._server.authorize_connection(request, certificate)
+        target = self._server.authorize_connection(request, certificate, proved)
         if target.qualified != "pods" or target.subresource not in CONNECTABLE:
             raise NotFound("the server could not find the requested resource")
         stored = self._server.backend.store.find(ObjectKey("pods", target.namespace, target.name))

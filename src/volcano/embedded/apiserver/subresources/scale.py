@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from typing import Any, Final
 
 import msgspec
 
 from volcano.api.errors import BadRequest, FieldError, Invalid
 from volcano.api.meta import JSON
+from volcano.api.scheme import ResourceType
 from volcano.api.selectors import labels_selector, selector_from
 from volcano.embedded.apiserver.calls import Call
+from volcano.embedded.apiserver.schemas.builtin.fitting import fits
+from volcano.embedded.apiserver.schemas.builtin.strict_fields import check_types
 from volcano.embedded.apiserver.verbs.conversion import in_asked_version
 from volcano.embedded.apiserver.verbs.patch import patched
 from volcano.embedded.apiserver.verbs.update import given_object
@@ -17,6 +21,8 @@ from volcano.embedded.apiserver.verbs.writing import update_object
 from volcano.embedded.apiserver.wire.representation import reply
 from volcano.embedded.apiserver.wire.requests import write_options
 from volcano.machinery.transport import Response
+
+SCALE: Final = ResourceType("autoscaling", "v1", "Scale", "scales")
 
 
 async def scale(call: Call) -> Response:
@@ -28,6 +34,8 @@ async def scale(call: Call) -> Response:
     def change(obj: JSON) -> JSON:
         current = _scale_of(call, obj)
         wanted = given_object(call) if call.target.verb == "update" else patched(call, current, options)
+        if not fits(SCALE, wanted):
+            check_types(SCALE, wanted)
         replicas = (wanted.get("spec") or {}).get("replicas", 0)
         version = (wanted.get("metadata") or {}).get("resourceVersion")
         if version:
@@ -61,7 +69,8 @@ def _scale_of(call: Call, obj: JSON) -> JSON:
         status["selector"] = labels
     elif isinstance(labels, dict):
         has_parts = {"matchLabels", "matchExpressions"} & labels.keys()
-        status["selector"] = str(selector_from(labels) if has_parts else labels_selector(labels))
+        with contextlib.suppress(msgspec.ValidationError):  # a custom object may have anything there
+            status["selector"] = str(selector_from(labels) if has_parts else labels_selector(labels))
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     return {
         "kind": "Scale",
@@ -86,5 +95,9 @@ def _number(found: Any) -> int:
 def _put(obj: JSON, path: str, value: int) -> None:
     *parents, last = path.strip(".").split(".")
     for part in parents:
-        obj = obj.setdefault(part, {})
+        if obj.get(part) is None:
+            obj[part] = {}
+        obj = obj[part]
+        if not isinstance(obj, dict):
+            raise BadRequest(f"Scale: {path}: {part} of the scaled object is not an object")
     obj[last] = value

@@ -71,6 +71,8 @@ async def list_objects(call: Call) -> Response:
         if call.request.param("resourceVersion") not in ("", "0"):
             raise BadRequest("specifying resource version is not allowed when using continue")
         start = Continue.parse(token)
+        if start.rv > call.backend.store.revision:  # not one of ours
+            raise BadRequest("continue key is not valid: its resource version is in the future")
         return await _page(call, selection, limit=limit, start=start)
     return await _page(call, selection, limit=limit, start=Continue(revision_asked(call, limit=limit), "", ""))
 

@@ -14,7 +14,9 @@ MAX_NESTING: Final = 200
 MAX_BODY_NODES: Final = 100_000
 """Values and keys of one body. An object of a megabyte has about thirty thousand; defaults, validation and field
 ownership take about 20 µs for each, and other requests wait meanwhile."""
-_TEXTS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.S)
+_TEXTS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.S)
+"""A text without its end matches too, up to the end of the body: else each quote in it would begin a search for an
+end that is not there."""
 _STEPS: Final = {code: 1 if code in b"[{" else -1 for code in b"[]{}"}
 _ALL_BUT_BRACKETS: Final = bytes(code for code in range(256) if code not in b"[]{}")
 

@@ -37,6 +37,15 @@ class RequestTarget(msgspec.Struct, frozen=True):
     def qualified(self) -> str:
         return f"{self.resource}.{self.group}" if self.group else self.resource
 
+    def fits_scope(self, *, namespaced: bool) -> bool:
+        """Namespaced objects have a namespace in their URL, others none, and a Namespace its own.
+
+        Rights in one namespace must not become rights on objects of the cluster that are named below it.
+        """
+        if namespaced:
+            return bool(self.namespace) or not (self.name or self.verb == "create")
+        return not self.namespace or (self.resource == "namespaces" and self.namespace == self.name)
+
 
 def parse_target(request: Request) -> RequestTarget | None:
     """The resource a request is about, or None for paths that are not about resources (/version, /apis, …)."""

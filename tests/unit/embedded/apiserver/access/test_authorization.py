@@ -151,3 +151,18 @@ def test_a_refusal_in_kubernetes_words():
         == 'User "ann" cannot get resource "nodes" in API group "" at the cluster scope'
     )
     assert denial(ANN, AccessRequest("get", path="/x")) == 'User "ann" cannot get path "/x"'
+
+
+async def test_roles_that_all_aggregate_each_other_are_each_read_once():
+    store = MemoryStore()
+    access = RoleBasedAccess(store)
+    for number in range(40):
+        body = {
+            "metadata": {"labels": {"circle": "yes"}},
+            "rules": [rule(f"kind{number}")],
+            "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"circle": "yes"}}]},
+        }
+        await put(store, "clusterroles", f"role{number}", body)
+    await put(store, "clusterrolebindings", "a", binding("role0") | {"subjects": [{"kind": "User", "name": "ann"}]})
+
+    assert len(access.rules_for(ANN, "")) == 40

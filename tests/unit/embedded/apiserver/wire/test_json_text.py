@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import msgspec
 import pytest
 
@@ -35,3 +37,14 @@ def test_a_large_object_of_a_usual_form_is_read():
     value = {"data": {f"k{n}": "v" for n in range(45_000)}}
 
     assert decode_json(msgspec.json.encode(value)) == value
+
+
+@pytest.mark.parametrize("piece", [b'\\"', b'"', b"\\", b'a"\\', b'\\\\"', b'"\\""'], ids=repr)
+def test_texts_that_do_not_end_take_linear_time(piece: bytes):
+    body = b"," * (MAX_NESTING + 1) + b'"' + piece * (400_000 // len(piece)) + b"\\"
+    started = time.process_time()
+
+    with pytest.raises(BadRequest):
+        decode_json(body)
+
+    assert time.process_time() - started < 2
