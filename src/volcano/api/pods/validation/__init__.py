@@ -43,14 +43,14 @@ def validate_pod_template(template: Any, path: str) -> list[FieldError]:
     return _once(field.errors)
 
 
-def validate_pod_spec(spec: Any, path: str, *, is_pod: bool = True) -> list[FieldError]:
-    """The spec of a pod that is being created; of a template's with `is_pod=False`."""
+def validate_pod_spec(spec: Any, path: str, *, is_pod: bool = True, is_new: bool = True) -> list[FieldError]:
+    """The spec of a pod that is being created; of a template's with `is_pod=False`, of one that exists otherwise."""
     field = Field(spec, path)
     if not isinstance(spec, dict):
         field.is_no("an object")
         return field.errors
     _check_spec(field, is_pod=is_pod)
-    if is_pod:
+    if is_pod and is_new:
         if field.each("ephemeralContainers"):
             field.at("ephemeralContainers").forbidden("cannot be set on create")
         if field.text("nodeName") and field.each("schedulingGates"):

@@ -43,14 +43,14 @@ def apply_limit_ranges(store: Store, attributes: Attributes) -> None:
 
 
 def check_limit_ranges(store: Store, attributes: Attributes) -> None:
-    """Refuse what is outside a namespace's bounds. A pod's resources are only checked when it is created.
+    """Refuse what is outside a namespace's bounds. A pod's resources are checked when they are stated.
 
     The bounds of a pod are for what its author states: the overhead of a runtime class does not count.
     """
     if not store.count(LIMIT_RANGES) or attributes.object is None:
         return
     is_claim = attributes.resource.plural == "persistentvolumeclaims"
-    if not is_claim and attributes.operation != CREATE:
+    if not is_claim and attributes.operation != CREATE and attributes.subresource != "resize":
         return
     faults: list[str] = []
     for limit in _limits(store, attributes.namespace):

@@ -49,7 +49,8 @@ class QuotaLedger:
         """Forbidden when a quota would be exceeded; otherwise the usage of a new object is reserved until `release`."""
         if not self._store.count(QUOTAS) or not attributes.resource.namespaced or attributes.object is None:
             return
-        if attributes.operation == UPDATE and attributes.resource.qualified not in MAY_GROW:
+        grows = attributes.resource.qualified in MAY_GROW or attributes.subresource == "resize"
+        if attributes.operation == UPDATE and not grows:
             return
         quotas = self._quotas(attributes.namespace)
         if not quotas:

@@ -74,7 +74,8 @@ class ServerAdmission:
 
     async def validate(self, attributes: Attributes) -> list[str]:
         """Warnings for the client; the object stays as it is."""
-        if attributes.operation in (CREATE, UPDATE) and not attributes.subresource:
+        is_resource_write = attributes.operation in (CREATE, UPDATE) and attributes.subresource in ("", "resize")
+        if is_resource_write:
             for check in _CHECKS.get(attributes.resource.qualified, ()):
                 check(self._store, attributes)
             check_escalation(self._authorizer, attributes)
@@ -83,6 +84,6 @@ class ServerAdmission:
             warnings = [*warnings, *await self._hook.validate(attributes)]
         if self._webhooks.any_validating:
             warnings = [*warnings, *await self._webhooks.validate(attributes)]
-        if attributes.operation in (CREATE, UPDATE) and not attributes.subresource:
+        if is_resource_write:
             self.quota.check(attributes)
         return warnings

@@ -15,7 +15,7 @@ from volcano.api.errors import BadRequest, FieldError
 from volcano.api.meta import JSON
 from volcano.api.pods.quality import quality_of_service
 from volcano.api.pods.requests import read_resources
-from volcano.api.pods.validation import validate_pod_annotations
+from volcano.api.pods.validation import validate_pod_annotations, validate_pod_spec
 from volcano.embedded.apiserver.kinds.pod_shapes import pod_shape, prepared_spec, shape_errors
 from volcano.embedded.apiserver.kinds.strategy import ProxyAddress, Strategy, existing_object
 from volcano.embedded.apiserver.schemas.apply.creation_entries import kept_entries, without_uids
@@ -105,6 +105,33 @@ class Pods(Strategy):
             return [says.required("spec.containers")]
         return _pod_update(spec, old.get("spec") or {})
 
+    def prepare_part_update(self, obj: JSON, old: JSON, part: str) -> None:
+        """Of the wanted pod only the resources of its containers count, or only its ephemeral containers."""
+        wanted = obj["spec"] if isinstance(obj.get("spec"), dict) else {}
+        if "managedFields" in obj["metadata"]:
+            old["metadata"]["managedFields"] = obj["metadata"]["managedFields"]
+        obj.clear()
+        obj.update(old)
+        if part == "ephemeralcontainers":
+            _take_over(obj["spec"], wanted, ("ephemeralContainers",))
+            return
+        for field in ("containers", "initContainers"):
+            asked = {each.get("name"): each for each in _objects(wanted.get(field))}
+            for container in obj["spec"].get(field) or []:
+                if container["name"] in asked:
+                    _take_over(container, asked[container["name"]], ("resources", "resizePolicy"))
+
+    def validate_part(self, obj: JSON, old: JSON, part: str) -> Sequence[FieldError]:
+        if part not in ("ephemeralcontainers", "resize"):
+            return super().validate_part(obj, old, part)
+        errors = list(validate_pod_spec(obj.get("spec"), "spec", is_new=False))
+        kept = _objects((obj.get("spec") or {}).get("ephemeralContainers"))
+        before = _objects((old.get("spec") or {}).get("ephemeralContainers"))
+        if any(each not in kept for each in before):
+            detail = "existing ephemeral containers may not be changed or removed"
+            errors.append(says.forbidden("spec.ephemeralContainers", detail))
+        return errors
+
     def validate_status(self, obj: JSON, old: JSON) -> Sequence[FieldError]:
         """A container that has ended for good does not run again: an older report that arrives late is refused."""
         spec = old.get("spec") or {}
@@ -161,9 +188,20 @@ class Pods(Strategy):
         return ProxyAddress(address, int(port), "http")
 
 
-def _statuses(pod: JSON, field: str) -> list[JSON]:
-    found = (pod.get("status") or {}).get(field)
+def _objects(found: Any) -> list[JSON]:
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def _take_over(kept: JSON, wanted: JSON, fields: Sequence[str]) -> None:
+    for field in fields:
+        if wanted.get(field) is not None:
+            kept[field] = wanted[field]
+        else:
+            kept.pop(field, None)
+
+
+def _statuses(pod: JSON, field: str) -> list[JSON]:
+    return _objects((pod.get("status") or {}).get(field))
 
 
 def _initial_status(quality: str) -> JSON:
@@ -207,7 +245,7 @@ def _only_seconds_differ(toleration: JSON, others: list[Any]) -> bool:
 def _frozen_part(spec: JSON, old: JSON, *, gated: bool) -> JSON:
     """What must not change: everything but the fields named in the message."""
     frozen = copy.deepcopy(spec)
-    for field in ("tolerations", "activeDeadlineSeconds", "schedulingGates", "ephemeralContainers"):
+    for field in ("tolerations", "activeDeadlineSeconds", "schedulingGates"):
         frozen.pop(field, None)
     grace = old.get("terminationGracePeriodSeconds")
     if isinstance(grace, int) and grace < 0 and spec.get("terminationGracePeriodSeconds") == 1:

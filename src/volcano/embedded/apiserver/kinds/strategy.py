@@ -232,6 +232,13 @@ class Strategy:
     def validate_status(self, obj: JSON, old: JSON) -> Sequence[FieldError]:
         return []
 
+    def prepare_part_update(self, obj: JSON, old: JSON, part: str) -> None:
+        """Put back what an update by this subresource leaves alone; `old` may be used up."""
+
+    def validate_part(self, obj: JSON, old: JSON, part: str) -> Sequence[FieldError]:
+        """What is wrong with an update by a subresource other than `status`."""
+        return self.errors(obj, old, is_status=False) if part == "scale" else []
+
     def allocate(self, obj: JSON, old: JSON | None, context: AllocationContext) -> None:
         """Assign to a valid object what only the server can; refuse what is taken."""
 

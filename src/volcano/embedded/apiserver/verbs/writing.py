@@ -200,6 +200,8 @@ def _keep_other_parts(call: Call, new: JSON, old: JSON, subresource: str, *, sha
         new.update(old)
         new["metadata"] = dict(old["metadata"])
         new["spec"] = {**(old.get("spec") or {}), "finalizers": finalizers}
+    elif subresource in ("ephemeralcontainers", "resize"):
+        call.strategy.prepare_part_update(new, decoded_again(old), subresource)
     elif not subresource and call.served.type.has_status:
         new.pop("status", None)
         if "status" in old:
@@ -222,6 +224,8 @@ def _check(call: Call, obj: JSON, old: JSON | None) -> None:
     subresource = call.target.subresource
     if old is None or subresource in ("", "status"):
         errors += call.strategy.errors(obj, old, is_status=subresource == "status")
+    else:
+        errors += call.strategy.validate_part(obj, old, subresource)
     if errors:
         name = metadata.get("name") if isinstance(metadata, dict) else ""
         raise Invalid.of(row.kind, str(name or ""), errors, row.group)

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from volcano.embedded.apiserver.admitting.pod_security.pod_parts import PodParts, Violation, counted, part, plural
+from volcano.embedded.apiserver.admitting.pod_security.pod_parts import (
+    PodParts,
+    Violation,
+    counted,
+    part,
+    plural,
+    quoted,
+)
 
 
 def host_namespaces(pod: PodParts) -> Violation | None:
@@ -28,6 +35,27 @@ def host_ports(pod: PodParts) -> Violation | None:
     word = plural(len(ports), "hostPort")
     listed = ", ".join(sorted(map(str, ports)))
     return Violation(word, f"{counted(names)} {plural(len(names), 'uses', 'use')} {word} {listed}")
+
+
+def host_probes(pod: PodParts) -> Violation | None:
+    """Probes and hooks run outside the pod: with a host, they reach what the pod itself may not."""
+    names: list[str] = []
+    hosts: set[str] = set()
+    for container in pod.containers():
+        lifecycle = part(container, "lifecycle")
+        handlers = [part(container, f"{kind}Probe") for kind in ("liveness", "readiness", "startup")]
+        handlers += [part(lifecycle, "postStart"), part(lifecycle, "preStop")]
+        used = {str(part(each, way).get("host") or "") for each in handlers for way in ("httpGet", "tcpSocket")} - {""}
+        if used:
+            names.append(str(container.get("name", "")))
+            hosts |= used
+    if not names:
+        return None
+    uses = plural(len(names), "uses", "use")
+    word = plural(len(hosts), "host")
+    return Violation(
+        "probe or lifecycle host", f"{counted(names)} {uses} probe or lifecycle {word} {quoted(sorted(hosts))}"
+    )
 
 
 def windows_host_process(pod: PodParts) -> Violation | None:

@@ -46,6 +46,7 @@ _SHARED: Final = {
     "hostNamespaces": _since(0, host_checks.host_namespaces),
     "hostPathVolumes": _since(0, host_checks.host_path_volumes),
     "hostPorts": _since(0, host_checks.host_ports),
+    "hostProbesAndHostLifecycle": _since(34, host_checks.host_probes),
     "privileged": _since(0, privilege_checks.privileged),
     "procMount": _since(0, confinement_checks.proc_mount),
     "seLinuxOptions": VersionedCheck(((0, confinement_checks.selinux), (31, confinement_checks.selinux_1_31))),

@@ -9,6 +9,7 @@ from volcano.embedded.apiserver.admitting.pod_security.host_checks import (
     host_namespaces,
     host_path_volumes,
     host_ports,
+    host_probes,
     windows_host_process,
 )
 from volcano.embedded.apiserver.admitting.pod_security.pod_parts import PodParts
@@ -80,3 +81,24 @@ def test_windows_host_process(pod: bool | None, container: bool | None, expected
     )
 
     assert said(windows_host_process, given) == expected
+
+
+@pytest.mark.parametrize(
+    ("container", "expected"),
+    [
+        ({"livenessProbe": {"httpGet": {"port": 80}}}, ""),
+        ({"livenessProbe": {"httpGet": {"port": 80, "host": ""}}}, ""),
+        *(
+            (handler, 'probe or lifecycle host (container "a" uses probe or lifecycle host "127.0.0.1")')
+            for handler in (
+                {"livenessProbe": {"httpGet": {"port": 80, "host": "127.0.0.1"}}},
+                {"readinessProbe": {"tcpSocket": {"port": 80, "host": "127.0.0.1"}}},
+                {"startupProbe": {"httpGet": {"port": 80, "host": "127.0.0.1"}}},
+                {"lifecycle": {"postStart": {"httpGet": {"port": 80, "host": "127.0.0.1"}}}},
+                {"lifecycle": {"preStop": {"tcpSocket": {"port": 80, "host": "127.0.0.1"}}}},
+            )
+        ),
+    ],
+)
+def test_host_probes(container: dict, expected: str):
+    assert said(host_probes, PodParts({}, {"containers": [{"name": "a", **container}]})) == expected
