@@ -21,7 +21,14 @@ from volcano.testing.system import VirtualSystem, on_virtual_time
 
 TEN_SECONDS = timedelta(seconds=10)
 BEYOND_TOLERATIONS = DEFAULT_GRACE_PERIOD + timedelta(minutes=5, seconds=20)
-STALL = BEYOND_TOLERATIONS if os.environ.get("LONG") == "yes" else DEFAULT_GRACE_PERIOD + timedelta(seconds=15)
+SHORT_STALL = DEFAULT_GRACE_PERIOD + timedelta(seconds=15)
+STALL = (
+    timedelta(minutes=float(os.environ["STALL_MINUTES"]))
+    if "STALL_MINUTES" in os.environ
+    else BEYOND_TOLERATIONS
+    if os.environ.get("LONG") == "yes"
+    else SHORT_STALL
+)
 """Of real processes."""
 AS_MACHINES = NodeSettings(tuple(NodeShape(f"machine-{n}", dict(SIMULATED_CAPACITY)) for n in range(3)))
 """Nodes with the lease times of real machines."""
@@ -91,12 +98,12 @@ def test_an_agent_restores_the_conditions_of_its_node_and_of_its_pods():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(STALL.total_seconds() + 540)
 def test_real_processes_that_were_all_stopped_go_on(tmp_path):
     """As when a laptop is closed: the system, its supervisor and the pods' processes stand still, then go on.
 
     An hour is stalled on virtual time above; here for longer than a node may be silent, and with LONG=yes for longer
-    than pods tolerate a node that cannot be reached, after which they would be deleted.
+    than pods tolerate a node that cannot be reached, after which they would be deleted. STALL_MINUTES=60 is an hour.
     """
     with running_up(tmp_path, "--node-cpu", "4") as up:
         assert up.api.create(JOBS, a_sleeper()).status == 201
@@ -133,7 +140,7 @@ def ready_nodes(up: Any) -> set[str]:
 
 
 def a_sleeper() -> dict[str, Any]:
-    container = {"name": "main", "image": "busybox", "command": ["sleep", "1000"]}
+    container = {"name": "main", "image": "busybox", "command": ["sleep", str(int(STALL.total_seconds()) + 1000)]}
     spec = {"restartPolicy": "Never", "containers": [container]}
     return {
         "metadata": {"name": "sleeper"},
