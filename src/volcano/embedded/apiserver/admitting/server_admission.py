@@ -10,6 +10,7 @@ import msgspec
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType
 from volcano.embedded.apiserver.access.authorization import Authorizer
+from volcano.embedded.apiserver.admitting.endpoint_addresses import check_endpoint_addresses
 from volcano.embedded.apiserver.admitting.escalation import check_escalation
 from volcano.embedded.apiserver.admitting.hook import AdmissionHook
 from volcano.embedded.apiserver.admitting.limit_ranges import apply_limit_ranges, check_limit_ranges
@@ -79,6 +80,7 @@ class ServerAdmission:
             for check in _CHECKS.get(attributes.resource.qualified, ()):
                 check(self._store, attributes)
             check_escalation(self._authorizer, attributes)
+            check_endpoint_addresses(self._authorizer, attributes)
         warnings = check_pod_security(self._store, attributes)
         if self._hook is not None:
             warnings = [*warnings, *await self._hook.validate(attributes)]
