@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -46,6 +48,7 @@ class ServerAdmission:
         self._hook = hook
         self._webhooks = webhooks
         self.quota = QuotaLedger(store)
+        self._turns = {kind: asyncio.Lock() for kind in (hook.compared if hook is not None else ())}
 
     def fills_in(self, resource: ResourceType) -> bool:
         """Whether new objects of this kind may be changed in place; other changes give another object."""
@@ -72,6 +75,17 @@ class ServerAdmission:
             obj, more = await self._webhooks.mutate(msgspec.structs.replace(attributes, object=obj))
             warnings = [*warnings, *more]
         return obj, warnings
+
+    @contextlib.asynccontextmanager
+    async def turn(self, attributes: Attributes) -> AsyncIterator[None]:
+        """Around the commit: a kind whose objects are compared is checked again, now that no other is written."""
+        lock = self._turns.get(attributes.resource.qualified)
+        if lock is None or self._hook is None or attributes.subresource:
+            yield
+            return
+        async with lock:
+            await self._hook.validate(attributes)
+            yield
 
     async def validate(self, attributes: Attributes) -> list[str]:
         """Warnings for the client; the object stays as it is."""
