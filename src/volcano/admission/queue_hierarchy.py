@@ -11,7 +11,7 @@ from volcano.api.scheduling import ROOT_QUEUE, Queue
 
 
 def children_of(name: str, reader: Reader) -> list[Queue]:
-    return [queue for queue in reader.where(Queue, "parent", name) if queue.name != name]
+    return [queue for queue in reader.where(Queue, "parent", name) if queue.name not in (name, ROOT_QUEUE)]
 
 
 def children_outside_cycles(queue: Queue, reader: Reader) -> list[Queue]:

@@ -6,6 +6,7 @@ Parents and children are in queue_hierarchy.py.
 from __future__ import annotations
 
 import re
+from math import isfinite
 from typing import Final
 
 from volcano.admission.queue_hierarchy import (
@@ -72,6 +73,8 @@ def validate_queue(attributes: Attributes, reader: Reader, settings: Settings) -
     if problems := queue_problems(queue, attributes.object or {}, reader):
         return refuse_all(problems)
     moved = old is None or old.spec.parent != queue.spec.parent
+    if moved and queue.name == ROOT_QUEUE and has_inner_parent(queue):
+        return deny("the root queue cannot have a parent")
     if moved and has_inner_parent(queue):
         problem = parent_problem(queue, reader, max_depth=settings.max_queue_depth)
         if problem:
@@ -131,7 +134,7 @@ def _check_hierarchy(queue: Queue, annotations: Field, reader: Reader) -> None:
     if len(parts) != len(shares):
         place.invalid(f"{HIERARCHY} must have the same length with {WEIGHTS}", path)
     for share in shares:
-        if not NUMBER.fullmatch(share):
+        if not NUMBER.fullmatch(share) or not isfinite(float(share)):
             annotations.index(WEIGHTS).invalid(f"the weight {share!r} is not a number", weights)
         elif float(share) <= 0:
             annotations.index(WEIGHTS).invalid(f"the weight {share} must be larger than 0", weights)

@@ -65,6 +65,9 @@ class StoreReader:
 class VolcanoAdmission:
     """Volcano's rules as the embedded server's AdmissionHook."""
 
+    compared = frozenset({"queues.scheduling.volcano.sh"})
+    """The parents of two queues that are written at the same time could be each other's."""
+
     def __init__(
         self,
         store: Store,

@@ -52,9 +52,23 @@ def locked(folder: Path) -> Iterator[None]:
 
 def _keep_others_out(folder: Path) -> None:
     """Only the owner enters the data directory, which has all Secrets and keys in it."""
-    mode = folder.stat().st_mode
+    found = folder.stat()
+    mode = found.st_mode
     if mode & stat.S_ISVTX:
         raise UnusableDataDirectory(f"{folder} is shared by all users; choose a --data-dir of its own inside it")
+    if found.st_uid != os.geteuid():
+        raise _of_another(folder, found.st_uid)
+    if mode & 0o022:  # others could put links and files of theirs in it
+        for entry in folder.iterdir():
+            if (owner := entry.lstat().st_uid) != os.geteuid():
+                raise _of_another(entry, owner)
     if mode & 0o077:
         folder.chmod(0o700)
         log.warning("%s could be entered by other users; now only its owner can", folder)
+
+
+def _of_another(path: Path, owner: int) -> UnusableDataDirectory:
+    return UnusableDataDirectory(
+        f"{path} belongs to another user ({owner}), who could read and replace all Secrets and keys; "
+        f"choose another --data-dir, or give it to this user ({os.geteuid()})"
+    )

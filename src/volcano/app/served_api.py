@@ -32,7 +32,7 @@ from volcano.embedded.apiserver.store.log_file import UnusableFile
 from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.embedded.apiserver.store.sqlite_store import SqliteStore
 from volcano.embedded.apiserver.upkeep.bootstrap import NAMESPACES
-from volcano.machinery.certificates import service_account_key
+from volcano.machinery.certificates import UnusableKey, service_account_key
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.https_server import PortUnavailable
@@ -75,7 +75,7 @@ async def served_api(
         admission = VolcanoAdmission(
             store, scheduler_names=settings.scheduler_names, gates_pods=settings.gates[POD_GATES_FEATURE]
         )
-        signing_key = service_account_key(folder / "pki")
+        signing_key = signing_key_of(folder)
         server = ApiServer(store, clock=clock, admission=admission, signing_key=signing_key)
         api = ServedApi(server, admission, clock, settings)
         server.health.add("system", lambda: "" if api.is_ready else "starting")
@@ -127,10 +127,20 @@ async def serve_here(
             if port and serving.port != port:
                 click.echo(f"port {port} is taken; the API server listens on port {serving.port}", err=True)
             yield serving
+    except UnusableKey as error:
+        raise click.ClickException(str(error)) from error
     except PortUnavailable as error:
         holder = await clock.run(lambda: holder_of(port))
         whose = f"; {holder} listens there" if holder else ""
         raise click.ClickException(f"{error.strerror}{whose}; choose another --port") from error
+
+
+def signing_key_of(folder: Path) -> bytes:
+    """The key for tokens in a data directory; one that cannot be used is left as it is, and named."""
+    try:
+        return service_account_key(folder / "pki")
+    except UnusableKey as error:
+        raise click.ClickException(str(error)) from error
 
 
 def open_store(path: Path) -> SqliteStore:

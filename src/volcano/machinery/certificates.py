@@ -42,6 +42,10 @@ class Pair(msgspec.Struct, frozen=True):
     key: bytes
 
 
+class UnusableKey(ValueError):
+    """A file that cannot be made anew holds no key, or no certificate; the message says what to do."""
+
+
 class Authority:
     """Signs with the CA in a directory, which is made if it is not there."""
 
@@ -52,6 +56,11 @@ class Authority:
         if pair is None:
             pair = _make_ca(now)
             _write_pair(directory, "ca", pair)
+        elif not _is_readable(pair):
+            raise UnusableKey(
+                f"{directory / 'ca.crt'} and ca.key are no certificate and its key; put copies of both in their place, "
+                "or remove both: then a new CA is made, and kubeconfigs of users must be made again"
+            )
         self.pair = pair
 
     @property
@@ -144,7 +153,12 @@ def service_account_key(directory: Path) -> bytes:
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not path.exists():
         write_private(path, _key_bytes(ec.generate_private_key(ec.SECP256R1())))
-    return path.read_bytes()
+    content = path.read_bytes()
+    if not _is_key(content):
+        raise UnusableKey(
+            f"{path} is no key; put a copy in its place, or remove it: then tokens of service accounts are made again"
+        )
+    return content
 
 
 def kubeconfig(server: str, ca: bytes, pair: Pair, *, user: str = "admin", cluster: str = "volcano") -> bytes:
@@ -221,21 +235,53 @@ def _load(pair: Pair) -> tuple[Certificate, EllipticCurvePrivateKey]:
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     key = load_pem_private_key(pair.key, None)
-    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise TypeError("not a key of an elliptic curve")
     return x509.load_pem_x509_certificate(pair.certificate), key
+
+
+def _is_readable(pair: Pair) -> bool:
+    try:
+        certificate, key = _load(pair)
+    except (ValueError, TypeError):
+        return False
+    return certificate.public_key() == key.public_key()
+
+
+def _is_key(content: bytes) -> bool:
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        return isinstance(load_pem_private_key(content, None), ec.EllipticCurvePrivateKey)
+    except (ValueError, TypeError):
+        return False
 
 
 def _is_good(pair: Pair, ca: Pair, hosts: Sequence[str], now: datetime) -> bool:
     from cryptography import x509
 
+    if not _is_readable(pair):
+        return False
     certificate, _ = _load(pair)
     authority, _ = _load(ca)
-    if certificate.issuer != authority.subject or certificate.not_valid_after_utc - RENEW_BEFORE < now:
+    if not _is_signed_by(certificate, authority) or certificate.not_valid_after_utc - RENEW_BEFORE < now:
         return False
     if not hosts:
         return True
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     return set(map(_general_name, hosts)) <= set(names)
+
+
+def _is_signed_by(certificate: Certificate, authority: Certificate) -> bool:
+    """By this CA, and not by one of the same name that was there before."""
+    from cryptography.exceptions import InvalidSignature
+
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
 
 
 def _general_name(host: str) -> GeneralName:

@@ -59,6 +59,7 @@ REFUSED = {
     "a weight of nothing": (annotated("root/a", "1/0"), "must be larger than 0"),
     "a negative weight": (annotated("root/a", "1/-2"), "must be larger than 0"),
     "a weight that is nan": (annotated("root/a", "1/nan"), "is not a number"),
+    "a weight without bounds": (annotated("root/a", "1/1e999"), "is not a number"),
 }  # fmt: skip
 
 
@@ -164,6 +165,13 @@ def test_queues_of_a_cycle_can_be_moved_out_of_it_and_deleted():
 
     assert refusal(a_queue("a", parent="root"), old=a_queue("a", parent="b"), world=world) == ""
     assert refusal(DELETED, old=a_queue("a", parent="b"), world=world) == ""
+
+
+def test_the_root_has_no_parent_and_is_nobodys_child():
+    assert refusal(a_queue("root", parent="a"), old=a_queue("root"), world=a_world(a_queue("a", "Open")))
+    world = a_world(a_queue("a", "Closed", parent="root"), a_queue("root", "Open", parent="a"))
+    assert refusal(DELETED, old=a_queue("a", parent="root"), world=world) == ""
+    assert refusal(a_queue("root", parent=""), old=a_queue("root", parent="a"), world=world) == ""
 
 
 def test_an_ancestor_that_is_missing_is_named():

@@ -24,11 +24,20 @@ JOBS, QUEUES, PODS = resource_type(Job), resource_type(Queue), resource_type(Pod
 TEMPLATE = {"spec": {"containers": [{"name": "c", "image": "busybox"}]}}
 
 
-def story(play):
+class SlowStore(MemoryStore):
+    """Takes its time to write, as one on a disk does."""
+
+    async def write(self, write):
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        return await super().write(write)
+
+
+def story(play, make_store=MemoryStore):
     """Run a coroutine function of (client, records) against a server with admission, on virtual time."""
 
     async def run():
-        store, records = MemoryStore(), []
+        store, records = make_store(), []
         server = ApiServer(store, clock=VirtualClock(), admission=VolcanoAdmission(store, record=records.append))
         await server.start()
         client = Client(InProcess(server.handle, User("admin", ("system:masters",))))
@@ -130,6 +139,39 @@ def test_a_parent_queue_can_be_deleted_right_after_its_child():
         await client.delete(QUEUES, Key("", "p"))
 
     story(play)
+
+
+def test_queues_that_are_moved_at_the_same_time_do_not_become_a_cycle():
+    async def play(client, _records):
+        for name in "abc":
+            await open_queue(client, name, parent="root")
+
+        moves = (("a", "b"), ("b", "c"), ("c", "a"))
+        answers = await asyncio.gather(
+            *(client.patch(QUEUES, Key("", name), {"spec": {"parent": parent}}) for name, parent in moves),
+            return_exceptions=True,
+        )
+
+        assert sum(isinstance(answer, BadRequest) for answer in answers) == 1
+        parents = [(await client.get(Queue, Key("", name))).spec.parent for name in "abc"]
+        assert parents.count("root") == 1
+
+    story(play, SlowStore)
+
+
+def test_a_queue_does_not_get_a_child_while_it_is_deleted():
+    async def play(client, _records):
+        await open_queue(client, "a", parent="root")
+
+        answers = await asyncio.gather(
+            client.delete(QUEUES, Key("", "a")),
+            client.create(QUEUES, {"metadata": {"name": "b"}, "spec": {"parent": "a"}}),
+            return_exceptions=True,
+        )
+
+        assert sum(isinstance(answer, BadRequest) for answer in answers) == 1
+
+    story(play, SlowStore)
 
 
 def test_a_queue_may_be_made_with_a_status_that_has_no_effect():

@@ -101,6 +101,21 @@ def test_a_data_directory_that_others_can_enter_is_tightened(tmp_path: Path):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("given", [".", "kubeconfig", "volcano.db.keys"])
+def test_what_belongs_to_another_user_is_no_data_directory(tmp_path: Path, given: str):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    folder.chmod(0o777)
+    (tmp_path / "victim").write_text("precious")
+    if given != ".":
+        (folder / given).symlink_to(tmp_path / "victim")
+    os.lchown(folder / given, 65534, 65534)
+
+    with pytest.raises(UnusableDataDirectory, match="belongs to another user"), locked(folder):
+        pass
+
+
 def test_a_directory_that_all_users_share_is_no_data_directory(tmp_path: Path):
     tmp_path.chmod(0o1777)
 

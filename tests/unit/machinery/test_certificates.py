@@ -6,11 +6,12 @@ import base64
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
 import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
-from volcano.machinery.certificates import Authority, kubeconfig, service_account_key
+from volcano.machinery.certificates import Authority, UnusableKey, kubeconfig, service_account_key
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -85,3 +86,43 @@ def test_keys_that_are_kept_as_pkcs8_are_converted_and_stay_the_same_keys(tmp_pa
 
     assert again == first
     assert (tmp_path / "admin.key").read_bytes() == first.key
+
+
+@pytest.mark.parametrize("name", ["ca.key", "ca.crt"])
+@pytest.mark.parametrize(
+    "content", [b"", b"x", b"-----BEGIN EC PRIVATE KEY-----\nAAAA\n-----END EC PRIVATE KEY-----\n"]
+)
+def test_a_damaged_ca_is_named_and_left(tmp_path: Path, name: str, content: bytes):
+    Authority(tmp_path, NOW)
+    (tmp_path / name).write_bytes(content)
+
+    with pytest.raises(UnusableKey, match="are no certificate"):
+        Authority(tmp_path, NOW)
+
+    assert (tmp_path / name).read_bytes() == content
+
+
+@pytest.mark.parametrize("content", [b"", b"x"])
+def test_a_damaged_key_for_tokens_is_named(tmp_path: Path, content: bytes):
+    service_account_key(tmp_path)
+    (tmp_path / "service-accounts.key").write_bytes(content)
+
+    with pytest.raises(UnusableKey, match="is no key"):
+        service_account_key(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["server.key", "server.crt"])
+def test_a_damaged_certificate_of_the_server_is_made_again(tmp_path: Path, name: str):
+    authority = Authority(tmp_path, NOW)
+    authority.server_pair(["a"], NOW)
+    (tmp_path / name).write_bytes(b"")
+
+    x509.load_pem_x509_certificate(authority.server_pair(["a"], NOW).read_bytes())
+
+
+def test_a_certificate_of_an_earlier_ca_of_the_same_name_is_made_again(tmp_path: Path):
+    before = Authority(tmp_path, NOW).server_pair(["a"], NOW).read_bytes()
+    for name in ("ca.crt", "ca.key"):
+        (tmp_path / name).unlink()
+
+    assert Authority(tmp_path, NOW).server_pair(["a"], NOW).read_bytes() != before

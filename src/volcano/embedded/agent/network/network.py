@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, Protocol
 
+from volcano.api.pods.addresses import POD_LOOPBACKS
 from volcano.api.service_network import SERVICE_RANGE
 from volcano.embedded.agent.containers.process_settings import PodNetwork
 from volcano.embedded.agent.kernel import ip_forwarding, linux
@@ -26,7 +27,6 @@ from volcano.embedded.agent.processes.supervisor_protocol import BRIDGE_PREFIX, 
 log = logging.getLogger(__name__)
 ROUTES_FILE: Final = Path("/proc/net/route")
 FIRST_SUBNET, SUBNET_COUNT = 64, 128  # 10.64.0.0/16 to 10.191.0.0/16, without the range of services
-LOOPBACK_NETWORK: Final = ipaddress.IPv4Network("127.64.0.0/10")
 RESERVED_ADDRESS_COUNT: Final = 10  # at the start of a network, never given to pods
 MAX_MTU_BYTES: Final = 1500
 POD_PREFIX_LENGTH: Final = 32
@@ -90,7 +90,7 @@ class HostNetwork:
     api_address = "127.0.0.1"
 
     def __init__(self) -> None:
-        self.addresses = Addresses(LOOPBACK_NETWORK)
+        self.addresses = Addresses(POD_LOOPBACKS)
 
     def open(self) -> None:
         return None

@@ -12,6 +12,11 @@ from volcano.machinery.admission import Attributes
 
 
 class AdmissionHook(Protocol):
+    @property
+    def compared(self) -> frozenset[str]:
+        """Kinds whose objects the rules compare with others of the same kind: they are written one at a time."""
+        ...
+
     async def mutate(self, attributes: Attributes) -> tuple[JSON | None, list[str]]:
         """Before the schema is checked: the object to go on with (None for deletions), and warnings for the client."""
         ...

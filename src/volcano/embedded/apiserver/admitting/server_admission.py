@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -10,6 +12,7 @@ import msgspec
 from volcano.api.meta import JSON
 from volcano.api.scheme import ResourceType
 from volcano.embedded.apiserver.access.authorization import Authorizer
+from volcano.embedded.apiserver.admitting.endpoint_addresses import check_endpoint_addresses
 from volcano.embedded.apiserver.admitting.escalation import check_escalation
 from volcano.embedded.apiserver.admitting.hook import AdmissionHook
 from volcano.embedded.apiserver.admitting.limit_ranges import apply_limit_ranges, check_limit_ranges
@@ -45,6 +48,7 @@ class ServerAdmission:
         self._hook = hook
         self._webhooks = webhooks
         self.quota = QuotaLedger(store)
+        self._turns = {kind: asyncio.Lock() for kind in (hook.compared if hook is not None else ())}
 
     def fills_in(self, resource: ResourceType) -> bool:
         """Whether new objects of this kind may be changed in place; other changes give another object."""
@@ -72,6 +76,17 @@ class ServerAdmission:
             warnings = [*warnings, *more]
         return obj, warnings
 
+    @contextlib.asynccontextmanager
+    async def turn(self, attributes: Attributes) -> AsyncIterator[None]:
+        """Around the commit: a kind whose objects are compared is checked again, now that no other is written."""
+        lock = self._turns.get(attributes.resource.qualified)
+        if lock is None or self._hook is None or attributes.subresource:
+            yield
+            return
+        async with lock:
+            await self._hook.validate(attributes)
+            yield
+
     async def validate(self, attributes: Attributes) -> list[str]:
         """Warnings for the client; the object stays as it is."""
         is_resource_write = attributes.operation in (CREATE, UPDATE) and attributes.subresource in ("", "resize")
@@ -79,6 +94,7 @@ class ServerAdmission:
             for check in _CHECKS.get(attributes.resource.qualified, ()):
                 check(self._store, attributes)
             check_escalation(self._authorizer, attributes)
+            check_endpoint_addresses(self._authorizer, attributes)
         warnings = check_pod_security(self._store, attributes)
         if self._hook is not None:
             warnings = [*warnings, *await self._hook.validate(attributes)]

@@ -13,6 +13,7 @@ from volcano.api import field_errors as says
 from volcano.api.core import FINISHED_POD_PHASES
 from volcano.api.errors import BadRequest, FieldError
 from volcano.api.meta import JSON
+from volcano.api.pods.addresses import is_address, is_of_the_machine
 from volcano.api.pods.quality import quality_of_service
 from volcano.api.pods.requests import read_resources
 from volcano.api.pods.validation import validate_pod_annotations, validate_pod_spec
@@ -174,8 +175,8 @@ class Pods(Strategy):
     def proxy_address(self, store: Store, namespace: str, name: str, port: str) -> ProxyAddress:
         """The pod's address; without a port, its first container port or 80."""
         pod = existing_object(store, ObjectKey(PODS, namespace, name))
-        address = (pod.get("status") or {}).get("podIP")
-        if not address:
+        address = str((pod.get("status") or {}).get("podIP") or "")
+        if not _may_be_reached(store, pod, address):
             raise BadRequest("address not allowed")
         ports = [p for c in pod["spec"].get("containers") or [] for p in c.get("ports") or []]
         if not port:
@@ -185,7 +186,21 @@ class Pods(Strategy):
             if not named:
                 raise BadRequest(f"no port {port!r} in pod {name!r}")
             port = str(named[0].get("containerPort"))
-        return ProxyAddress(address, int(port), "http")
+        if not 0 < int(port) < 65536:
+            raise BadRequest(f"invalid port {port!r}")
+        return ProxyAddress(f"[{address}]" if ":" in address else address, int(port), "http")
+
+
+def _may_be_reached(store: Store, pod: JSON, address: str) -> bool:
+    """Who may write the status of pods must not get at services of the machine; only pods on its network are there."""
+    if not is_of_the_machine(address):
+        return is_address(address)
+    spec = pod.get("spec") or {}
+    node = store.find(ObjectKey("nodes", "", str(spec.get("nodeName") or "")))
+    if node is None or not spec.get("hostNetwork"):
+        return False
+    addresses = (msgspec.json.decode(node.raw).get("status") or {}).get("addresses")
+    return any(each.get("address") == address for each in _objects(addresses))
 
 
 def _objects(found: Any) -> list[JSON]:

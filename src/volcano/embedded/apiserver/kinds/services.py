@@ -66,7 +66,7 @@ class Services(Strategy):
         ports = (service.get("spec") or {}).get("ports") or []
         wanted = next((p for p in ports if port in ("", p.get("name"), str(p.get("port")))), None)
         if wanted is None:
-            raise ServiceUnavailable(f'no service port "{port}" found for service "{name}"')
+            raise ServiceUnavailable(f'no service port "{port}" found for service "{name}"')  # as Kubernetes answers it
         host, found = ready_endpoint(store, namespace, name, wanted.get("name") or "")
         scheme = "https" if (wanted.get("appProtocol") or "").endswith("https") else "http"
         return ProxyAddress(host, found, scheme)

@@ -95,9 +95,11 @@ async def delete_object(call: Call, options: DeleteOptions) -> tuple[Stored, JSO
         stored = await in_asked_version(call, call.found())
         obj: JSON = call.strategy.from_stored(msgspec.json.decode(stored.raw))
         _check_preconditions(call, obj, options)
-        await _admit(call, obj, options)
+        attributes = _attributes(call, obj, options)
+        await _admit(call, attributes)
         try:
-            return await _delete_once(call, stored, obj, options)
+            async with call.backend.admission.turn(attributes):
+                return await _delete_once(call, stored, obj, options)
         except Stale:
             continue
     row = call.served.type
@@ -163,8 +165,8 @@ def _check_preconditions(call: Call, obj: JSON, options: DeleteOptions) -> None:
         raise Conflict.of(row.plural, call.target.name, why, row.group)
 
 
-async def _admit(call: Call, obj: JSON, options: DeleteOptions) -> None:
-    attributes = Attributes(
+def _attributes(call: Call, obj: JSON, options: DeleteOptions) -> Attributes:
+    return Attributes(
         operation=DELETE,
         resource=call.served.type,
         name=obj["metadata"]["name"],
@@ -174,6 +176,9 @@ async def _admit(call: Call, obj: JSON, options: DeleteOptions) -> None:
         user=call.user,
         dry_run=options.dry_run,
     )
+
+
+async def _admit(call: Call, attributes: Attributes) -> None:
     _, warnings = await call.backend.admission.mutate(attributes)
     warnings = [*warnings, *await call.backend.admission.validate(attributes)]
     call.warnings += [warning for warning in dict.fromkeys(warnings) if warning not in call.warnings]

@@ -60,7 +60,8 @@ async def create_object(
     try:
         strategy.allocate(obj, None, _allocation(call, addresses))
         await _validate(call, attributes, obj)
-        return await commit(call, key, obj, expected=0, dry_run=options.dry_run)
+        async with call.backend.admission.turn(msgspec.structs.replace(attributes, object=obj)):
+            return await commit(call, key, obj, expected=0, dry_run=options.dry_run)
     finally:
         addresses.release()
         call.backend.admission.quota.release(key)
@@ -151,7 +152,8 @@ async def _update_once(
             return await remove(call, stored, new, dry_run=options.dry_run)
         if new == old:
             return stored, old
-        return await commit(call, stored.key, new, expected=stored.revision, dry_run=options.dry_run)
+        async with call.backend.admission.turn(msgspec.structs.replace(attributes, object=new)):
+            return await commit(call, stored.key, new, expected=stored.revision, dry_run=options.dry_run)
     finally:
         addresses.release()
 

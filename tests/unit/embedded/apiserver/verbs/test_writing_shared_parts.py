@@ -52,6 +52,8 @@ class Everything:
     async def mutate(self, attributes: Attributes) -> tuple[JSON | None, list[str]]:
         return attributes.object, []
 
+    compared: frozenset[str] = frozenset()
+
     async def validate(self, attributes: Attributes) -> list[str]:
         return []
 
