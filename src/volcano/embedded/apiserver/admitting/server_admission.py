@@ -76,6 +76,10 @@ class ServerAdmission:
             warnings = [*warnings, *more]
         return obj, warnings
 
+    def compares(self, resource: ResourceType) -> bool:
+        """Whether objects of this kind are written one at a time; `turn` would only cost time for others."""
+        return resource.qualified in self._turns
+
     @contextlib.asynccontextmanager
     async def turn(self, attributes: Attributes) -> AsyncIterator[None]:
         """Around the commit: a kind whose objects are compared is checked again, now that no other is written."""

@@ -17,7 +17,7 @@ from volcano.api.meta import JSON
 from volcano.embedded.apiserver.calls import Call
 from volcano.embedded.apiserver.kinds.service_addresses import AddressClaim
 from volcano.embedded.apiserver.kinds.strategy import AllocationContext
-from volcano.embedded.apiserver.store.contract import Stale, Stored
+from volcano.embedded.apiserver.store.contract import ObjectKey, Stale, Stored
 from volcano.embedded.apiserver.verbs.commit import commit, remove
 from volcano.embedded.apiserver.verbs.conversion import in_asked_version
 from volcano.embedded.apiserver.verbs.field_ownership import track
@@ -60,8 +60,7 @@ async def create_object(
     try:
         strategy.allocate(obj, None, _allocation(call, addresses))
         await _validate(call, attributes, obj)
-        async with call.backend.admission.turn(msgspec.structs.replace(attributes, object=obj)):
-            return await commit(call, key, obj, expected=0, dry_run=options.dry_run)
+        return await _commit(call, attributes, key, obj, expected=0)
     finally:
         addresses.release()
         call.backend.admission.quota.release(key)
@@ -152,10 +151,19 @@ async def _update_once(
             return await remove(call, stored, new, dry_run=options.dry_run)
         if new == old:
             return stored, old
-        async with call.backend.admission.turn(msgspec.structs.replace(attributes, object=new)):
-            return await commit(call, stored.key, new, expected=stored.revision, dry_run=options.dry_run)
+        return await _commit(call, attributes, stored.key, new, expected=stored.revision)
     finally:
         addresses.release()
+
+
+async def _commit(
+    call: Call, attributes: Attributes, key: ObjectKey, obj: JSON, *, expected: int
+) -> tuple[Stored, JSON]:
+    admission = call.backend.admission
+    if not admission.compares(attributes.resource):
+        return await commit(call, key, obj, expected=expected, dry_run=attributes.dry_run)
+    async with admission.turn(msgspec.structs.replace(attributes, object=obj)):
+        return await commit(call, key, obj, expected=expected, dry_run=attributes.dry_run)
 
 
 def _changed_parts(new: JSON, old: JSON) -> JSON:
