@@ -11,11 +11,12 @@ from typing import Any, Final
 
 import msgspec
 
+from volcano.api.cel.texts import without_texts
+
 MAX_ITERATIONS: Final = 10_000
 """The engine's own limit for one evaluation."""
 TEXT_MAKING_WEIGHT: Final = 8
 """Making a character of a new text takes as long as looking at so many."""
-_TEXT: Final = re.compile(r"r?(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
 _LOOP: Final = re.compile(r"\.\s*(?:all|exists|exists_one|map|filter|sortBy|transformList|transformMap)\s*\(")
 _MAKES_TEXTS: Final = re.compile(
     r"\.\s*(?:split|join|replace|findAll|reverse|lowerAscii|upperAscii|substring|format)\s*\("
@@ -71,7 +72,7 @@ class RuleShape(msgspec.Struct, frozen=True):
 
 def shape_of(source: str) -> RuleShape:
     """Loops beside each other count as if they were nested: an upper bound needs no syntax tree."""
-    bare = _TEXT.sub("''", source)
+    bare = without_texts(source)
     loops = len(_LOOP.findall(bare))
     inner = bare[found.end() :] if (found := _LOOP.search(bare)) is not None else ""
     return RuleShape(

@@ -12,11 +12,11 @@ from typing import Final
 
 import msgspec
 
+from volcano.api.cel.texts import TEXT, without_texts
+
 MAX_GROWN_BYTES: Final = 256 * 1024 * 1024
-_TEXT: Final = r"r?(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
-_TEXTS: Final = re.compile(_TEXT)
-_REPLACE: Final = re.compile(rf"\.\s*replace\s*\((?:\s*({_TEXT})\s*,\s*({_TEXT})\s*(?:,[^,()]*)?\))?")
-_JOIN: Final = re.compile(rf"\.\s*join\s*\((?:\s*({_TEXT})?\s*\))?")
+_REPLACE: Final = re.compile(rf"\.\s*replace\s*\((?:\s*({TEXT})\s*,\s*({TEXT})\s*(?:,[^,()]*)?\))?")
+_JOIN: Final = re.compile(rf"\.\s*join\s*\((?:\s*({TEXT})?\s*\))?")
 
 
 class TextGrowth(msgspec.Struct, frozen=True):
@@ -44,5 +44,5 @@ def text_growth(source: str) -> TextGrowth:
         else:
             factor *= 1 + max(0, len(found[1] or "") - 2)
     # a variable that cel.bind defines can be added to itself in the next definition
-    parts = _TEXTS.sub("''", source).split("cel.bind(")
+    parts = without_texts(source).split("cel.bind(")
     return TextGrowth(factor * prod(1 + part.count("+") for part in parts), degree)
