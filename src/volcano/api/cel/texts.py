@@ -6,7 +6,10 @@ import re
 from typing import Final
 
 _RAW: Final = r"(?<!\w)(?:[bB]?[rR]|[rR][bB])(?:'''.*?(?:'''|\Z)|\"\"\".*?(?:\"\"\"|\Z)|'[^'\n]*'?|\"[^\"\n]*\"?)"
-_ESCAPED: Final = r"[bB]?(?:'''(?:[^\\]|\\.)*?(?:'''|\Z)|\"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\Z)|'(?:[^'\\\n]|\\.)*'?|\"(?:[^\"\\\n]|\\.)*\"?)"
+_ESCAPED: Final = (
+    r"[bB]?(?:'''(?:[^\\]|\\.)*?(?:'''|\Z)|\"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\Z)"
+    r"|'(?:[^'\\\n]|\\.)*'?|\"(?:[^\"\\\n]|\\.)*\"?)"
+)
 TEXT: Final = rf"(?>(?s:{_RAW}|{_ESCAPED}))"
 """The pattern of one text, which takes nothing back once it has matched."""
 _TEXTS_AND_COMMENTS: Final = re.compile(rf"//[^\n]*|{TEXT}")

@@ -7,6 +7,8 @@ from typing import Final
 
 from volcano.api.why.reasons import Finding, finding
 
+MAX_MESSAGE_CHARACTERS: Final = 4096
+"""Users can write conditions of any length, and patterns are searched from each of their characters."""
 QUOTA: Final = re.compile(
     r"exceeded quota: (?P<quota>[^,\s]+), requested: (?P<requested>[^ ]+), used: (?P<used>[^ ]+), "
     r"limited: (?P<hard>[^ ]+)"
@@ -25,6 +27,7 @@ PREFIX: Final = re.compile(r"^.*?(?:is forbidden: |denied the request: |is inval
 
 def refusal_cause(message: str, namespace: str, *, needed: int = 0) -> Finding:
     """`needed`: pods of the job in all, which a quota on pods is compared with."""
+    message = message[:MAX_MESSAGE_CHARACTERS]
     found = QUOTA.search(message)
     if found is not None:
         return _quota(found, needed)
