@@ -40,6 +40,8 @@ from volcano.machinery.clock import Clock
 
 TRUSTED_GROUP: Final = "system:masters"
 TRUSTED_NAME: Final = "kube-apiserver-kubelet-client"
+MAX_HEAD_BYTES: Final = 64 * 1024
+"""As much as the API server accepts: the command of an exec is in the URL."""
 
 
 class KubeletTls(msgspec.Struct, frozen=True):
@@ -110,7 +112,9 @@ class KubeletServer:
                 web.get("/healthz", self._health),
             ]
         )
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        self._runner = web.AppRunner(
+            app, access_log=None, shutdown_timeout=1.0, max_line_size=MAX_HEAD_BYTES, max_field_size=MAX_HEAD_BYTES
+        )
         await self._runner.setup()
         context = _context(self._tls)
         if self._tls is not None and context is not None:
