@@ -11,7 +11,7 @@ import msgspec
 
 from volcano.api.batch import Action, JobState, JobStatus, Phase
 from volcano.api.jobs.estimates import LearnedEstimate
-from volcano.controllers.job.again import is_still_there, makes_again
+from volcano.controllers.job.again import back_off, is_still_there, makes_again, rest_of_back_off
 from volcano.controllers.job.dependencies import hold
 from volcano.controllers.job.groups import DIGEST_KEY, group_steps, is_admitted
 from volcano.controllers.job.kill import ending, intent, victims
@@ -68,7 +68,9 @@ def sync(
         return written(view, status)
     creates = missing_pods(view, plugins) if is_admitted(view.group) else []
     looks: Plan = NOTHING
-    if creates and makes_again(view, causes) and not is_still_there(view, causes):
+    if creates and (pause := rest_of_back_off(view)):
+        looks, creates = (Later(pause),), []
+    elif creates and makes_again(view, causes) and not is_still_there(view, causes):
         looks = (Look(ref(view.job)),) if is_still_there(view, causes) is None else NOTHING
         creates = []
     status_steps = written(view, status, now_idle=now_idle)
@@ -170,6 +172,9 @@ def _reason(view: JobView, phase: Phase, counts: JobPodCounts) -> tuple[str, str
     waits = phase is Phase.PENDING or (phase is Phase.RUNNING and counts.pending > 0)
     if not waits:
         return "", ""
+    if phase is Phase.PENDING and rest_of_back_off(view):
+        times, seconds = view.job.status.retry_count, back_off(view).total_seconds()
+        return "RestartBackOff", f"restarted {times} times; this time its pods are made after {seconds:.0f} s"
     reason, message = why_it_waits(view.group)
     return (reason, message) if reason or message else why_placed_pods_wait([member.pod for member in view.members])
 

@@ -1,18 +1,21 @@
-"""Pods are made again only for a Job that the API server still has."""
+"""Pods are made again only for a Job that the API server still has, and after many restarts with a back-off."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
-from volcano.api.batch import Job
+import msgspec
+
+from volcano.api.batch import Job, JobCondition
 from volcano.api.core import Pod
 from volcano.api.meta import Key
 from volcano.api.scheme import resource_type
-from volcano.controllers.job.again import is_still_there
+from volcano.controllers.job.again import MAX_BACK_OFF, NO_PAUSE, back_off, is_still_there, rest_of_back_off
 from volcano.controllers.job.view import JobView
 from volcano.machinery.plan import Create, Found, Look, Plan, ref
 from volcano.machinery.world import frozen_world
-from volcano.testing.pure_jobs import JobWorld, a_job, a_task
+from volcano.testing.pure_jobs import JobWorld, a_job, a_task, policy
 
 JOB = (resource_type(Job), Key("default", "j"))
 
@@ -100,3 +103,35 @@ def test_a_job_that_was_restarted_asks_before_it_makes_its_pods() -> None:
 
     assert set(world.pods()) == {"j-worker-0", "j-worker-1"}
     assert world.looks >= 1
+
+
+def test_after_many_restarts_pods_are_made_with_a_back_off() -> None:
+    job = a_job(a_task(), maxRetry=1000, policies=[policy("RestartJob", "PodFailed")])
+    world = JobWorld(job).started()
+    for _ in range(10):
+        world.fail("j-worker-0").wait(0)
+        world.enqueue()
+        assert world.pods(), "the first ten restarts wait for nothing"
+
+    world.fail("j-worker-0").wait(0)
+    world.enqueue()
+
+    state = world.job.status.state
+    assert world.pods() == {}
+    assert (state.phase, state.reason) == ("Pending", "RestartBackOff")
+    assert state.message == "restarted 11 times; this time its pods are made after 2 s"
+
+    world.wait(3)
+
+    assert set(world.pods()) == {"j-worker-0"}
+
+
+def test_the_back_off_has_an_end_and_a_wrong_clock_does_not_prolong_it() -> None:
+    job = JobWorld(a_job()).job
+    job = msgspec.structs.replace(job, status=msgspec.structs.replace(job.status, retry_count=2**31 - 1))
+    view = JobView(job, frozen_world(job))
+    ahead = [JobCondition(status="Restarting", last_transition_time=view.now + timedelta(days=1))]
+    late = msgspec.structs.replace(job, status=msgspec.structs.replace(job.status, conditions=ahead))
+
+    assert back_off(view) == MAX_BACK_OFF
+    assert rest_of_back_off(JobView(late, frozen_world(late))) == NO_PAUSE
