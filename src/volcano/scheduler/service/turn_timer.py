@@ -14,7 +14,7 @@ from typing import Final
 from volcano.machinery.clock import Clock
 from volcano.machinery.pace import Pace
 
-MIN_PAUSE: Final = timedelta(microseconds=500)
+MIN_PAUSE: Final = timedelta(milliseconds=2)
 MAX_PAUSE: Final = timedelta(milliseconds=200)
 DEBOUNCE: Final = timedelta(milliseconds=100)
 """How long changes that are not urgent are gathered before they make a turn due."""
