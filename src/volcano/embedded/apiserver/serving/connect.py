@@ -81,7 +81,7 @@ class Connector:
         subprotocols: Sequence[str],
         proved: Callable[[str], None] | None = None,
     ) -> Upstream:
-        """`proved` is told who the client is, once it is authenticated."""
+        """Calls `proved` with the name of the user as whom the client is authenticated."""
         from websockets.asyncio.client import connect
         from websockets.exceptions import InvalidStatus, WebSocketException
 
