@@ -61,6 +61,10 @@ def test_what_the_simulation_found_stays_repaired(seed: int, faults: list[Fault]
     assert run_seed(seed, faults).violations == []
 
 
+def test_an_eviction_may_be_written_after_its_preemptor_was_bound_in_room_that_became_free_meanwhile():
+    assert run_seed(4259).violations == []
+
+
 def test_faults_are_removed_until_the_run_no_longer_fails_without_them():
     workload = workload_of(0)
     faults = faults_of(7, machine_names(workload), busy=[])

@@ -13,12 +13,13 @@ from volcano.api.batch import FINISHED_PHASES, JOB_NAME_KEY, JOB_VERSION_KEY, Jo
 from volcano.api.core import FINISHED_POD_PHASES, Node, Pod
 from volcano.api.decode import decode
 from volcano.api.meta import Key, Resource
-from volcano.api.pods.evictions import eviction_of
+from volcano.api.pods.evictions import ReadEviction, eviction_of
 from volcano.api.pods.requests import pod_requests
 from volcano.api.quantity import parse_quantity
 from volcano.api.scheduling import GROUP_NAME_ANNOTATION, WHY_ANNOTATION, PodGroup, Queue
 from volcano.api.scheme import resource_type
 from volcano.embedded.apiserver.store.contract import DELETED, LoggedChange, ObjectKey, Store
+from volcano.machinery.clock import EPOCH
 from volcano.testing.faults.gangs import GangBinds
 from volcano.testing.faults.past import PastJob
 from volcano.testing.faults.promises import TimePromises
@@ -41,6 +42,15 @@ def group_of(pod: Pod) -> Key:
     return Key(pod.namespace, pod.annotations.get(GROUP_NAME_ANNOTATION, ""))
 
 
+def decision_time(eviction: ReadEviction, now: float) -> float:
+    """When the scheduler decided to evict, to the second; `now` is when the API server wrote it.
+
+    In between a job may end, and the preemptor be bound in its room before the eviction is written.
+    """
+    decided = eviction.condition.last_transition_time if eviction.condition is not None else None
+    return min(now, (decided - EPOCH).total_seconds()) if decided is not None else now
+
+
 class Observer:
     """Follows every commit; what does not hold is in `violations`."""
 
@@ -55,7 +65,7 @@ class Observer:
         self._ran: dict[str, str] = {}  # flow jobs: name → uid
         self._is_calm = False
         self._is_disturbed = False  # from the first fault until the system is calm
-        self._evicted: list[tuple[float, str, str]] = []  # time, pod, for whom; once the system is calm
+        self._evicted: list[tuple[float, str, str]] = []  # when decided, pod, for whom; once the system is calm
         self._bound: dict[str, float] = {}  # pod → when it was bound last
         self._gangs = GangBinds(self._violated)
         self._promises: TimePromises | None = None
@@ -205,7 +215,7 @@ class Observer:
         eviction, before = eviction_of(new), eviction_of(old) if old is not None else None
         if self._is_calm and before is None and eviction is not None and eviction.by == "scheduler":
             self._trace.add("", f"evicted {new.key} for {eviction.preemptor}")
-            self._evicted.append((now, str(new.key), eviction.preemptor))
+            self._evicted.append((decision_time(eviction, now), str(new.key), eviction.preemptor))
 
     def _node_is_not_overcommitted(self, name: str, pod: Pod) -> None:
         node = self.find(Node, name)
