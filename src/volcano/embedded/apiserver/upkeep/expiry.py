@@ -72,8 +72,8 @@ class Expiry:
             left = self._left(stored, now)
             if left > timedelta(0):
                 following = min(following, left)
-            else:
-                await self._delete(stored)
+            elif not await self._delete(stored):
+                return SHORTEST_PAUSE
         return max(SHORTEST_PAUSE, following)
 
     def _left(self, stored: Stored, now: datetime) -> timedelta:
@@ -84,14 +84,19 @@ class Expiry:
             return MAX_PAUSE
         return last_renewed(obj, now) + LEASE_TTL - now
 
-    async def _delete(self, stored: Stored) -> None:
+    async def _delete(self, stored: Stored) -> bool:
+        """Whether the sweep can go on: on a full disk nothing else could be deleted either."""
         _, namespace, name = stored.key
         root = "/api/v1" if stored.key.resource == EVENTS else "/apis/coordination.k8s.io/v1"
         path = f"{root}/namespaces/{namespace}/{stored.key.resource.partition('.')[0]}/{name}"
         body = msgspec.json.encode({"preconditions": {"resourceVersion": str(stored.revision)}})
         answer = await self._handle(Request("DELETE", path, body=body, user=ADMIN))
+        if answer.status in (429, 503):
+            log.warning("%s has expired and cannot be deleted now: %s", path, answer.body[:500])
+            return False
         if answer.status not in (200, 404, 409):
             log.error("%s has expired and cannot be deleted: %s", path, answer.body[:500])
+        return True
 
 
 def last_seen(event: JSON, now: datetime) -> datetime:

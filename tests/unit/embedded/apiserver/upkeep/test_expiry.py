@@ -8,6 +8,7 @@ import msgspec
 
 from volcano.api.times import timestamp
 from volcano.embedded.apiserver.server import ApiServer
+from volcano.embedded.apiserver.store.contract import Stored, StoreFailed, Write
 from volcano.embedded.apiserver.store.memory_store import MemoryStore
 from volcano.embedded.apiserver.upkeep.bootstrap import ADMIN
 from volcano.machinery.clock import VirtualClock, run_virtually
@@ -53,6 +54,38 @@ def test_events_expire_an_hour_after_they_were_last_seen():
         return seen
 
     assert run_virtually(main()) == [["late", "once", "wrong-clock"], ["late"], [], []]
+
+
+class FullDisk(MemoryStore):
+    """A store that can be full."""
+
+    is_full = False
+
+    async def write(self, write: Write) -> Stored:
+        if self.is_full:
+            raise StoreFailed("the disk is full")
+        return await super().write(write)
+
+
+def test_events_that_cannot_be_deleted_on_a_full_disk_are_reported_once_a_minute_and_deleted_later(caplog):
+    async def main() -> list[str]:
+        clock, store = VirtualClock(), FullDisk()
+        server = ApiServer(store, clock=clock)
+        await server.start()
+        for number in range(10):
+            await create(server, EVENTS, event(f"old-{number}"))
+        store.is_full = True
+        await clock.sleep(timedelta(minutes=61, seconds=30))  # two sweeps
+        store.is_full = False
+        await clock.sleep(timedelta(minutes=2))
+        left = await names(server, EVENTS)
+        await server.close()
+        return left
+
+    assert run_virtually(main()) == []
+    reports = [record for record in caplog.records if "cannot be deleted now" in record.message]
+    assert len(reports) == 2
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 def test_leases_of_nodes_that_are_gone_expire():
