@@ -174,6 +174,7 @@ def components(plane: ControlPlane, folder: Path, nodes: int, who: str) -> Itera
             ["scheduler", f"--kubeconfig={accounts.account('volcano-scheduler')}", "--leader-elect=false"],
             ["controller-manager", f"--kubeconfig={accounts.account('volcano-controllers')}", "--leader-elect=false"],
         ],
+        "manager": [agent, ["manager", f"--kubeconfig={accounts.account('volcano-manager')}", "--leader-elect=false"]],
         "null": [agent],
         "bare": [],
     }[who]
