@@ -161,7 +161,8 @@ async def delete_all(client: Client, mirror: Mirror, jobs: int, *, nobody_ends_p
 def components(plane: ControlPlane, folder: Path, nodes: int, who: str) -> Iterator[dict[str, int]]:
     """Each with its service account's token and the chart's rights, as in a cluster; the agent is the nodes' own."""
     api = PlainClient(plane.kubeconfig)
-    chosen = {"scheduler.replicas": 0, "controllers.replicas": 0, "admission.mode": "none"}
+    chosen = {f"{name}.replicas": 0 for name in ("scheduler", "controllers", "manager")}
+    chosen |= {"admission.mode": "none", "manager.enabled": who == "manager"}
     apply(api, installation(Values(chosen)))
     accounts = Components(plane, api, folder / "accounts")
     agent = [
@@ -174,7 +175,10 @@ def components(plane: ControlPlane, folder: Path, nodes: int, who: str) -> Itera
             ["scheduler", f"--kubeconfig={accounts.account('volcano-scheduler')}", "--leader-elect=false"],
             ["controller-manager", f"--kubeconfig={accounts.account('volcano-controllers')}", "--leader-elect=false"],
         ],
-        "manager": [agent, ["manager", f"--kubeconfig={accounts.account('volcano-manager')}", "--leader-elect=false"]],
+        "manager": [
+            agent,
+            ["manager", f"--kubeconfig={accounts.account('volcano-controllers')}", "--leader-elect=false"],
+        ],
         "null": [agent],
         "bare": [],
     }[who]

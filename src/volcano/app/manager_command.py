@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import click
@@ -41,6 +41,7 @@ from volcano.machinery.controller import Controller
 from volcano.machinery.http_endpoints import serving
 from volcano.machinery.http_transport import HttpTransport
 from volcano.machinery.informer_set import InformerSet
+from volcano.machinery.transport import Transport
 from volcano.scheduler.framework.config import InvalidConfig
 from volcano.scheduler.service.registry import PluginError, load_registry
 from volcano.scheduler.service.service import SchedulerService
@@ -86,29 +87,52 @@ def _flags_of_both() -> list[click.Parameter]:
 manager_command.params[:0] = _flags_of_both()
 
 
-async def _main(flags: dict[str, Any], settings: SchedulerSettings, controllers: list[Controller]) -> None:
-    clock, metrics = SystemClock(), ControllerMetrics()
-    transport = HttpTransport(find_endpoint(flags["kubeconfig"], flags["master"]), clock)
-    scheduling, controlling = (Client(transport, agent=agent) for agent in (SCHEDULER_AGENT, CONTROLLERS_AGENT))
-    informers = InformerSet(controlling, clock)
-    service = SchedulerService(scheduling, clock, settings, expand_job=expand_job, informers=informers)
+class Manager:
+    """Both components on one transport; each writes under its own name."""
 
-    async def work() -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        clock: Clock,
+        settings: SchedulerSettings,
+        controllers: list[Controller],
+        workers: Mapping[str, int] | None = None,
+    ) -> None:
+        self._clock, self._controllers, self._workers = clock, controllers, workers
+        self.client = Client(transport, agent=CONTROLLERS_AGENT)
+        self._informers = InformerSet(self.client, clock)
+        scheduling = Client(transport, agent=SCHEDULER_AGENT)
+        self.scheduler = SchedulerService(scheduling, clock, settings, expand_job=expand_job, informers=self._informers)
+        self.metrics = ControllerMetrics()
+
+    async def run(self) -> None:
+        """Until cancelled; when one component fails, the other ends too."""
+        controlling = run_controllers(
+            self.client,
+            self._clock,
+            self._controllers,
+            workers=self._workers,
+            metrics=self.metrics,
+            informers=self._informers,
+        )
         async with asyncio.TaskGroup() as group:
-            group.create_task(service.run())
-            workers = workers_from(flags)
-            group.create_task(
-                run_controllers(controlling, clock, controllers, workers=workers, metrics=metrics, informers=informers)
-            )
+            group.create_task(self.scheduler.run())
+            group.create_task(controlling)
 
+
+async def _main(flags: dict[str, Any], settings: SchedulerSettings, controllers: list[Controller]) -> None:
+    clock = SystemClock()
+    transport = HttpTransport(find_endpoint(flags["kubeconfig"], flags["master"]), clock)
+    manager = Manager(transport, clock, settings, controllers, workers_from(flags))
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(transport.close)
         await stack.enter_async_context(serving_health(clock, flags))
-        await stack.enter_async_context(serving_scheduler(service, flags))
+        await stack.enter_async_context(serving_scheduler(manager.scheduler, flags))
         if flags["enable_metrics"]:
-            await stack.enter_async_context(serving(flags["controllers_listen_address"], controller_routes(metrics)))
+            routes = controller_routes(manager.metrics)
+            await stack.enter_async_context(serving(flags["controllers_listen_address"], routes))
         try:
-            await _lead_both(controlling, clock, election_options(flags), work)
+            await _lead_both(manager.client, clock, election_options(flags), manager.run)
         except ExceptionGroup as errors:
             invalid = errors.subgroup(InvalidConfig)
             if invalid is None:
