@@ -87,7 +87,7 @@ def _flags_of_both() -> list[click.Parameter]:
 manager_command.params[:0] = _flags_of_both()
 
 
-class Manager:
+class JoinedComponents:
     """Both components on one transport; each writes under its own name."""
 
     def __init__(
@@ -123,7 +123,7 @@ class Manager:
 async def _main(flags: dict[str, Any], settings: SchedulerSettings, controllers: list[Controller]) -> None:
     clock = SystemClock()
     transport = HttpTransport(find_endpoint(flags["kubeconfig"], flags["master"]), clock)
-    manager = Manager(transport, clock, settings, controllers, workers_from(flags))
+    manager = JoinedComponents(transport, clock, settings, controllers, workers_from(flags))
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(transport.close)
         await stack.enter_async_context(serving_health(clock, flags))

@@ -33,7 +33,7 @@ class InformerSet:
     def follow(self, group: asyncio.TaskGroup, reader: type[R], on_error: ErrorListener | None = None) -> Informer[R]:
         """The kind's informer; the first who asks for it runs it in their group.
 
-        Errors are told to everybody who gave a listener, and are logged where nobody did.
+        Errors go to all listeners of the kind; without one they are logged.
         """
         informer, running = self._informers.get(reader, (None, None))
         if informer is None or running is None or running.done():

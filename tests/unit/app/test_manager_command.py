@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from datetime import timedelta
 
 from volcano.api.batch import Job
 from volcano.api.core import Node, Pod
 from volcano.api.scheme import resource_type
 from volcano.app.controllers_command import controller_manager_command
-from volcano.app.manager_command import Manager, manager_command
+from volcano.app.manager_command import JoinedComponents, manager_command
 from volcano.app.scheduler_command import scheduler_command
 from volcano.app.system import MASTERS
 from volcano.controllers.service.manager import make_controllers
@@ -45,14 +46,14 @@ def test_a_job_is_made_into_pods_and_bound_and_each_kind_is_watched_once():
             return await server.handle(request)
 
         client = Client(InProcess(server.handle, ADMINISTRATOR))
-        manager = Manager(InProcess(counted, ADMINISTRATOR), clock, SchedulerSettings(), make_controllers())
+        manager = JoinedComponents(InProcess(counted, ADMINISTRATOR), clock, SchedulerSettings(), make_controllers())
         running = asyncio.ensure_future(manager.run())
         await manager.scheduler.ready()
         await client.create(resource_type(Node), a_node())
         await client.create(resource_type(Job), a_job())
         async with asyncio.timeout(60):
             while len(bound) < 2:
-                await asyncio.sleep(1)  # of virtual time
+                await clock.sleep(timedelta(seconds=1))
                 bound[:] = [pod for pod in (await client.list(Pod, "default")).items if pod.spec.node_name]
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
