@@ -17,7 +17,7 @@ from volcano.machinery.transport import Request, Response
 MAX_CONNECTIONS: Final = 1024
 """Watches hold one each; requests beyond this wait for one to become free."""
 KEEP_IDLE_SECONDS: Final = 60
-"""How long an unused connection is kept: a new one costs both sides a handshake. kube-apiserver keeps them for 90."""
+"""How long an unused connection is kept: a new one costs both sides a handshake. Our server keeps them for 90."""
 CONNECT_TIMEOUT_SECONDS: Final = 10
 ANSWER_TIMEOUT_SECONDS: Final = 60
 STREAM_IDLE_TIMEOUT_SECONDS: Final = 330  # longer than a watch lasts; bookmarks come every minute
