@@ -152,6 +152,19 @@ def tls_of_health(clock: Clock, flags: Mapping[str, Any]) -> contextlib.Abstract
     return tls_from_files(clock, flags["tls_cert_file"], flags["tls_private_key_file"])
 
 
+@contextlib.asynccontextmanager
+async def serving_health(clock: Clock, flags: Mapping[str, Any]) -> AsyncIterator[None]:
+    """GET /healthz, where the flags of `common_options` ask for it."""
+    from volcano.machinery.http_endpoints import health_route, serving  # `volcano up` uses this module without it
+
+    if not flags["enable_healthz"]:
+        yield
+        return
+    routes = {("GET", "/healthz"): health_route()}
+    async with tls_of_health(clock, flags) as context, serving(flags["healthz_address"], routes, context):
+        yield
+
+
 def common_options(lease: str) -> Callable[[F], F]:
     """The flags that the scheduler and the controller manager share."""
     options = [

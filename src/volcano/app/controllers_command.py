@@ -20,7 +20,7 @@ from volcano.app.component import (
     lead_or_just_work,
     parse_gates,
     run_component,
-    tls_of_health,
+    serving_health,
 )
 from volcano.controllers.service.choice import DEFAULT_CONTROLLERS, UnknownController, parse_controllers
 from volcano.controllers.service.job_metrics import ControllerMetrics
@@ -30,11 +30,13 @@ from volcano.controllers.service.settings import ControllerSettings
 from volcano.controllers.sharding.settings import DEFAULTS
 from volcano.machinery.clock import SystemClock
 from volcano.machinery.controller import Controller
-from volcano.machinery.http_endpoints import health_route, serving
+from volcano.machinery.http_endpoints import serving
 from volcano.machinery.local_zone import local_zone
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+CONTROLLERS_AGENT: Final = "vc-controller-manager"
+CONTROLLERS_LEASE: Final = "vc-controller-manager"
 WORKER_FLAGS: Final[Mapping[str, str]] = {
     "job": "worker_threads",
     "queue": "worker_threads_for_queue",
@@ -80,7 +82,7 @@ def controller_options(command: F) -> F:
 
 
 @click.command()
-@common_options("vc-controller-manager")
+@common_options(CONTROLLERS_LEASE)
 @click.option("--kube-api-qps", type=float, default=50.0, hidden=True)
 @click.option("--kube-api-burst", type=int, default=100, hidden=True)
 @click.option("--listen-address", default=":8081", show_default=True, help="Where /metrics is served.")
@@ -94,28 +96,30 @@ def controller_manager_command(**flags: Any) -> None:
     Example:
       volcano controller-manager --kubeconfig ~/.kube/config --leader-elect=false
     """
+    controllers = controllers_from(flags)
+    run_component(lambda: _main(flags, controllers), verbosity=flags["verbosity"])
+
+
+def controllers_from(flags: Mapping[str, Any]) -> list[Controller]:
+    """Those that the flags choose."""
     try:
         chosen = parse_controllers(flags["controllers"])
     except UnknownController as error:
         raise click.BadParameter(str(error), param_hint="--controllers") from error
     try:
-        controllers = make_controllers(chosen, settings=settings_from(flags))
+        return make_controllers(chosen, settings=settings_from(flags))
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--scheduler-configs") from error
-    run_component(lambda: _main(flags, controllers), verbosity=flags["verbosity"])
 
 
 async def _main(flags: dict[str, Any], controllers: list[Controller]) -> None:
     clock, metrics = SystemClock(), ControllerMetrics()
     async with contextlib.AsyncExitStack() as stack:
-        if flags["enable_healthz"]:
-            context = await stack.enter_async_context(tls_of_health(clock, flags))
-            routes = {("GET", "/healthz"): health_route()}
-            await stack.enter_async_context(serving(flags["healthz_address"], routes, context))
+        await stack.enter_async_context(serving_health(clock, flags))
         if flags["enable_metrics"]:
             await stack.enter_async_context(serving(flags["listen_address"], controller_routes(metrics)))
         client = await stack.enter_async_context(
-            connected(flags["kubeconfig"], flags["master"], clock=clock, agent="vc-controller-manager")
+            connected(flags["kubeconfig"], flags["master"], clock=clock, agent=CONTROLLERS_AGENT)
         )
         workers = workers_from(flags)
         work = lambda: run_controllers(client, clock, controllers, workers=workers, metrics=metrics)  # noqa: E731

@@ -27,6 +27,7 @@ COMMANDS: Final = {
         "volcano.app.controllers_command:controller_manager_command",
         "Run the controllers against an API server.",
     ),
+    "manager": ("volcano.app.manager_command:manager_command", "Run scheduler and controllers in one process."),
     "webhook-manager": ("volcano.app.webhook_command:webhook_manager_command", "Serve admission as a webhook."),
     "webhook-certificates": (
         "volcano.app.webhook_secret_command:webhook_certificates_command",

@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import signal
 import tempfile
-from typing import Any
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Final
 
 import click
 
@@ -18,13 +19,13 @@ from volcano.app.component import (
     lead_or_just_work,
     parse_feature_gates,
     run_component,
-    tls_of_health,
+    serving_health,
 )
 from volcano.app.configuration_check import check_configuration
 from volcano.app.job_expansion import expand_job
 from volcano.controllers.service.gates import POD_GATES_FEATURE
 from volcano.machinery.clock import SystemClock
-from volcano.machinery.http_endpoints import health_route, serving
+from volcano.machinery.http_endpoints import serving
 from volcano.scheduler.framework.config import InvalidConfig
 from volcano.scheduler.service.configuration import ConfigMapKey
 from volcano.scheduler.service.registry import PluginError, load_registry
@@ -32,6 +33,7 @@ from volcano.scheduler.service.routes import scheduler_routes
 from volcano.scheduler.service.service import SchedulerService
 from volcano.scheduler.service.settings import SchedulerSettings
 
+SCHEDULER_AGENT: Final = "vc-scheduler"
 ON: dict[str, Any] = {"type": bool, "is_flag": False, "flag_value": True}
 
 
@@ -119,21 +121,27 @@ def settings_from(flags: dict[str, Any]) -> SchedulerSettings:
     )
 
 
+@contextlib.asynccontextmanager
+async def serving_scheduler(service: SchedulerService, flags: Mapping[str, Any]) -> AsyncIterator[None]:
+    """The scheduler's routes, where the flags ask for them, and SIGUSR1, which records a cycle."""
+    dump_dir = flags["cache_dump_dir"] or service.settings.record_dir or tempfile.gettempdir()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, service.recordings.request, dump_dir)
+    if not flags["enable_metrics"]:
+        yield
+        return
+    async with serving(flags["listen_address"], scheduler_routes(service, dump_dir)):
+        yield
+
+
 async def _main(flags: dict[str, Any], settings: SchedulerSettings) -> None:
     clock = SystemClock()
     async with contextlib.AsyncExitStack() as stack:
         client = await stack.enter_async_context(
-            connected(flags["kubeconfig"], flags["master"], clock=clock, agent="vc-scheduler")
+            connected(flags["kubeconfig"], flags["master"], clock=clock, agent=SCHEDULER_AGENT)
         )
         service = SchedulerService(client, clock, settings, expand_job=expand_job)
-        dump_dir = flags["cache_dump_dir"] or settings.record_dir or tempfile.gettempdir()
-        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, service.recordings.request, dump_dir)
-        if flags["enable_healthz"]:
-            context = await stack.enter_async_context(tls_of_health(clock, flags))
-            health = {("GET", "/healthz"): health_route()}
-            await stack.enter_async_context(serving(flags["healthz_address"], health, context))
-        if flags["enable_metrics"]:
-            await stack.enter_async_context(serving(flags["listen_address"], scheduler_routes(service, dump_dir)))
+        await stack.enter_async_context(serving_health(clock, flags))
+        await stack.enter_async_context(serving_scheduler(service, flags))
         try:
             await lead_or_just_work(client, clock, election_options(flags), service.run)
         except InvalidConfig as error:

@@ -19,8 +19,12 @@ NOTES: Final = """\
 Volcano {{ .Chart.AppVersion }} is installed in namespace {{ .Release.Namespace }}.
 
   image         {{ .Values.image.repository }}:{{ .Values.image.tag }}
+{{- if .Values.manager.enabled }}
+  manager       replicas: {{ .Values.manager.replicas }}; for pods with schedulerName: {{ .Values.schedulerName }}
+{{- else }}
   scheduler     replicas: {{ .Values.scheduler.replicas }}; for pods with schedulerName: {{ .Values.schedulerName }}
   controllers   replicas: {{ .Values.controllers.replicas }}
+{{- end }}
 {{- if eq .Values.admission.mode "webhook" }}
   admission     replicas: {{ .Values.admission.replicas }}; a webhook, whose certificate a Job makes and renews
 {{- else if eq .Values.admission.mode "policies" }}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from volcano.api.meta import JSON
-from volcano.install.rbac import WITH_DASHBOARD, WITH_HISTORY, WITH_WEBHOOK
+from volcano.install.rbac import APART, TOGETHER, WITH_DASHBOARD, WITH_HISTORY, WITH_WEBHOOK
 from volcano.install.values import Part, Values
 from volcano.install.workloads import (
     CONTROLLER_METRICS_PORT,
@@ -18,20 +18,29 @@ from volcano.install.workloads import (
     labels,
 )
 
-NAMES: Final = ("scheduler", "controllers", "admission", "history", "dashboard")
+NAMES: Final[Mapping[str, str]] = {
+    "scheduler": APART,
+    "controllers": APART,
+    "manager": TOGETHER,
+    "admission": WITH_WEBHOOK,
+    "history": WITH_HISTORY,
+    "dashboard": WITH_DASHBOARD,
+}
+"""The components, and when they are there."""
 DNS: Final = {"ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]}
 API_SERVER: Final = {"ports": [{"protocol": "TCP", "port": 443}, {"protocol": "TCP", "port": 6443}]}
 
 
 def network_parts(values: Values) -> Iterator[Part]:
-    yield Part("scheduler", _service("volcano-scheduler-service", "scheduler", values, SCHEDULER_METRICS_PORT))
-    yield Part("controllers", _service("volcano-controllers-service", "controllers", values, CONTROLLER_METRICS_PORT))
+    for name, port in (("scheduler", SCHEDULER_METRICS_PORT), ("controllers", CONTROLLER_METRICS_PORT)):
+        service = _service(f"volcano-{name}-service", name, values, port)
+        yield Part(name, service, APART)
+        yield Part(name, _to_manager(service, "metrics" if name == "scheduler" else name), TOGETHER)
     yield Part("admission", _service(SERVICE, "admission", values, 443, name_of_port="webhook"), WITH_WEBHOOK)
     yield Part("history", _service("volcano-history", "history", values, HISTORY_PORT), WITH_HISTORY)
     page = _service("volcano-dashboard", "dashboard", values, DASHBOARD_PORT, name_of_port="health")
     yield Part("dashboard", page, WITH_DASHBOARD)
-    for name in NAMES:
-        mode = {"admission": WITH_WEBHOOK, "history": WITH_HISTORY, "dashboard": WITH_DASHBOARD}.get(name, "")
+    for name, mode in NAMES.items():
         yield Part("network-policies", _network_policy(name, values), _both("networkPolicies.enabled", mode))
         if name != "dashboard":  # of which one process is usual: a budget would keep its node from being drained
             yield Part("disruption-budgets", _budget(name, values), _both("podDisruptionBudgets.enabled", mode))
@@ -59,22 +68,36 @@ def _service(name: str, component: str, values: Values, port: int, *, name_of_po
     }
 
 
+def _to_manager(service: JSON, name_of_port: str) -> JSON:
+    """The same Service, answered by the process that is both scheduler and controllers."""
+    [port] = service["spec"]["ports"]
+    return {
+        **service,
+        "spec": {
+            **service["spec"],
+            "selector": {"app": "volcano-manager"},
+            "ports": [{**port, "targetPort": name_of_port}],
+        },
+    }
+
+
 def _network_policy(name: str, values: Values) -> JSON:
     incoming = {
-        "scheduler": SCHEDULER_METRICS_PORT,
-        "controllers": CONTROLLER_METRICS_PORT,
-        "admission": WEBHOOK_PORT,
-        "history": HISTORY_PORT,
-        "dashboard": DASHBOARD_PORT,
+        "scheduler": [SCHEDULER_METRICS_PORT],
+        "controllers": [CONTROLLER_METRICS_PORT],
+        "manager": [SCHEDULER_METRICS_PORT, CONTROLLER_METRICS_PORT],
+        "admission": [WEBHOOK_PORT],
+        "history": [HISTORY_PORT],
+        "dashboard": [DASHBOARD_PORT],
     }[name]
     outgoing: list[Any] = [DNS, API_SERVER]
-    if name == "controllers":
+    if name in ("controllers", "manager"):
         outgoing = [{}]  # a JobFlow's probes go to pods, at whichever port they name
     if name == "history":
         outgoing += values.extra("history.egress")
     if name == "scheduler":
         outgoing += values.extra("networkPolicies.schedulerEgress")
-    return _policy(f"volcano-{name}", name, values, incoming=[incoming], outgoing=outgoing)
+    return _policy(f"volcano-{name}", name, values, incoming=incoming, outgoing=outgoing)
 
 
 def _init_policy(values: Values) -> JSON:

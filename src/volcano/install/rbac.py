@@ -113,6 +113,10 @@ RESERVATION_ADMINISTRATOR: Final[Rules] = (
 )
 SERVED: Final = tuple(webhook for webhook in WEBHOOKS if webhook.in_chart)
 """Webhooks of an installation: those for Volcano's own kinds, so that pods start whether or not we answer."""
+APART: Final = "manager.enabled=false"
+TOGETHER: Final = "manager.enabled=true"
+"""Scheduler and controllers as one process. It runs as the controllers, whose word on who submitted a job is taken, and
+has the scheduler's rights too."""
 WITH_WEBHOOK: Final = "admission.mode=webhook"
 WITH_HISTORY: Final = "history.enabled"
 WITH_DASHBOARD: Final = "dashboard.enabled"
@@ -123,6 +127,9 @@ def rbac_parts(values: Values) -> Iterator[Part]:
     yield from _lease("scheduler", "volcano", values)
     yield from _component("controllers", CONTROLLERS, values)
     yield from _lease("controllers", "vc-controller-manager", values)
+    yield Part("manager", _binding("volcano-manager", "volcano-scheduler", "volcano-controllers", values), TOGETHER)
+    lease = _role_binding("volcano-manager-lease", "volcano-scheduler-lease", "volcano-controllers", values)
+    yield Part("manager", lease, TOGETHER)
     for body in _cluster_role("volcano-controllers-sharding", "volcano-controllers", [*_rules(SHARDING)], values):
         yield Part("controllers-rbac", body, "controllers.sharding")
     yield from _component("admission", ADMISSION, values, [*_rules(ADMISSION), *_registration()], WITH_WEBHOOK)
@@ -170,11 +177,15 @@ def _registration() -> Iterator[JSON]:
 
 def _cluster_role(name: str, account: str, rules: list[JSON], values: Values) -> Iterator[JSON]:
     yield _of_cluster(name, rules)
-    yield {
+    yield _binding(name, name, account, values)
+
+
+def _binding(name: str, role: str, account: str, values: Values) -> JSON:
+    return {
         "apiVersion": f"{GROUP}/v1",
         "kind": "ClusterRoleBinding",
         "metadata": {"name": name},
-        "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": name},
+        "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": role},
         "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": values.namespace}],
     }
 
@@ -186,11 +197,15 @@ def _of_cluster(name: str, rules: list[JSON]) -> JSON:
 def _role(name: str, account: str, rules: list[JSON], values: Values) -> Iterator[JSON]:
     metadata = {"name": name, "namespace": values.namespace}
     yield {"apiVersion": f"{GROUP}/v1", "kind": "Role", "metadata": metadata, "rules": rules}
-    yield {
+    yield _role_binding(name, name, account, values)
+
+
+def _role_binding(name: str, role: str, account: str, values: Values) -> JSON:
+    return {
         "apiVersion": f"{GROUP}/v1",
         "kind": "RoleBinding",
-        "metadata": metadata,
-        "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": name},
+        "metadata": {"name": name, "namespace": values.namespace},
+        "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": role},
         "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": values.namespace}],
     }
 

@@ -59,6 +59,8 @@ VALUES: Final[tuple[Value, ...]] = (
         "scheduler.config", DEFAULT_CONFIGURATION, "volcano-scheduler.conf; taken up without a restart when it changes."
     ),
     *_component("controllers", cpu="250m", memory="256Mi", limit="2Gi"),
+    Value("manager.enabled", False, "Whether scheduler and controllers are one process, with one set of watches."),
+    *_component("manager", cpu="500m", memory="768Mi", limit="6Gi"),
     Value("controllers.sharding", False, "Whether the sharding controller runs, with the rights it needs."),
     Value("admission.mode", "webhook", "How jobs and queues are checked: webhook, policies (no process) or none."),
     *_component("admission", cpu="100m", memory="128Mi", limit="512Mi", replicas="Processes; all answer."),

@@ -7,7 +7,7 @@ from typing import Final
 
 from volcano.admission.webhook.registration import Location, configuration, configuration_type
 from volcano.api.meta import JSON
-from volcano.install.rbac import SERVED, WITH_DASHBOARD, WITH_HISTORY, WITH_WEBHOOK
+from volcano.install.rbac import APART, SERVED, TOGETHER, WITH_DASHBOARD, WITH_HISTORY, WITH_WEBHOOK
 from volcano.install.values import Part, Values
 
 HEALTH_PORT: Final = 11251
@@ -18,6 +18,10 @@ HISTORY_PORT: Final = 8084
 DASHBOARD_PORT: Final = 8480
 USER_ID: Final = 10001
 CONFIG_MAP: Final = "volcano-scheduler-configmap"
+SCHEDULER_CONFIGURATION: Final = "--scheduler-conf=/volcano.scheduler/volcano-scheduler.conf"
+SCHEDULER_MOUNTS: Final[dict[str, tuple[str, JSON]]] = {
+    "config": ("/volcano.scheduler", {"configMap": {"name": CONFIG_MAP}})
+}
 SECRET: Final = "volcano-admission-secret"
 SERVICE: Final = "volcano-admission-service"
 
@@ -28,9 +32,11 @@ def labels(name: str) -> dict[str, str]:
 
 def workload_parts(values: Values) -> Iterator[Part]:
     yield Part("scheduler", scheduler_config(values))
-    yield Part("scheduler", scheduler(values))
-    yield Part("controllers", controllers(values, sharding=False), "controllers.sharding=false")
-    yield Part("controllers", controllers(values, sharding=True), "controllers.sharding=true")
+    yield Part("scheduler", scheduler(values), APART)
+    for sharding in (False, True):
+        condition = f"controllers.sharding={str(sharding).lower()}"
+        yield Part("controllers", controllers(values, sharding=sharding), f"{APART}&{condition}")
+        yield Part("manager", manager(values, sharding=sharding), f"{TOGETHER}&{condition}")
     yield Part("history", history(values), WITH_HISTORY)
     yield Part("dashboard", dashboard(values), WITH_DASHBOARD)
     for body in (certificate_job(values), certificate_renewal(values), admission(values)):
@@ -48,7 +54,7 @@ def scheduler_config(values: Values) -> JSON:
 def scheduler(values: Values) -> JSON:
     arguments = [
         "scheduler",
-        "--scheduler-conf=/volcano.scheduler/volcano-scheduler.conf",
+        SCHEDULER_CONFIGURATION,
         "--enable-metrics=true",
         f"--listen-address=:{SCHEDULER_METRICS_PORT}",
         *_electing(values),
@@ -58,15 +64,35 @@ def scheduler(values: Values) -> JSON:
         values,
         arguments,
         ports={"metrics": SCHEDULER_METRICS_PORT, "health": HEALTH_PORT},
-        mounts={"config": ("/volcano.scheduler", {"configMap": {"name": CONFIG_MAP}})},
+        mounts=SCHEDULER_MOUNTS,
     )
 
 
+def manager(values: Values, *, sharding: bool) -> JSON:
+    """Scheduler and controllers in one process."""
+    arguments = [
+        "manager",
+        SCHEDULER_CONFIGURATION,
+        _chosen_controllers(sharding=sharding),
+        "--enable-metrics=true",
+        f"--listen-address=:{SCHEDULER_METRICS_PORT}",
+        f"--controllers-listen-address=:{CONTROLLER_METRICS_PORT}",
+        *_electing(values),
+    ]
+    ports = {"metrics": SCHEDULER_METRICS_PORT, "controllers": CONTROLLER_METRICS_PORT, "health": HEALTH_PORT}
+    return _deployment(
+        "manager", values, arguments, ports=ports, mounts=SCHEDULER_MOUNTS, account="volcano-controllers"
+    )
+
+
+def _chosen_controllers(*, sharding: bool) -> str:
+    return f"--controllers={'*' if sharding else '*,-sharding-controller'}"
+
+
 def controllers(values: Values, *, sharding: bool) -> JSON:
-    chosen = "*" if sharding else "*,-sharding-controller"
     arguments = [
         "controller-manager",
-        f"--controllers={chosen}",
+        _chosen_controllers(sharding=sharding),
         "--enable-metrics=true",
         f"--listen-address=:{CONTROLLER_METRICS_PORT}",
         *_electing(values),
@@ -143,6 +169,7 @@ def _deployment(
     ports: dict[str, int],
     mounts: dict[str, tuple[str, JSON]],
     health_scheme: str = "HTTP",
+    account: str = "",
 ) -> JSON:
     probe = {"httpGet": {"path": "/healthz", "port": "health", "scheme": health_scheme}}
     container = {
@@ -154,7 +181,7 @@ def _deployment(
         "resources": values(f"{name}.resources"),
     }
     pod = {
-        **_pod(f"volcano-{name}", values, container, mounts),
+        **_pod(account or f"volcano-{name}", values, container, mounts),
         "nodeSelector": values(f"{name}.nodeSelector"),
         "tolerations": values(f"{name}.tolerations"),
         "affinity": values(f"{name}.affinity"),

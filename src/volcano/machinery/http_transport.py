@@ -16,6 +16,8 @@ from volcano.machinery.transport import Request, Response
 
 MAX_CONNECTIONS: Final = 1024
 """Watches hold one each; requests beyond this wait for one to become free."""
+KEEP_IDLE_SECONDS: Final = 60
+"""How long an unused connection is kept: a new one costs both sides a handshake. Our server keeps them for 90."""
 CONNECT_TIMEOUT_SECONDS: Final = 10
 ANSWER_TIMEOUT_SECONDS: Final = 60
 STREAM_IDLE_TIMEOUT_SECONDS: Final = 330  # longer than a watch lasts; bookmarks come every minute
@@ -95,7 +97,9 @@ class HttpTransport:
         if self._session is None or self._followed is None:
             self._followed = FollowedEndpoint(self._given)
             context = self._followed.context
-            connector = aiohttp.TCPConnector(limit=MAX_CONNECTIONS, ssl=context if context else False)
+            connector = aiohttp.TCPConnector(
+                limit=MAX_CONNECTIONS, ssl=context if context else False, keepalive_timeout=KEEP_IDLE_SECONDS
+            )
             self._session = aiohttp.ClientSession(connector=connector, auto_decompress=True)
         self._followed.refresh(self._clock.now())
         return self._session

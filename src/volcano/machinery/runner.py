@@ -18,9 +18,9 @@ from volcano.machinery.clock import Clock
 from volcano.machinery.controller import Controller, PlanFailed, Waker
 from volcano.machinery.events import EventRecorder
 from volcano.machinery.every_kind import EveryKind
-from volcano.machinery.informer import Informer
+from volcano.machinery.informer_set import InformerSet
 from volcano.machinery.workqueue import WorkQueue
-from volcano.machinery.world import Change, Mirror
+from volcano.machinery.world import Change
 
 log = logging.getLogger(__name__)
 WORKERS_PER_CONTROLLER: Final = 5
@@ -39,11 +39,14 @@ class Runner:
         component: str = "volcano-controllers",
         workers: int | Mapping[str, int] = WORKERS_PER_CONTROLLER,
         probe: Any = None,
+        informers: InformerSet | None = None,
     ) -> None:
+        """`informers` is given where other components of the process follow the same kinds."""
         self._client, self._clock = client, clock
         self._controllers = list(controllers)
         self._workers = workers
-        self.mirror = Mirror(clock.now)
+        self._informers = informers or InformerSet(client, clock)
+        self.mirror = self._informers.mirror
         self.recorder = EventRecorder(client, clock, component)
         self.writes = 0
         self.queues = {controller.name: WorkQueue() for controller in self._controllers}
@@ -58,17 +61,11 @@ class Runner:
 
     async def run(self) -> None:
         """Until cancelled."""
-        informers = [
-            Informer(self._client, self.mirror, self._clock, reader)
-            for readers in self._readers.values()
-            for reader in readers
-        ]
         everything = EveryKind(self._client, self.mirror, self._clock) if self._follows_every_kind() else None
         async with asyncio.TaskGroup() as group:
             group.create_task(self.recorder.run())
-            for informer in informers:
-                group.create_task(informer.run())
-            for informer in informers:
+            kinds = [reader for readers in self._readers.values() for reader in readers]
+            for informer in [self._informers.follow(group, reader) for reader in kinds]:
                 await informer.synced()
             if everything is not None:
                 group.create_task(everything.run())

@@ -124,6 +124,39 @@ def test_the_components_are_two_each_and_elect_a_leader():
     assert set(objects("NetworkPolicy")) >= set(deployments)
 
 
+def test_scheduler_and_controllers_are_one_process_when_asked_for():
+    deployments = objects("Deployment", manager__enabled=True)
+
+    assert set(deployments) == {"volcano-manager", "volcano-admission"}
+    pod = deployments["volcano-manager"]["spec"]["template"]
+    assert pod["spec"]["serviceAccountName"] == "volcano-controllers"
+    ports = {port["name"]: port["containerPort"] for port in pod["spec"]["containers"][0]["ports"]}
+    services = objects("Service", manager__enabled=True)
+    for name in ("scheduler", "controllers"):
+        service = services[f"volcano-{name}-service"]
+        [apart] = objects("Service")[f"volcano-{name}-service"]["spec"]["ports"]
+        [together] = service["spec"]["ports"]
+        assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
+        assert ports[together["targetPort"]] == together["port"] == apart["port"]
+    for kind in ("PodDisruptionBudget", "NetworkPolicy"):
+        assert set(deployments) <= set(objects(kind, manager__enabled=True))
+        assert "volcano-scheduler" not in objects(kind, manager__enabled=True)
+
+
+def test_the_one_process_has_the_rights_of_both_and_may_hold_both_leases():
+    bound = {
+        body["roleRef"]["name"]
+        for kind in ("ClusterRoleBinding", "RoleBinding")
+        for body in objects(kind, manager__enabled=True).values()
+        if {"volcano-controllers"} == {subject["name"] for subject in body["subjects"]}
+    }
+
+    parts = ("scheduler", "controllers", "scheduler-lease", "controllers-lease")
+    assert bound == {f"volcano-{part}" for part in parts}
+    bound_apart = {body["metadata"]["name"] for body in objects("ClusterRoleBinding").values()}
+    assert "volcano-manager" not in bound_apart
+
+
 def test_admission_is_a_webhook_or_policies_or_nothing():
     webhook, policies, none = (
         {body["kind"] for body in installation(Values({"admission.mode": mode}))}
@@ -149,6 +182,7 @@ def test_service_monitors_are_made_when_asked_for():
 
 def test_components_are_started_with_flags_they_know():
     from volcano.app.controllers_command import controller_manager_command
+    from volcano.app.manager_command import manager_command
     from volcano.app.scheduler_command import scheduler_command
     from volcano.app.webhook_command import webhook_manager_command
     from volcano.app.webhook_secret_command import webhook_certificates_command
@@ -158,12 +192,14 @@ def test_components_are_started_with_flags_they_know():
         for command in (
             scheduler_command,
             controller_manager_command,
+            manager_command,
             webhook_manager_command,
             webhook_certificates_command,
         )
     }
     commands = {name.removesuffix("-command"): command for name, command in commands.items()}
-    bodies = [*objects("Deployment").values(), *objects("Job").values()]
+    together = objects("Deployment", manager__enabled=True)
+    bodies = [*objects("Deployment").values(), *together.values(), *objects("Job").values()]
     for body in bodies:
         (container,) = body["spec"]["template"]["spec"]["containers"]
         name, *flags = container["args"]

@@ -23,6 +23,7 @@ from volcano.controllers.sharding.settings import from_flags
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
 from volcano.machinery.controller import Controller
+from volcano.machinery.informer_set import InformerSet
 from volcano.machinery.runner import WORKERS_PER_CONTROLLER, Runner
 
 GATED: Final = {"job-controller": "VolcanoJobSupport", "cronjob-controller": "CronVolcanoJobSupport"}
@@ -78,6 +79,7 @@ async def run_controllers(
     *,
     workers: Mapping[str, int] | None = None,
     metrics: ControllerMetrics | None = None,
+    informers: InformerSet | None = None,
 ) -> None:
     runner = Runner(
         client,
@@ -86,6 +88,7 @@ async def run_controllers(
         component="vc-controller-manager",
         workers=workers or WORKERS_PER_CONTROLLER,
         probe=ask,
+        informers=informers,
     )
     async with asyncio.TaskGroup() as group:
         group.create_task(runner.run())

@@ -11,23 +11,16 @@ from typing import Any
 
 from volcano.api.errors import Forbidden, NotFound
 from volcano.api.meta import Resource
-from volcano.machinery.client import Client
-from volcano.machinery.clock import Clock
-from volcano.machinery.informer import Informer
-from volcano.machinery.world import Mirror
+from volcano.machinery.informer_set import InformerSet
 from volcano.scheduler.cache import ESSENTIAL, FOLLOWED
 
 log = logging.getLogger(__name__)
 
 
-async def follow(group: asyncio.TaskGroup, client: Client, clock: Clock, mirror: Mirror, *, timeout: timedelta) -> None:
+async def follow(group: asyncio.TaskGroup, followed: InformerSet, *, timeout: timedelta) -> None:
     """Returns when all kinds are synced; after the timeout only the essential kinds are still waited for."""
     missing: dict[type[Resource], asyncio.Event] = {kind: asyncio.Event() for kind in FOLLOWED}
-    informers = {
-        kind: Informer(client, mirror, clock, kind, on_error=_report_errors(kind, missing[kind])) for kind in FOLLOWED
-    }
-    for informer in informers.values():
-        group.create_task(informer.run())
+    informers = {kind: followed.follow(group, kind, _report_errors(kind, missing[kind])) for kind in FOLLOWED}
     for kind in ESSENTIAL:
         await informers[kind].synced()
     with contextlib.suppress(TimeoutError):

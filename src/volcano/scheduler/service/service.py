@@ -21,7 +21,7 @@ from volcano.api.topology import NodeShard
 from volcano.api.why.answers import WhyAnswer
 from volcano.machinery.client import Client
 from volcano.machinery.clock import Clock
-from volcano.machinery.world import Mirror
+from volcano.machinery.informer_set import InformerSet
 from volcano.scheduler.cache import FOLLOWED, PendingChanges
 from volcano.scheduler.commit import Unwritten, shard_status
 from volcano.scheduler.framework.decisions import Decisions
@@ -60,12 +60,15 @@ class SchedulerService:
         *,
         expand_job: ExpandJob,
         registry: Registry | None = None,
+        informers: InformerSet | None = None,
     ) -> None:
+        """`informers` is given where other components of the process follow the same kinds."""
         prepare_decoders(READERS)  # cycles and simulations run in threads, beside the informers of this loop
         self.settings = settings = settings or SchedulerSettings()
         self.client, self.clock = client, clock
         self._expand_job = expand_job
-        self.mirror = Mirror(clock.now)
+        self._informers = informers or InformerSet(client, clock)
+        self.mirror = self._informers.mirror
         self.timer = TurnTimer(clock, settings.schedule_period)
         self.configuration = Configuration(
             registry or load_registry(settings.plugins_dir),
@@ -113,7 +116,7 @@ class SchedulerService:
             if following is not None:
                 group.create_task(following())
             group.create_task(usage.run())
-            await follow(group, self.client, self.clock, self.mirror, timeout=self.settings.sync_timeout)
+            await follow(group, self._informers, timeout=self.settings.sync_timeout)
             self.pending.follow(self.mirror, self.timer.change)
             group.create_task(self.reasons.run())
             self._ready.set()
@@ -124,7 +127,7 @@ class SchedulerService:
 
     async def _work(self) -> None:
         while True:
-            await self.timer.due(lambda: self.pending.has_objects, lambda: self.sender.unsent_writes)
+            await self.timer.due(lambda: self.pending.has_objects, self.sender)
             try:
                 await self._turn()
             except Exception:
