@@ -21,9 +21,8 @@ from volcano.machinery.plan import Later, Plan, patch_status
 COUNTERS_INTERVAL: Final = timedelta(seconds=1)
 """A change of counters alone is written at most once per interval; a change of phase is written immediately."""
 FIRST_STATUS_DELAY: Final = timedelta(seconds=20)
-"""The first status of a new job (Pending, or Running if it is that by then) has low priority: it is written when the
-queue is idle, or after this delay. When a thousand jobs are created at once, their pods are created before these
-statuses are written."""
+"""The first status of a new job (Pending, no pods) has low priority: it is written when the queue is idle, or after
+this delay. When a thousand jobs are created at once, their pods are created before these statuses are written."""
 MESSAGE_INTERVAL: Final = timedelta(seconds=60)
 """A message in which only numbers change is written at most once per interval; a new reason is written immediately."""
 
@@ -179,11 +178,9 @@ def written(view: JobView, wanted: JobStatus, *, now_idle: bool = True) -> Plan:
 
 
 def _is_first_status(known: JobStatus, wanted: JobStatus) -> bool:
-    """The job has no status yet, and the new one only says that it waits, or that it runs and nothing has ended."""
-    if known.state.phase or wanted.state.reason or wanted.controlled_resources:
-        return False
-    ended = wanted.succeeded or wanted.failed or wanted.unknown or wanted.terminating
-    return wanted.state.phase == Phase.PENDING or (wanted.state.phase == Phase.RUNNING and not ended)
+    """The job has no status yet, and the new one only says Pending."""
+    waits = wanted.state.phase == Phase.PENDING and not wanted.state.reason
+    return waits and not known.state.phase and not wanted.controlled_resources
 
 
 def written_as_is(view: JobView, wanted: JobStatus) -> Plan:

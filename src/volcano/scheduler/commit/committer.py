@@ -38,9 +38,8 @@ from volcano.scheduler.core.snapshot import Snapshot
 from volcano.scheduler.framework.decisions import Decisions, GroupStatus, PodNotice
 from volcano.scheduler.framework.record import VolumeChoice
 
-BUSY_BINDS: Final = 12
-"""Recent binds (8 a second over a longer time) from which on batched writes wait longer, so that binds go first. It
-is well below the few dozen binds a second that a slow server takes."""
+BUSY_BINDS: Final = 50
+"""Recent binds (35 a second over a longer time) from which on batched writes wait longer, so that binds go first."""
 
 
 @dataclass(slots=True, frozen=True)

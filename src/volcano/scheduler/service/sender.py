@@ -54,7 +54,6 @@ class Sender:
         self._applier = Applier(client, clock, recorder=self.recorder, observe=observe)
         self._locks = NodeLockTaking(self._applier, clock, mirror)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._started = 0
         self._names_in_flight: set[str] = set()
         self.groups_in_flight: set[str] = set()  # jobs whose PodGroup is being written
 
@@ -77,11 +76,6 @@ class Sender:
         """How many writes are not answered yet."""
         return len(self._tasks)
 
-    @property
-    def answered_writes(self) -> int:
-        """How many writes were answered so far."""
-        return self._started - len(self._tasks)
-
     def write_named(self, name: str, patch: Patch) -> None:
         """Does nothing while the last write of this name is in flight."""
         if name not in self._names_in_flight:
@@ -100,7 +94,6 @@ class Sender:
     def _start(self, write: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(write)
         self._tasks.add(task)
-        self._started += 1
         task.add_done_callback(self._tasks.discard)
 
     # -- pods ----------------------------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ class SchedulerService:
 
     async def _work(self) -> None:
         while True:
-            await self.timer.due(lambda: self.pending.has_objects, self.sender)
+            await self.timer.due(lambda: self.pending.has_objects, lambda: self.sender.unsent_writes)
             try:
                 await self._turn()
             except Exception:

@@ -1,7 +1,6 @@
 """TurnTimer: when the next turn is due.
 
-A single change is scheduled at once. In a stream of changes turns are rate-limited, so that each takes many of them,
-and on a server that answers slowly they are as rare as its answers allow.
+A single change is scheduled at once. In a stream of changes turns are rate-limited, so that each takes many of them.
 Without changes a turn is due every schedule period, as long as something waits for time to pass.
 """
 
@@ -10,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Final, Protocol
+from typing import Final
 
 from volcano.machinery.clock import Clock
 from volcano.machinery.pace import Pace
@@ -23,20 +22,6 @@ TURN_BURST: Final = 10
 TURNS_PER_SECOND: Final = 20
 MAX_UNSENT_WRITES: Final = 64
 """From this many on, turns come at most every MAX_PAUSE: deciding faster than the server takes it gains nothing."""
-MIN_UNSENT_WRITES: Final = 8
-"""From this many on, the next turn comes when the server has answered about half of them; fewer are no sign of load."""
-MAX_OBSERVED: Final = timedelta(seconds=1)
-"""How far back the server's rate of answers is looked at."""
-
-
-class Writes(Protocol):
-    """How far the API server is with what it was sent."""
-
-    @property
-    def unsent_writes(self) -> int: ...
-
-    @property
-    def answered_writes(self) -> int: ...
 
 
 class TurnTimer:
@@ -47,7 +32,6 @@ class TurnTimer:
         self._changed = asyncio.Event()
         self._is_debouncing = False
         self._last_turn_seconds = self._last_turn_end = 0.0
-        self._answered, self._answered_at = 0, clock.monotonic()
         self._pace = Pace(TURN_BURST, TURNS_PER_SECOND, clock.monotonic())
         self.waits_for_time = True  # whether time alone may make another decision possible
 
@@ -63,7 +47,7 @@ class TurnTimer:
             self._is_debouncing = True
             asyncio.get_running_loop().call_later(DEBOUNCE.total_seconds(), self.wake)
 
-    async def due(self, has_objects: Callable[[], bool], writes: Writes) -> None:
+    async def due(self, has_objects: Callable[[], bool], unsent_writes: Callable[[], int]) -> None:
         """Returns when the next turn should begin. `has_objects` is whether any object has changed at all."""
         while True:
             try:
@@ -76,19 +60,11 @@ class TurnTimer:
             # Changes rarely come alone; and the longer a turn took, the longer other work runs before the next one.
             now = self._clock.monotonic()
             rest = self._last_turn_end + self._last_turn_seconds / 2 - now
-            pause = timedelta(seconds=max(rest, self._pace.wait(now), self._half_of_unsent_seconds(writes, now)))
-            if writes.unsent_writes >= MAX_UNSENT_WRITES:
+            pause = timedelta(seconds=max(rest, self._pace.wait(now)))
+            if unsent_writes() >= MAX_UNSENT_WRITES:
                 pause = MAX_PAUSE
             await self._clock.sleep(min(max(pause, MIN_PAUSE), MAX_PAUSE))
             return
-
-    def _half_of_unsent_seconds(self, writes: Writes, now: float) -> float:
-        """How long the server takes to answer half of what it was sent, at its rate since the last turn."""
-        seconds = min(now - self._answered_at, MAX_OBSERVED.total_seconds())
-        answered = max(writes.answered_writes - self._answered, 1)
-        self._answered, self._answered_at = writes.answered_writes, now
-        unsent = writes.unsent_writes
-        return seconds * unsent / answered / 2 if unsent >= MIN_UNSENT_WRITES else 0.0
 
     def begin(self) -> float:
         """A turn begins; changes from here on make the next one due. Returns the moment, for `end`."""

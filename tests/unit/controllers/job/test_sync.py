@@ -472,27 +472,10 @@ def test_a_job_that_runs_before_anything_was_said_has_both_phases_in_its_history
     for name in world.pods():
         world.change(Pod, name, {"status": {"phase": "Running"}})
 
-    busy = controller.decide(key, world.mirror, (WakeCause.AT_ONCE,))
-    world.apply(controller.decide(key, world.mirror, (WakeCause.WHEN_IDLE,)))
+    world.apply(controller.decide(key, world.mirror, (WakeCause.AT_ONCE,)))
 
-    assert [type(step).__name__ for step in busy] == ["Later"] and busy[0].when_idle
     assert [condition.status for condition in world.job.status.conditions] == ["Pending", "Running"]
     assert world.phase == "Running"
-
-
-def test_the_first_status_is_written_at_once_when_a_pod_has_ended() -> None:
-    world = JobWorld(a_job(a_task(replicas=1)))
-    controller, key = JobController(), world.job.key
-    for _ in range(2):  # the PodGroup, then the pods
-        world.apply(controller.decide(key, world.mirror, (WakeCause.AT_ONCE,)))
-        for group in world.all(PodGroup):
-            world.change(PodGroup, group.name, {"status": {"phase": "Inqueue"}})
-    for name in world.pods():
-        world.change(Pod, name, {"status": {"phase": "Succeeded"}})
-
-    plan = controller.decide(key, world.mirror, (WakeCause.AT_ONCE,))
-
-    assert [type(step).__name__ for step in plan] == ["Patch"]
 
 
 def test_counts_are_kept_by_phase_and_by_task() -> None:
