@@ -11,7 +11,7 @@ from volcano.admission.job_partitions import partition_problems
 from volcano.admission.review import ALLOWED, ReviewAnswer, Settings, deny, section
 from volcano.admission.submitters import submitter_problem
 from volcano.admission.topologies import both_tiers_message, gives_both_tiers
-from volcano.api.batch import Job, TaskSpec
+from volcano.api.batch import MAX_PODS_PER_JOB, Job, TaskSpec
 from volcano.api.durations import DurationError, parse_nanoseconds
 from volcano.api.meta import JSON
 from volcano.api.quantity import QuantityError, parse_quantity
@@ -52,12 +52,23 @@ def validate_job_update(job: Job, attributes: Attributes, settings: Settings) ->
     if problem := submitter_problem(attributes, settings):
         return deny(problem)
     spec, old = section(attributes.object, "spec"), section(attributes.old, "spec")
+    if total > MAX_PODS_PER_JOB and total > _replicas(old):  # one that was stored before can still be changed
+        return deny(too_many_pods(total))
     if len(spec.get("tasks") or ()) != len(old.get("tasks") or ()):
         return deny("job updates may not add or remove tasks")
     changed = _first_difference(_fixed_part(spec), _fixed_part(old), "spec", 0)
     if changed:
         return deny(f"job updates may not change fields other than {MUTABLE}: {changed} was changed")
     return ALLOWED
+
+
+def too_many_pods(total: int) -> str:
+    return f"job has {total} replicas in all tasks: must be less than or equal to {MAX_PODS_PER_JOB}"
+
+
+def _replicas(spec: JSON) -> int:
+    numbers = [task.get("replicas") for task in spec.get("tasks") or () if isinstance(task, dict)]
+    return sum(number for number in numbers if isinstance(number, int))
 
 
 def _task_problem(task: TaskSpec) -> str:

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from volcano.admission.job_partitions import partition_problems
 from volcano.admission.job_policies import CHOICES, policy_problems
-from volcano.admission.job_updates import validate_job_update
+from volcano.admission.job_updates import too_many_pods, validate_job_update
 from volcano.admission.review import Reader, ReviewAnswer, Settings, deny, read
 from volcano.admission.topologies import both_tiers_message, gives_both_tiers
 from volcano.api import dag, names
-from volcano.api.batch import Job, JobVolume, TaskSpec
+from volcano.api.batch import MAX_PODS_PER_JOB, Job, JobVolume, TaskSpec
 from volcano.api.jobs.dependencies import DEPENDENCY_KEY, stated_dependencies
 from volcano.api.jobs.estimates import annotation_problem, estimate_problem
 from volcano.api.jobs.plugins import JOB_PLUGINS, parse_arguments
@@ -60,6 +60,8 @@ def job_problems(job: Job, name: str, reader: Reader) -> list[str]:
         seen.add(task.name)
         problems += _task_problems(task, index, name)
     problems += [f"job name {name!r} is invalid: {problem}" for problem in names.qualified_name_problems(name)]
+    if total > MAX_PODS_PER_JOB:
+        problems.append(too_many_pods(total))
     if job.spec.min_available > total:
         problems.append("job 'minAvailable' should not be greater than total replicas in tasks")
     problems += _estimate_problems(job)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from volcano.admission.queue_resources import amounts
 from volcano.admission.review import (
     ALLOWED,
@@ -20,8 +22,11 @@ from volcano.admission.topologies import both_tiers_message, gives_both_tiers
 from volcano.api.core import Namespace
 from volcano.api.jobs.estimates import annotation_problem
 from volcano.api.meta import Key
+from volcano.api.quantity import QuantityError
 from volcano.api.scheduling import QUEUE_NAME_ANNOTATION, PodGroup, Queue
 from volcano.machinery.admission import UPDATE, Attributes
+
+MAX_SHOWN_CHARACTERS: Final = 100
 
 
 def mutate_podgroup(attributes: Attributes, reader: Reader, settings: Settings) -> ReviewAnswer:
@@ -47,7 +52,7 @@ def validate_podgroup(attributes: Attributes, reader: Reader, settings: Settings
     group = read(PodGroup, attributes.object)
     if isinstance(group, ReviewAnswer):
         return group
-    problems = _negative_amounts(group)
+    problems = _minimum_problems(group)
     problems += [problem for problem in (submitter_problem(attributes, settings),) if problem]
     if attributes.operation == UPDATE:  # what else is checked concerns what is submitted; a queue may close later
         return refuse_all(problems)
@@ -62,19 +67,21 @@ def validate_podgroup(attributes: Attributes, reader: Reader, settings: Settings
     return refuse_all(problems)
 
 
-def _negative_amounts(group: PodGroup) -> list[str]:
-    """A negative minimum would be added to what the queue has left."""
+def _minimum_problems(group: PodGroup) -> list[str]:
+    """A negative minimum would be added to what the queue has left; one that is no amount cannot be compared."""
     numbers = [
         f"spec.minTaskMember[{task}]: Invalid value: {number}: must be greater than or equal to 0"
         for task, number in sorted(group.spec.min_task_member.items())
         if number < 0
     ]
-    below_zero = [
-        f'spec.minResources[{resource}]: Invalid value: "{amount}": must be greater than or equal to 0'
-        for resource, amount in sorted(amounts(group.spec.min_resources).items())
-        if amount.nanos < 0
+    stated = group.spec.min_resources or {}
+    readable = amounts(stated)
+    flaws = {name: QuantityError.MESSAGE for name in stated if name not in readable}
+    flaws |= {name: "must be greater than or equal to 0" for name, amount in readable.items() if amount.nanos < 0}
+    return numbers + [
+        f'spec.minResources[{name}]: Invalid value: "{str(stated[name])[:MAX_SHOWN_CHARACTERS]}": {flaws[name]}'
+        for name in sorted(flaws)
     ]
-    return numbers + below_zero
 
 
 def _queue_problems(name: str, reader: Reader) -> list[str]:

@@ -27,6 +27,7 @@ from volcano.admission.policy_rules import (
     not_negative,
     one_tier,
 )
+from volcano.api.batch import MAX_PODS_PER_JOB
 from volcano.api.jobs.estimates import ESTIMATE_RULE
 from volcano.api.jobs.plugins import JOB_PLUGINS
 
@@ -290,6 +291,12 @@ JOB_RULES: Final = (
             f"variables.taskNames.all(n, n.size() <= 63 && n.matches('{DNS_LABEL}'))",
             "spec.tasks[*].name must be a lowercase DNS label of at most 63 characters",
         )
+    ),
+    Rule(
+        f"variables.replicas.sum() <= {MAX_PODS_PER_JOB} || (request.operation == 'UPDATE' && "
+        f"variables.replicas.sum() <= {given('oldObject.spec.tasks', '[]')}"
+        ".map(t, has(t.replicas) ? t.replicas : 0).sum())",
+        f"job has too many replicas in all tasks: must be less than or equal to {MAX_PODS_PER_JOB}",
     ),
     Rule(
         "!has(object.spec.minAvailable) || object.spec.minAvailable <= variables.replicas.sum()",

@@ -56,6 +56,11 @@ STOPPED_PHASES: Final = (*FINISHED_PHASES, Phase.ABORTED)
 """A Job makes no progress in these by itself; an aborted one goes on when it is resumed."""
 
 
+MAX_PODS_PER_JOB: Final = 100_000
+"""Of all tasks together. Every decision about a Job looks at each of its pods, so that one with billions of them would
+stop its controller; Kubernetes itself is made for 150,000 pods in a whole cluster."""
+
+
 class BusEvent(StrEnum):
     """What happened to a job, as policies name it."""
 

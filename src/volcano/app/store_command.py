@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from volcano.api.errors import ApiError
 from volcano.app.data_directory_lock import DataDirectoryInUse, locked
 from volcano.app.settings import STORE, data_directory
 from volcano.embedded.apiserver.store import salvage
-from volcano.embedded.apiserver.store.log_file import UnusableFile, verified
+from volcano.embedded.apiserver.store.log_file import UnusableFile, explained, verified
 from volcano.embedded.apiserver.store.private_files import replace_private_file
 from volcano.embedded.apiserver.store.secret_keys import KeyFileError
 from volcano.machinery.client import Client
@@ -44,11 +45,19 @@ def _database(data_dir: str | None) -> Iterator[Path]:
     folder = data_directory(data_dir)
     if not folder.is_dir():
         raise click.ClickException(f"there is no data directory {folder}")
-    with locked(folder):
-        try:
-            yield folder / STORE
-        except (UnusableFile, KeyFileError, OSError) as error:
-            raise click.ClickException(str(error)) from error
+    with locked(folder), _told(folder / STORE):
+        yield folder / STORE
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Errors of the file as messages: what is damaged, that the disk is full, or why it cannot be read."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise click.ClickException(explained(path, error)) from error
+    except (UnusableFile, KeyFileError, OSError) as error:
+        raise click.ClickException(str(error)) from error
 
 
 @store_command.command()
@@ -89,12 +98,11 @@ def backup(file: Path, data_dir: str | None) -> None:
         with _database(data_dir) as path:
             salvage.back_up(path, file)
     except DataDirectoryInUse:
-        replace_private_file(file, _from_server(folder))
-        salvage.copy_keys(folder / STORE, file)
-    try:
+        with _told(file):
+            replace_private_file(file, _from_server(folder))
+            salvage.copy_keys(folder / STORE, file)
+    with _told(file):
         contents = verified(file)
-    except UnusableFile as error:
-        raise click.ClickException(str(error)) from error
     click.echo(f"{file}: {len(contents.values)} entries up to revision {contents.state.revision}")
 
 

@@ -41,6 +41,19 @@ def test_nothing_changed_is_fine():
     assert refusal(copy.deepcopy(OLD), OLD) == ""
 
 
+def test_replicas_may_not_grow_beyond_what_a_job_may_have():
+    assert "must be less than or equal to 100000" in refusal(
+        changed(OLD, put(["tasks", 0, "replicas"], 2**31 - 1)), OLD
+    )
+
+
+def test_a_job_that_has_too_many_pods_already_can_be_changed_and_made_smaller():
+    huge = changed(OLD, put(["tasks", 0, "replicas"], 2**31 - 1))
+
+    assert refusal(changed(huge, put(["priorityClassName"], "high")), huge) == ""
+    assert refusal(changed(huge, put(["tasks", 0, "replicas"], 2**31 - 2)), huge) == ""
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -39,6 +39,12 @@ REFUSED = {
     "a gang larger than all tasks": (
         a_job(a_task("a", 2), minAvailable=3), "job 'minAvailable' should not be greater than total replicas",
     ),
+    "more pods than a controller can look at": (
+        a_job(a_task("a", 2**31 - 1)), "job has 2147483647 replicas in all tasks: must be less than or equal to 100000",
+    ),
+    "more pods in many tasks": (
+        a_job(*(a_task(f"t{number}", 50_000) for number in range(3))), "job has 150000 replicas in all tasks",
+    ),
     "a job name that is no name": (a_job(name="Job_"), "job name 'Job_' is invalid"),
     "a pod name that gets too long": (a_job(name="j" * 60), "must be no more than 63 bytes"),
     "an unknown plugin": (a_job(plugins={"big": []}), "unable to find job plugin: big"),

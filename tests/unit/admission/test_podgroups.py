@@ -80,6 +80,13 @@ def test_minimums_are_not_negative(spec, reason):
     assert refusal(a_group(minTaskMember={"worker": 0}, minResources={"cpu": "0"})) == ""
 
 
+@pytest.mark.parametrize("text", ["1e999999999", "9" * 1000, "much", ""])
+def test_minimums_that_are_no_amounts_are_refused_as_those_of_a_queue_are(text):
+    assert f'spec.minResources[cpu]: Invalid value: "{text[:100]}": quantities must match' in refusal(
+        a_group(minResources={"cpu": text})
+    )
+
+
 @pytest.mark.parametrize("text", ["-1m", "soon", "99999h"])
 def test_an_estimate_on_a_group_is_checked_as_that_of_a_job_is(text):
     group = a_group(queue="default")

@@ -145,6 +145,7 @@ JOBS = {
     "duplicated task name": a_job(a_task("a"), a_task("a")),
     "'minAvailable' is greater than 'replicas' in task": a_job(a_task("a", 1, minAvailable=2)),
     "job 'minAvailable' should not be greater than total replicas": a_job(minAvailable=5),
+    "job has too many replicas in all tasks": a_job(a_task("a", 100_001)),
     "spec.tasks[*].name": a_job(a_task("Bad_Name")),
     "spec.minAvailable should be greater than or equal to 0": a_job(minAvailable=-1),
     "spec.maxRetry should be greater than or equal to 0": a_job(maxRetry=-1),

@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from volcano.api.batch import Action, Job, Phase
+from volcano.api.batch import MAX_PODS_PER_JOB, Action, Job, Phase
 from volcano.api.bus import Command
 from volcano.api.core import PersistentVolumeClaim, Pod, PriorityClass, Service
 from volcano.api.durations import format_duration
@@ -59,6 +59,7 @@ FAILURES: Final[Mapping[tuple[str, str], str]] = {
 }
 """The reason of the Event about a failed step, by the kind of the step's object. Conflicts on the Job itself get no
 Event: they are retried."""
+TOO_MANY_PODS: Final = "TooManyPods"
 MAX_MESSAGE_CHARACTERS: Final = 1024
 MIN_PODS_TO_BATCH: Final = 100
 """From this many pods on, a job is not reconciled for each pod that starts or succeeds, but for many at a time."""
@@ -112,6 +113,10 @@ class JobController(Controller):
             return (*(Delete(ref(command)) for command in orphans), *released)
         if job.is_deleting:
             return released
+        wanted = sum(task.replicas for task in job.spec.tasks)
+        if wanted > MAX_PODS_PER_JOB:  # admission refuses it, but it may have been stored before or without admission
+            about = f"the job is left alone: it has {wanted} replicas, and at most {MAX_PODS_PER_JOB} are possible"
+            return (Record(ref(job), TOO_MANY_PODS, about, "Warning"), *released)
         return (*self._decide_for(JobView(job, world), causes), *released)
 
     def _decide_for(self, view: JobView, causes: tuple[Hashable, ...]) -> Plan:

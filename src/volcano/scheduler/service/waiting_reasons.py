@@ -30,6 +30,7 @@ from volcano.machinery.world import Mirror
 from volcano.scheduler.commit.told_reasons import ToldReasons
 from volcano.scheduler.model.job import ADOPTED
 from volcano.scheduler.service.explaining import Explainer
+from volcano.scheduler.service.job_expansion import BadSimulation
 
 log = logging.getLogger(__name__)
 JOBS: Final = resource_type(Job)
@@ -105,6 +106,9 @@ class WaitingReasons:
             begun = self._clock.monotonic()
             try:
                 await self._find(id)
+            except BadSimulation as error:
+                log.warning("no reason is looked for, for job %s: %s", id, error)
+                self._settle(id, None)
             except Exception:
                 # An explanation that fails must not end the others; the job keeps what the cycle recorded.
                 log.exception("no reason was found for job %s", id)

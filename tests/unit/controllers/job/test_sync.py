@@ -55,6 +55,13 @@ def test_very_many_pods_are_made_by_several_plans(monkeypatch: pytest.MonkeyPatc
     assert len(world.pods()) == 10
 
 
+def test_a_job_of_billions_of_pods_is_left_alone_and_says_so() -> None:
+    world = submitted(a_task(replicas=2**31 - 1))
+
+    assert world.pods() == {}
+    assert world.reasons() == ["TooManyPods"]
+
+
 def test_a_pod_carries_what_the_reference_puts_on_it() -> None:
     template = a_template(
         metadata={"labels": {"mine": "yes"}, "annotations": {"note": "kept", "scheduling.k8s.io/group-name": "no"}}

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Final
 
 from volcano.api.service_network import CLUSTER_DOMAIN
+from volcano.embedded.agent.network.client_slots import ClientSlots, SlotLimits
 from volcano.embedded.agent.network.dns_answers import ClusterNames, DnsAnswer, DnsRecord
 from volcano.embedded.agent.network.dns_upstream import DnsUpstream
 from volcano.embedded.agent.network.dns_wire import (
@@ -31,7 +32,7 @@ from volcano.embedded.agent.network.dns_wire import (
 from volcano.embedded.agent.task_set import TaskSet
 
 log = logging.getLogger(__name__)
-MAX_TCP_CONNECTIONS: Final = 128
+TCP_CONNECTIONS: Final = SlotLimits(total=128, per_address=32)
 IDLE_TCP_TIMEOUT: Final = timedelta(seconds=10)
 MAX_ALIASES: Final = 8
 """An external name may lead to another one; so many are followed."""
@@ -45,7 +46,7 @@ class DnsServer:
         self._tasks = TaskSet()
         self._datagrams: asyncio.DatagramTransport | None = None
         self._server: asyncio.Server | None = None
-        self._connections = 0
+        self._connections = ClientSlots(TCP_CONNECTIONS)
 
     async def open(self, address: str, port: int = 0) -> int:
         """Listen; returns the port, which is the same for UDP and TCP. OSError when that is not possible."""
@@ -128,28 +129,30 @@ class DnsServer:
         return [DnsRecord(name, kind, address) for address in read_addresses(reply, kind)]
 
     async def _on_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._connections >= MAX_TCP_CONNECTIONS:
-            writer.close()
-            return
-        self._connections += 1
         try:
-            while True:
-                async with asyncio.timeout(IDLE_TCP_TIMEOUT.total_seconds()):
-                    (length,) = struct.unpack(">H", await reader.readexactly(2))
-                    message = await reader.readexactly(length)
-                answer = self.answer_now(message, over_tcp=True)
-                if isinstance(answer, Question):
-                    answer = await self.answer(answer, message, over_tcp=True)
-                if not answer:
-                    return
-                writer.write(struct.pack(">H", len(answer)) + answer)
-                await writer.drain()
+            with self._connections.taken(writer):
+                while await self._answer_one(reader, writer):
+                    pass
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
-            return
+            writer.transport.abort()  # closing would wait until the client has read the rest
         finally:
-            self._connections -= 1
             with contextlib.suppress(OSError):
                 writer.close()
+
+    async def _answer_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Read a question and answer it; False for what is no question."""
+        async with asyncio.timeout(IDLE_TCP_TIMEOUT.total_seconds()):
+            (length,) = struct.unpack(">H", await reader.readexactly(2))
+            message = await reader.readexactly(length)
+        answer = self.answer_now(message, over_tcp=True)
+        if isinstance(answer, Question):
+            answer = await self.answer(answer, message, over_tcp=True)
+        if not answer:
+            return False
+        writer.write(struct.pack(">H", len(answer)) + answer)
+        async with asyncio.timeout(IDLE_TCP_TIMEOUT.total_seconds()):
+            await writer.drain()
+        return True
 
 
 class _Datagrams(asyncio.DatagramProtocol):

@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 from typing import Final
 
+from volcano.embedded.agent.network.client_slots import ClientSlots, SlotLimits
+
 COPY_CHUNK_BYTES: Final = 65536
-MAX_CONNECTIONS: Final = 512
+CONNECTIONS: Final = SlotLimits(total=512, per_address=128)
 CONNECT_TIMEOUT_SECONDS: Final = 10.0
 
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -19,7 +21,7 @@ class Forwarder:
     def __init__(self, listen: tuple[str, int], to: tuple[str, int]) -> None:
         self._listen, self._to = listen, to
         self._server: asyncio.Server | None = None
-        self._open = 0
+        self._connections = ClientSlots(CONNECTIONS)
 
     @property
     def port(self) -> int:
@@ -35,18 +37,13 @@ class Forwarder:
             self._server.close()
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._open >= MAX_CONNECTIONS:
-            writer.transport.abort()
-            return
-        self._open += 1
-        try:
-            async with asyncio.timeout(CONNECT_TIMEOUT_SECONDS):
-                target = await asyncio.open_connection(*self._to)
-            await join((reader, writer), target)
-        except (OSError, TimeoutError):
-            writer.transport.abort()
-        finally:
-            self._open -= 1
+        with self._connections.taken(writer):
+            try:
+                async with asyncio.timeout(CONNECT_TIMEOUT_SECONDS):
+                    target = await asyncio.open_connection(*self._to)
+                await join((reader, writer), target)
+            except (OSError, TimeoutError):
+                writer.transport.abort()
 
 
 async def join(one: Stream, other: Stream) -> None:

@@ -1,13 +1,14 @@
 """The HTTPS endpoint of a node: logs, exec, attach, portForward and use, as the API server requests them.
 
 Only the API server is admitted: its client certificate is checked, on upgrades too. File paths are made from the
-objects that the agent has, never from the URL.
+objects that the agent has, never from the URL. Which connections are kept is in node_connections.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import ssl
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
@@ -25,6 +26,7 @@ from volcano.embedded.agent.streams.attach_session import AttachSession
 from volcano.embedded.agent.streams.client_channels import TRUE_VALUES, client_channels, open_socket
 from volcano.embedded.agent.streams.exec_session import ExecSession
 from volcano.embedded.agent.streams.logs import LogQuery, read_log
+from volcano.embedded.agent.streams.node_connections import NodeConnection, NodeLimits, accept_for
 from volcano.embedded.agent.streams.node_usage import (
     ContainerUsage,
     PodUsage,
@@ -35,8 +37,10 @@ from volcano.embedded.agent.streams.node_usage import (
 from volcano.embedded.agent.streams.port_forward import forward_ports
 from volcano.embedded.agent.streams.spdy.forward import VERSIONS, SpdyForward, TcpStreams
 from volcano.embedded.agent.streams.upgrade import choose_version, upgraded, wants_spdy
+from volcano.machinery.acceptor import Acceptor
 from volcano.machinery.certificate_renewal import FollowedPair
 from volcano.machinery.clock import Clock
+from volcano.machinery.https_server import bind
 
 TRUSTED_GROUP: Final = "system:masters"
 TRUSTED_NAME: Final = "kube-apiserver-kubelet-client"
@@ -87,13 +91,22 @@ class KubeletServer:
     """Serves one agent's nodes on one port."""
 
     def __init__(
-        self, host: ContainerHost, clock: Clock, tls: KubeletTls | None, *, address: str = "127.0.0.1"
+        self,
+        host: ContainerHost,
+        clock: Clock,
+        tls: KubeletTls | None,
+        *,
+        address: str = "127.0.0.1",
+        limits: NodeLimits | None = None,
     ) -> None:
         self._host, self._clock, self._tls, self._address = host, clock, tls, address
+        self._limits = limits or NodeLimits()
         self._find: Find = lambda _namespace, _name: None
         self._pods: AllPods = tuple
         self._meter = UsageMeter(clock)
         self._runner: web.AppRunner | None = None
+        self._listener: socket.socket | None = None
+        self._acceptor: Acceptor | None = None
         self._upkeep: asyncio.Future[None] | None = None
 
     async def open(self, find: Find, pods: AllPods = tuple) -> int:
@@ -112,31 +125,45 @@ class KubeletServer:
                 web.get("/healthz", self._health),
             ]
         )
-        self._runner = web.AppRunner(
-            app, access_log=None, shutdown_timeout=1.0, max_line_size=MAX_HEAD_BYTES, max_field_size=MAX_HEAD_BYTES
-        )
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
+        assert self._runner.server is not None, "set up"
         context = _context(self._tls)
         if self._tls is not None and context is not None:
             followed = FollowedPair(context, self._tls.certificate, renew=self._tls.renew)
             self._upkeep = asyncio.ensure_future(followed.follow(self._clock))
-        site = web.TCPSite(self._runner, self._address, 0, ssl_context=context)
-        await site.start()
-        port: int = self._runner.addresses[0][1]
-        return port
+        self._listener = bind(self._address, None)
+        self._acceptor = accept_for(
+            self._runner.server, self._listener, context, limits=self._limits, trusts=self._trusts,
+            access_log=None, max_line_size=MAX_HEAD_BYTES, max_field_size=MAX_HEAD_BYTES,
+        )  # fmt: skip
+        return int(self._listener.getsockname()[1])
 
     async def close(self) -> None:
         if self._upkeep is not None:
             self._upkeep.cancel()
+        if self._acceptor is not None:
+            self._acceptor.close()
+        if self._listener is not None:
+            self._listener.close()
         if self._runner is not None:
             await self._runner.cleanup()
 
     @web.middleware
     async def _only_trusted(self, request: web.Request, handler: Any) -> web.StreamResponse:
-        if self._tls is not None and not is_trusted(_peer(request)):
-            raise web.HTTPForbidden(text="only the API server is permitted\n")
-        response: web.StreamResponse = await handler(request)
-        return response
+        connection = request.protocol
+        assert isinstance(connection, NodeConnection), "no other connections are accepted"
+        connection.begin_request()
+        try:
+            if not self._trusts(_peer(request)):
+                raise web.HTTPForbidden(text="only the API server is permitted\n")
+            response: web.StreamResponse = await handler(request)
+            return response
+        finally:
+            connection.end_request()
+
+    def _trusts(self, certificate: dict[str, Any] | None) -> bool:
+        return self._tls is None or is_trusted(certificate)
 
     async def _health(self, _request: web.Request) -> web.Response:
         return web.Response(text="ok")
@@ -261,10 +288,10 @@ class KubeletServer:
             raise web.HTTPBadRequest(text=f"ports: {error}\n") from error
         if not ports or not all(0 < port < 65536 for port in ports):
             raise web.HTTPBadRequest(text='query parameter "ports" is required\n')
-        socket = await open_socket(request)
-        await forward_ports(socket, dial, ports)
-        await socket.close()
-        return socket
+        channels = await open_socket(request)
+        await forward_ports(channels, dial, ports)
+        await channels.close()
+        return channels
 
     def _is_live(self, run: ContainerAttempt) -> bool:
         """Whether this start of the container is still the current one and runs."""

@@ -217,6 +217,9 @@ def _check_rows(
         damages.append("the log's state row does not match its checksum")
     found, values = LogState(compacted=kept.compacted if kept else 0), []
     for row in map(LogRow._make, connection.execute(SELECT_ROWS)):
+        if not row.is_readable:
+            damages.append(f"revision {row.revision}: the row cannot be read")
+            continue
         found.add(row)
         if not row.is_intact:
             damages.append(f"revision {row.revision}: {name_of(row.key)} does not match its checksum")

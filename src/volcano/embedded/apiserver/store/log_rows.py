@@ -56,6 +56,11 @@ class LogRow(NamedTuple):
         return ObjectKey(self.resource, self.namespace, self.name)
 
     @property
+    def is_readable(self) -> bool:
+        """Whether each column has its type: SQLite reads missing or other values from a page that is cut or damaged."""
+        return _have_types(self, (int, str, str, str, int, bytes, bytes))
+
+    @property
     def is_intact(self) -> bool:
         return self.checksum == checksum_of(self.revision, self.key, self.deleted, self.value)
 
@@ -104,10 +109,14 @@ class LogState(msgspec.Struct):
 def read_state(connection: sqlite3.Connection) -> LogState | None:
     """The state row; None when it is missing or does not match its checksum."""
     found = connection.execute(SELECT_STATE).fetchone()
-    if found is None:
+    if found is None or not _have_types(found, (int, int, int, bytes, bytes)) or len(found[3]) != CHECKSUM_BYTES:
         return None
     state = LogState(found[0], found[1], found[2], int.from_bytes(found[3]))
     return state if state.columns() == tuple(found) else None
+
+
+def _have_types(values: Sequence[object], types: tuple[type, ...]) -> bool:
+    return all(isinstance(value, each) for value, each in zip(values, types, strict=True))
 
 
 def insert_rows(connection: sqlite3.Connection, rows: Sequence[LogRow]) -> None:

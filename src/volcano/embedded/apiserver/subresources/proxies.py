@@ -86,6 +86,7 @@ async def proxy(call: Call) -> Response:
         headers={**call.request.headers, NODE_HEADER: name} if found.is_kubelet else call.request.headers,
         body=call.request.body,
         context=context,
+        streams=True,
     )
 
 

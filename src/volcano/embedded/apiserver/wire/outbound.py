@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS: Final = 10.0
 MAX_REPLY_BYTES: Final = 64 * 2**20
+MAX_CONNECTIONS: Final = 256
+MAX_CONNECTIONS_PER_HOST: Final = 64
 _HOP_BY_HOP: Final = frozenset(
     {
         "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding",
@@ -24,11 +26,16 @@ _HOP_BY_HOP: Final = frozenset(
 
 
 class Outbound:
-    """One client session for everything the server fetches; opened when first used."""
+    """One client session for streams and one for everything else the server fetches; opened when first used.
+
+    Streams end when their clients want: in a session with a bound they would take all places from others. Each of them
+    belongs to a client's connection, and those are bounded.
+    """
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
         self.kubelet_context = context
         self._session: aiohttp.ClientSession | None = None
+        self._streams: aiohttp.ClientSession | None = None
 
     async def fetch(
         self,
@@ -46,6 +53,7 @@ class Outbound:
     ) -> Response:
         """The response, as a stream if wanted. A server that cannot be reached is ServiceUnavailable.
 
+        It has `seconds` for the whole response; for a stream, until its head.
         `server_name` is whom the certificate and the Host header name, where that is not the address's host;
         `repeated` are headers whose names may occur several times.
         """
@@ -56,17 +64,18 @@ class Outbound:
             passed["Host"] = server_name
         timeout = aiohttp.ClientTimeout(total=None if streams else seconds, sock_connect=CONNECT_SECONDS)
         try:
-            answer = await self._opened().request(
-                method,
-                url,
-                params=list(query),
-                headers=[*passed.items(), *repeated],
-                data=body or None,
-                ssl=context if context is not None else True,
-                server_hostname=server_name,
-                timeout=timeout,
-                allow_redirects=False,
-            )
+            async with asyncio.timeout(seconds):
+                answer = await self._opened(streams=streams).request(
+                    method,
+                    url,
+                    params=list(query),
+                    headers=[*passed.items(), *repeated],
+                    data=body or None,
+                    ssl=context if context is not None else True,
+                    server_hostname=server_name,
+                    timeout=timeout,
+                    allow_redirects=False,
+                )
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             raise ServiceUnavailable(f"error trying to reach service: {error}") from error
         kept = {name.lower(): value for name, value in answer.headers.items() if name.lower() not in _HOP_BY_HOP}
@@ -81,16 +90,24 @@ class Outbound:
         return Response(answer.status, kept, content)
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
+        for session in (self._session, self._streams):
+            if session is not None:
+                await session.close()
 
-    def _opened(self) -> aiohttp.ClientSession:
-        import aiohttp
-
-        if self._session is None:
-            connector = aiohttp.TCPConnector(limit=256, limit_per_host=64)
-            self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+    def _opened(self, *, streams: bool) -> aiohttp.ClientSession:
+        if streams:
+            self._streams = self._streams or _session(limit=0, limit_per_host=0)
+            return self._streams
+        self._session = self._session or _session(limit=MAX_CONNECTIONS, limit_per_host=MAX_CONNECTIONS_PER_HOST)
         return self._session
+
+
+def _session(*, limit: int, limit_per_host: int) -> aiohttp.ClientSession:
+    """A session of its own; no limit is 0."""
+    import aiohttp
+
+    connector = aiohttp.TCPConnector(limit=limit, limit_per_host=limit_per_host)
+    return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 
 
 async def _bounded(answer: aiohttp.ClientResponse) -> bytes:

@@ -13,7 +13,14 @@ from typing import ClassVar, Final
 from volcano.api.core import ControllerRevision, PersistentVolumeClaim, Pod, StatefulSet
 from volcano.api.meta import JSON, Key, Resource
 from volcano.api.scheme import resource_type
-from volcano.embedded.cluster.workloads.pods import is_available, made_pod, ready_since, template_hash, until_available
+from volcano.embedded.cluster.workloads.pods import (
+    MAX_PODS_PER_PLAN,
+    is_available,
+    made_pod,
+    ready_since,
+    template_hash,
+    until_available,
+)
 from volcano.machinery.controller import Controller, Waker, owner_key, self_key
 from volcano.machinery.plan import (
     NOTHING,
@@ -147,7 +154,7 @@ class _Moves:
                 steps.append(Delete(ref(pod)))
             elif ready_since(pod) is not None and not pod.is_deleting:
                 continue
-            if self.in_order:
+            if self.in_order or len(steps) >= MAX_PODS_PER_PLAN:
                 return steps, True
         return steps, False
 

@@ -13,10 +13,18 @@ import msgspec
 import pytest
 
 from volcano.embedded.apiserver.store.contract import ObjectKey, Write
-from volcano.embedded.apiserver.store.log_file import DamagedFile, UnusableFile, acknowledged_path, explained, keys_path
+from volcano.embedded.apiserver.store.log_file import (
+    DamagedFile,
+    UnusableFile,
+    acknowledged_path,
+    explained,
+    keys_path,
+    verified,
+)
 from volcano.embedded.apiserver.store.sqlite_store import SqliteStore
 
 FLIPS = 100
+PAGE_BYTES = 4096
 
 
 def put(name: str, expected: int = 0, value: str = "", resource: str = "pods") -> Write:
@@ -116,6 +124,30 @@ def test_a_log_that_is_cut_is_noticed_wherever_it_is_cut(killed, tmp_path: Path)
             assert "were acknowledged and are not there" in str(error)
 
     assert noticed > FLIPS // 4
+
+
+def test_a_database_that_is_cut_is_named_as_damaged_wherever_it_is_cut(tmp_path: Path):
+    """Values around the size of a page: of one whose last page is gone, SQLite reads NULL in the columns after it."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+
+    async def work() -> None:
+        store = SqliteStore(folder / "state.db")
+        for number in range(30):
+            await store.write(put(f"large{number}", value="x" * (2000 + 190 * number)))
+        await store.close()
+
+    asyncio.run(work())
+    size, reasons = (folder / "state.db").stat().st_size, set()
+    for length in range(2 * PAGE_BYTES + 100, size, PAGE_BYTES):
+        path = copied(folder, tmp_path / "copy")
+        with path.open("r+b") as file:
+            file.truncate(length)
+        with pytest.raises(DamagedFile) as error:
+            verified(path)
+        reasons.add("cannot be read" in str(error.value))
+
+    assert reasons == {True, False}, "rows without columns are among them"
 
 
 def test_damage_in_a_row_is_named_with_its_object(killed, tmp_path: Path):

@@ -7,6 +7,7 @@ from workload_objects import a_template, a_workload, images, pods, set_pod, star
 
 from volcano.api.core import ControllerRevision, DaemonSet, Node, PersistentVolumeClaim, Pod, StatefulSet
 from volcano.embedded.cluster.workloads import DaemonSetController, StatefulSetController
+from volcano.embedded.cluster.workloads.pods import MAX_PODS_PER_PLAN
 from volcano.testing.pure_world import Killed, PureWorld
 
 
@@ -41,6 +42,21 @@ def test_pods_come_one_after_the_other():
 
 def test_parallel_pods_come_at_once():
     assert names(a_world(a_set(podManagementPolicy="Parallel"))) == ["s-0", "s-1", "s-2"]
+
+
+def test_very_many_parallel_pods_are_made_by_several_plans(monkeypatch):
+    monkeypatch.setattr("volcano.embedded.cluster.workloads.stateful_sets.MAX_PODS_PER_PLAN", 3)
+
+    assert len(names(a_world(a_set(10, podManagementPolicy="Parallel")))) == 10
+
+
+def test_a_plan_for_billions_of_pods_has_an_end():
+    controller = StatefulSetController()
+    world = PureWorld(a_set(2**31 - 1, podManagementPolicy="Parallel"), controllers=[controller])
+
+    plan = controller.decide(world.get(StatefulSet, "s").key, world.mirror, ())
+
+    assert MAX_PODS_PER_PLAN <= len(plan) < 2 * MAX_PODS_PER_PLAN
 
 
 def test_what_a_pod_is_told():
