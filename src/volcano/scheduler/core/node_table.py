@@ -6,7 +6,7 @@ through a NodeView (core.node_view), never directly.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -220,6 +220,27 @@ class NodeTable:
         if present:
             self._notice(node.row, task, 1.0)
         self._touch(node.row)
+
+    def occupy_alike(self, tasks: Sequence[Task], rows: Sequence[int]) -> None:
+        """The same for tasks that have one shape and one status, each on its row."""
+        nodes, first = self.nodes, tasks[0]
+        present = self.track_presence and not first.evicted
+        counts: dict[int, int] = {}
+        for task, row in zip(tasks, rows, strict=True):
+            nodes[row].tasks[task.key] = task
+            counts[row] = counts.get(row, 0) + 1
+        if present and (first.shape.notable or first.shape.sociable or self._pods is not None):
+            for task, row in zip(tasks, rows, strict=True):
+                self._notice(row, task, 1.0)
+        change = self._vectors(first.request).change(first.status, present=present and not first.reprieved)
+        at, number = np.fromiter(counts, np.intp, len(counts)), np.fromiter(counts.values(), np.float64, len(counts))
+        self._flat[:, at] += change[:, None] * number
+        if first.status in _SIGNS:
+            self.promises[at] += number.astype(np.int32)
+        if present and not first.reprieved:
+            self._pods_present[:, at] += first.shape.presence[:, None] * number
+        self._changed.extend(counts)
+        self.versions[at] += number.astype(np.int64)
 
     def vacate(self, task: Task, node: Node) -> None:
         """The inverse of occupy, for the status the task has now."""

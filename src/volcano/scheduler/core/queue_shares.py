@@ -41,6 +41,23 @@ class QueueShare:
                 return True
         return False
 
+    def most_alike(self, request: Resources, limit: Resources, number: int) -> int:
+        """Of `number` such requests, how many can be added one after the other before one would exceed the limit."""
+        held, bounds = self.allocated.amounts, limit.amounts
+        for name, asked in request.amounts.items():
+            if asked > 0.0 and name != PODS:
+                has, bound = held.get(name, 0.0), bounds.get(name, 0.0)
+                if has + asked * number > bound:
+                    number = max(0, min(number, int((bound - has) / asked) + 1))
+                    while number and has + asked * number > bound:
+                        number -= 1
+        return number
+
+    @property
+    def waits_for_leavers(self) -> bool:
+        """Whether tasks that are being ended may keep others from being bound."""
+        return self.capability is not None and any(amount > 0.0 for amount in self.leaving.amounts.values())
+
     def has_room_to_bind(self, request: Resources) -> bool:
         """Whether the stated capability has room for a request beside the tasks that are being ended."""
         if self.capability is None:

@@ -140,6 +140,20 @@ class Proportion(Plugin):
                 self._evicted.remove(task.uid)
                 share.leaving.withdraw(task.request)
 
+    def alike_limit(self, job: Job, task: Task, number: int) -> int:
+        """As many as the queue deserves; beyond that it may be lent room, which is asked about each task."""
+        queue = self.session.queues[job.queue]
+        share = self._shares.get(queue.name)
+        if share is None or not queue.is_open or self._evicted or share.waits_for_leavers:
+            return 0
+        return share.most_alike(task.request, share.deserved, number)
+
+    def on_allocate_alike(self, tasks: Sequence[Task]) -> None:
+        share = self._share_of(tasks[0])
+        if share is not None:
+            share.allocated.add(tasks[0].request * len(tasks))
+            share.refresh_share()
+
     def on_deallocate(self, task: Task) -> None:
         share = self._share_of(task)
         if share is not None:
