@@ -33,17 +33,26 @@ _ANY_OTHER: Final = (0, 0, -1, 1, 0, 0, -1)
 class Vectors:
     """An amount as arrays: over the table's resources, and what it changes on a row, by status and presence."""
 
-    __slots__ = ("_changes", "resources", "vector")
+    __slots__ = ("_changes", "_restatements", "resources", "vector")
 
     def __init__(self, resources: dict[str, int], vector: Column) -> None:
         self.resources, self.vector = resources, vector
         self._changes: dict[tuple[Status, bool], Column] = {}
+        self._restatements: dict[tuple[tuple[Status, bool], tuple[Status, bool]], Column] = {}
 
     def change(self, status: Status, *, present: bool) -> Column:
         found = self._changes.get((status, present))
         if found is None:
             signs = np.array((*_SIGNS.get(status, _ANY_OTHER), int(present)), dtype=np.float64)
             found = self._changes[(status, present)] = (signs[:, None] * self.vector[None, :]).ravel()
+        return found
+
+    def restatement(self, before: tuple[Status, bool], after: tuple[Status, bool]) -> Column:
+        """What a row changes by when a task there gets another status; each with whether the task is present."""
+        found = self._restatements.get((before, after))
+        if found is None:
+            come, go = (self.change(status, present=present) for status, present in (after, before))
+            found = self._restatements[(before, after)] = come - go
         return found
 
 
@@ -253,11 +262,18 @@ class NodeTable:
 
     def restate(self, task: Task, node: Node, status: Status, *, evicted: bool) -> None:
         """A task on a node changes its status; `task.status` and `task.evicted` are still the old ones."""
-        self._subtract(node.row, task, task.status, present=self.track_presence and not task.evicted)
-        self._add(node.row, task, status, present=self.track_presence and not evicted)
+        row, counted = node.row, self.track_presence and not task.reprieved
+        was_there, is_there = counted and not task.evicted, counted and not evicted
+        change = self._vectors(task.request).restatement((task.status, was_there), (status, is_there))
+        column = self._flat[:, row]
+        np.add(column, change, out=column)
+        self.promises[row] += (status in _SIGNS) - (task.status in _SIGNS)
+        if was_there != is_there:
+            column = self._pods_present[:, row]
+            (np.add if is_there else np.subtract)(column, task.shape.presence, out=column)
         if evicted != task.evicted and self.track_presence:
-            self._notice(node.row, task, -1.0 if evicted else 1.0)
-        self._touch(node.row)
+            self._notice(row, task, -1.0 if evicted else 1.0)
+        self._touch(row)
 
     def _add(self, row: int, task: Task, status: Status, *, present: bool) -> None:
         present = present and not task.reprieved

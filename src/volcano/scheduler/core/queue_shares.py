@@ -86,9 +86,16 @@ class QueueShare:
 
 
 def account_for(queue: Queue, sums: Sums) -> QueueShare:
-    account = QueueShare(queue, queue.guarantee or Resources(), stated_capability(queue))
-    account.enter(sums)
-    return account
+    return QueueShare(
+        queue,
+        queue.guarantee or Resources(),
+        stated_capability(queue),
+        allocated=sums.allocated.copy(),
+        request=sums.request.copy(),
+        inqueue=sums.inqueue.copy(),
+        elastic=sums.elastic.copy(),
+        leaving=sums.leaving.copy(),
+    )
 
 
 def stated_capability(queue: Queue) -> Resources | None:

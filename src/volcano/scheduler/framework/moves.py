@@ -38,6 +38,7 @@ class Moves:
         self._table = snapshot.table
         self._jobs = snapshot.jobs
         self._origins: dict[str, Origin] = {}
+        self._touched: set[str] = set()
         self._phases: dict[str, tuple[Job, str]] = {}
         self._topologies: dict[int, TopologyOrigin] = {}  # by the identity of the owner
 
@@ -60,6 +61,7 @@ class Moves:
     def place_alike(self, job: Job, tasks: Sequence[Task], rows: Sequence[int]) -> None:
         """Allocate waiting tasks of one shape of a job, each to its row, where plugins permit that in one step."""
         nodes, origins = self._table.nodes, self._origins
+        self._touched.add(job.id)
         for task, row in zip(tasks, rows, strict=True):
             origins.setdefault(task.uid, Origin(task, task.status, task.node))
             task.node = nodes[row].name
@@ -116,7 +118,7 @@ class Moves:
     @property
     def touched_jobs(self) -> set[str]:
         """Jobs of which this session changed anything."""
-        return {origin.task.job_id for origin in self._origins.values()} | self._phases.keys()
+        return self._touched | self._phases.keys()
 
     def restore(self) -> None:
         """Put every task and phase back as it was when the session opened; plugins are not notified."""
@@ -141,12 +143,14 @@ class Moves:
             if isinstance(was.owner, SubJob):
                 was.owner.nominated_domain = ""
         self._origins.clear()
+        self._touched.clear()
         self._phases.clear()
         self._topologies.clear()
 
     def _remember(self, task: Task) -> None:
         if task.uid not in self._origins:
             self._origins[task.uid] = Origin(task, task.status, task.node)
+            self._touched.add(task.job_id)
 
     def _set(self, task: Task, status: Status) -> None:
         job = self._jobs.get(task.job_id)

@@ -47,6 +47,7 @@ class Session:
     table: NodeTable = field(init=False)
     jobs: dict[str, Job] = field(init=False)
     queues: dict[str, Queue] = field(init=False)
+    has_guarantees: bool = field(init=False)  # whether any queue is guaranteed anything
     domains: Domains = field(init=False)
     domain_columns: DomainColumns = field(init=False)
     total: Resources = field(init=False)  # of all nodes' allocatable
@@ -68,6 +69,7 @@ class Session:
         self.table.uncounted = frozenset()
         self.jobs = snapshot.schedulable_jobs()
         self.queues = snapshot.queues
+        self.has_guarantees = any(queue.guarantee is not None for queue in snapshot.queues.values())
         rooted = snapshot.rooted_domains()
         self.domains, self.domain_columns = rooted.domains, rooted.columns
         self.record = CycleRecord()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from volcano.api.jobs.why import ENQUEUE, QUEUE, Why
+from volcano.scheduler.core.pour import pour as pour  # the simulator takes it from here
 from volcano.scheduler.core.queue_shares import QueueShare, account_for, summed
 from volcano.scheduler.framework.answers import Vote
 from volcano.scheduler.framework.plugin import Plugin
@@ -39,7 +40,7 @@ class Proportion(Plugin):
                 guaranteed.add(queue.guarantee)
         free = self.session.total.exceeding(guaranteed)
         for share in self._shares.values():
-            share.real_capability = free + share.guarantee
+            share.real_capability = free.copy() if share.queue.guarantee is None else free + share.guarantee
             if share.capability is not None:
                 share.real_capability = share.real_capability.limited(share.capability, missing_is_infinite=True)
 
@@ -92,11 +93,12 @@ class Proportion(Plugin):
         left: dict[str, Resources] = {}
         victims = []
         for task in candidates:
-            queue = self.session.queue_of(task)
-            share = self._shares.get(queue.name) if queue else None
+            share = self._share_of(task)
             if share is None:
                 continue
-            held = left.setdefault(share.name, share.allocated.copy())
+            held = left.get(share.queue.name)
+            if held is None:
+                held = left[share.queue.name] = share.allocated.copy()
             if not held.fits(share.deserved):
                 held.subtract(task.request)
                 victims.append(task)
@@ -217,25 +219,3 @@ def _next_request(job: Job) -> Resources:
     waiting = sorted((task.request for task in job.by_status[Status.PENDING].values()), key=lambda asked: asked[CPU])
     lacking = max(1, job.min_available - job.counts.ready - job.counts.waiting)
     return total(waiting[:lacking])
-
-
-def pour(total: Resources, shares: list[QueueShare]) -> None:
-    """Fill every queue's `deserved` by weight, round after round, until all is distributed or all have enough."""
-    remaining, thirsty = total.copy(), list(shares)
-    while weight := sum(share.queue.weight for share in thirsty):
-        before_round, gained, given_back = remaining, Resources(), Resources()
-        still = []
-        for share in thirsty:
-            before = share.deserved
-            offered = before + remaining * (share.queue.weight / weight)
-            capped = offered.limited(share.real_capability, missing_is_infinite=True)
-            share.deserved = capped.limited(share.request, missing_is_infinite=False).at_least(share.guarantee)
-            share.refresh_share()
-            if not share.request.fits(share.deserved) and share.deserved != before:
-                still.append(share)
-            gained.add(share.deserved.exceeding(before))
-            given_back.add(before.exceeding(share.deserved))
-        thirsty = still
-        remaining = (remaining + given_back).exceeding(gained)
-        if remaining.is_empty or remaining == before_round:
-            return

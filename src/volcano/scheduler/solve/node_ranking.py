@@ -66,7 +66,7 @@ class NodeRanking:
             later = demand.fits(table.future_idle, rows, copies)
             fit: Fits = np.where(later, np.where(now, NOW, LATER), 0).astype(np.int8)
         else:
-            fit = now.astype(np.int8) * np.int8(NOW)
+            fit = now * np.int8(NOW)
         for cause, _ in self._nodes.causes(task, view):
             fit[cause.refused] = 0
         return fit
@@ -85,7 +85,8 @@ class NodeRanking:
         depth = min(1 + min(expected, MAX_COPIES), max(2, MAX_IMAGINED_ROWS // max(1, len(asked))))
         if imagines:
             best = self._promising(2 * expected, MAX_IMAGINED_ROWS // depth, within)
-            asked = np.union1d(asked, best)
+            if len(best):
+                asked = np.union1d(asked, best) if len(asked) else best
             self._has_imagined = True
         if len(asked):
             self._ask(task, asked, depth)
@@ -104,7 +105,9 @@ class NodeRanking:
 
     def _ask(self, task: Task, rows: Rows, depth: int) -> None:
         """Every row as it is and with up to depth - 1 copies more, in one call."""
-        copies, repeated = np.tile(np.arange(depth, dtype=np.intp), len(rows)), np.repeat(rows, depth)
+        repeated = rows.repeat(depth)
+        copies = np.arange(len(repeated), dtype=np.intp)
+        copies %= depth
         view = NodeView(self._table, repeated, task=task, copies=copies)
         scored = self._nodes.scores_of(task, view)
         shape = (len(rows), depth)
