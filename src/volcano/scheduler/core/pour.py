@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 
@@ -23,8 +24,7 @@ def pour(total: Resources, shares: Sequence[QueueShare]) -> None:
     names = list({name: None for amount in _amounts(total, shares) for name in amount.amounts})
     deserved, named = _poured(_Basin.of(names, total, shares))
     for share, row, there in zip(shares, deserved.tolist(), named.tolist(), strict=True):
-        amounts = {name: amount for name, amount, is_named in zip(names, row, there, strict=True) if is_named}
-        share.deserved = Resources(amounts)
+        share.deserved = Resources(dict(compress(zip(names, row, strict=True), there)))
         share.refresh_share()
 
 

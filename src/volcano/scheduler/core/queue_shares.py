@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from volcano.scheduler.core.ledger import Sums
 from volcano.scheduler.model import CPU, MEMORY, PODS, Queue, Resources, Task
 from volcano.scheduler.model.resources import GREATEST, dominant_share
+
+NOTHING: Final = Resources()
+"""Never changed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -86,15 +90,18 @@ class QueueShare:
 
 
 def account_for(queue: Queue, sums: Sums) -> QueueShare:
+    """Its amounts are those of the ledger: they are replaced, and never changed."""
     return QueueShare(
         queue,
-        queue.guarantee or Resources(),
+        queue.guarantee or NOTHING,
         stated_capability(queue),
-        allocated=sums.allocated.copy(),
-        request=sums.request.copy(),
-        inqueue=sums.inqueue.copy(),
-        elastic=sums.elastic.copy(),
-        leaving=sums.leaving.copy(),
+        real_capability=NOTHING,
+        deserved=NOTHING,
+        allocated=sums.allocated,
+        request=sums.request,
+        inqueue=sums.inqueue,
+        elastic=sums.elastic,
+        leaving=sums.leaving,
     )
 
 

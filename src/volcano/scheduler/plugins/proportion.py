@@ -40,7 +40,7 @@ class Proportion(Plugin):
                 guaranteed.add(queue.guarantee)
         free = self.session.total.exceeding(guaranteed)
         for share in self._shares.values():
-            share.real_capability = free.copy() if share.queue.guarantee is None else free + share.guarantee
+            share.real_capability = free if share.queue.guarantee is None else free + share.guarantee
             if share.capability is not None:
                 share.real_capability = share.real_capability.limited(share.capability, missing_is_infinite=True)
 
@@ -130,17 +130,18 @@ class Proportion(Plugin):
 
     def job_enqueued(self, job: Job) -> None:
         if job.min_resources is not None:
-            self._shares[job.queue].inqueue.add(job.without_gated(job.min_resources))
+            share = self._shares[job.queue]
+            share.inqueue = share.inqueue + job.without_gated(job.min_resources)
 
     # -- following placements ------------------------------------------------------------------------------------------
     def on_allocate(self, task: Task) -> None:
         share = self._share_of(task)
         if share is not None:
-            share.allocated.add(task.request)
+            share.allocated = share.allocated + task.request
             share.refresh_share()
             if task.uid in self._evicted:
                 self._evicted.remove(task.uid)
-                share.leaving.withdraw(task.request)
+                share.leaving = share.leaving.copy().withdraw(task.request)
 
     def alike_limit(self, job: Job, task: Task, number: int) -> int:
         """As many as the queue deserves; beyond that it may be lent room, which is asked about each task."""
@@ -153,17 +154,17 @@ class Proportion(Plugin):
     def on_allocate_alike(self, tasks: Sequence[Task]) -> None:
         share = self._share_of(tasks[0])
         if share is not None:
-            share.allocated.add(tasks[0].request * len(tasks))
+            share.allocated = share.allocated + tasks[0].request * len(tasks)
             share.refresh_share()
 
     def on_deallocate(self, task: Task) -> None:
         share = self._share_of(task)
         if share is not None:
-            share.allocated.subtract(task.request)
+            share.allocated = share.allocated - task.request
             share.refresh_share()
             if task.status == Status.RELEASING:
                 self._evicted.add(task.uid)
-                share.leaving.add(task.request)
+                share.leaving = share.leaving + task.request
 
     def _share_of(self, task: Task) -> QueueShare | None:
         job = self.session.jobs.get(task.job_id)

@@ -20,12 +20,13 @@ def amounts(most: int) -> st.SearchStrategy[Resources]:
     return st.dictionaries(st.sampled_from(NAMES), whole, max_size=len(NAMES)).map(Resources)
 
 
+WEIGHTS, GUARANTEES, BOUNDS, HELD = st.integers(0, 7), st.none() | amounts(5), amounts(60), amounts(40)
+
+
 @st.composite
 def queues(draw: Any) -> QueueShare:
-    share = QueueShare(Queue("q", weight=draw(st.integers(0, 7))), draw(st.just(Resources()) | amounts(5)))
-    share.real_capability = draw(amounts(60))
-    share.request = draw(amounts(40))
-    share.allocated = draw(amounts(40))
+    share = QueueShare(Queue("q", weight=draw(WEIGHTS)), draw(GUARANTEES) or Resources())
+    share.real_capability, share.request, share.allocated = draw(BOUNDS), draw(HELD), draw(HELD)
     return share
 
 
