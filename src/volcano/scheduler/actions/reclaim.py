@@ -8,7 +8,7 @@ from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.statement import Statement
 from volcano.scheduler.model import Job, Node, Queue, Status, Task
 from volcano.scheduler.solve.backlog import TaskBacklog
-from volcano.scheduler.solve.candidates import Candidates, could_hold
+from volcano.scheduler.solve.candidates import Candidates, CouldHold
 from volcano.scheduler.solve.choose import shard_groups
 from volcano.scheduler.solve.guarantees import within_guarantees
 from volcano.scheduler.solve.make_room import frees_enough
@@ -28,20 +28,21 @@ def reclaim(session: Session) -> None:
             order.push(session.queues[job.queue])
         if session.ask.job_starving(job):
             starving[job.queue].push(job)
+    possible = CouldHold(session)
     while order:
         queue = order.pop()
         if session.ask.overused(queue):
             continue
         while starving[queue.name]:
-            _reclaim_for_job(session, queue, starving[queue.name].pop())
+            _reclaim_for_job(session, queue, starving[queue.name].pop(), possible)
 
 
-def _reclaim_for_job(session: Session, queue: Queue, job: Job) -> None:
+def _reclaim_for_job(session: Session, queue: Queue, job: Job, possible: CouldHold) -> None:
     """Evict for the whole gang, or not at all."""
     statement = Statement(session)
     waiting = (task for task in job.by_status[Status.PENDING].values() if not task.is_gated)
     line = TaskBacklog(session, waiting)
-    search = Reclaiming(session, job)
+    search = Reclaiming(session, job, possible)
     while line and session.ask.job_starving(job):
         task = line.pop()
         if task.preempts and session.ask.preemptive(queue, [task]) and session.ask.pre_filter(task) is None:
@@ -57,14 +58,15 @@ def _reclaim_for_job(session: Session, queue: Queue, job: Job) -> None:
 class Reclaiming:
     """On behalf of one job."""
 
-    def __init__(self, session: Session, job: Job) -> None:
+    def __init__(self, session: Session, job: Job, could_hold: CouldHold) -> None:
         self._session = session
         self._job = job
+        self._could_hold = could_hold
 
     def make_room(self, task: Task, statement: Statement) -> bool:
         """The first node, in the order of the table, where others leave enough."""
         session = self._session
-        candidates = Candidates(session, RECLAIM).of(task) & could_hold(session, task)
+        candidates = Candidates(session, RECLAIM).of(task) & self._could_hold.of(task)
         for group in shard_groups(session, candidates):
             for row in group.nonzero()[0]:
                 if self._free(session.table.nodes[row], task, statement):

@@ -39,7 +39,7 @@ class RequestThresholds:
         left = room if rows is None else room.take(rows, axis=1)
         if copies is not None:
             left = left - self._vector * copies
-        fitting: Mask = np.all(left > self._least, axis=0)
+        fitting: Mask = np.logical_and.reduce(left > self._least, axis=0)
         return fitting
 
 

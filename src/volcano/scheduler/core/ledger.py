@@ -33,6 +33,17 @@ class Sums:
         self.minimum.add(other.minimum)
         self.leaving.add(other.leaving)
 
+    def copy(self) -> Sums:
+        return Sums(
+            self.jobs,
+            self.allocated.copy(),
+            self.request.copy(),
+            self.inqueue.copy(),
+            self.elastic.copy(),
+            self.minimum.copy(),
+            self.leaving.copy(),
+        )
+
     def withdraw(self, other: Sums) -> None:
         self.jobs -= other.jobs
         self.allocated.withdraw(other.allocated)
@@ -53,9 +64,12 @@ class Entry:
 
 
 class Ledger:
+    """The sums of a queue are replaced when they change: decisions of earlier cycles may still hold them."""
+
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
         self.queues: dict[str, Sums] = {}
+        self._replaced: set[str] = set()  # queues whose sums are new since the last update began
 
     def allocated_of(self, job: str) -> Resources:
         """What a job held when it was last counted."""
@@ -64,19 +78,28 @@ class Ledger:
     def update(self, jobs: Mapping[str, Job], changed: Iterable[str]) -> None:
         """Take in the jobs that came, changed or went since the last time."""
         entries = self._entries
+        self._replaced.clear()
         for id in changed:
             job, entry = jobs.get(id), entries.get(id)
             if job is None:
                 if entry is not None:
                     del entries[id]
-                    self.queues[entry.queue].withdraw(entry.sums)
+                    self._sums_of(entry.queue).withdraw(entry.sums)
                 continue
             if entry is not None:
                 if entry.job is job and entry.version == job.version and entry.phase == job.phase:
                     continue
-                self.queues[entry.queue].withdraw(entry.sums)
+                self._sums_of(entry.queue).withdraw(entry.sums)
             entries[id] = entry = Entry(job, job.version, job.phase, job.queue, sums_of(job))
-            self.queues.setdefault(job.queue, Sums()).add(entry.sums)
+            self._sums_of(job.queue).add(entry.sums)
+
+    def _sums_of(self, queue: str) -> Sums:
+        """To be changed."""
+        if queue not in self._replaced:
+            self._replaced.add(queue)
+            known = self.queues.get(queue)
+            self.queues[queue] = Sums() if known is None else known.copy()
+        return self.queues[queue]
 
 
 def sums_of(job: Job) -> Sums:

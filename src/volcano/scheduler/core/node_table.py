@@ -6,7 +6,7 @@ through a NodeView (core.node_view), never directly.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -33,17 +33,26 @@ _ANY_OTHER: Final = (0, 0, -1, 1, 0, 0, -1)
 class Vectors:
     """An amount as arrays: over the table's resources, and what it changes on a row, by status and presence."""
 
-    __slots__ = ("_changes", "resources", "vector")
+    __slots__ = ("_changes", "_restatements", "resources", "vector")
 
     def __init__(self, resources: dict[str, int], vector: Column) -> None:
         self.resources, self.vector = resources, vector
         self._changes: dict[tuple[Status, bool], Column] = {}
+        self._restatements: dict[tuple[tuple[Status, bool], tuple[Status, bool]], Column] = {}
 
     def change(self, status: Status, *, present: bool) -> Column:
         found = self._changes.get((status, present))
         if found is None:
             signs = np.array((*_SIGNS.get(status, _ANY_OTHER), int(present)), dtype=np.float64)
             found = self._changes[(status, present)] = (signs[:, None] * self.vector[None, :]).ravel()
+        return found
+
+    def restatement(self, before: tuple[Status, bool], after: tuple[Status, bool]) -> Column:
+        """What a row changes by when a task there gets another status; each with whether the task is present."""
+        found = self._restatements.get((before, after))
+        if found is None:
+            come, go = (self.change(status, present=present) for status, present in (after, before))
+            found = self._restatements[(before, after)] = come - go
         return found
 
 
@@ -221,6 +230,27 @@ class NodeTable:
             self._notice(node.row, task, 1.0)
         self._touch(node.row)
 
+    def occupy_alike(self, tasks: Sequence[Task], rows: Sequence[int]) -> None:
+        """The same for tasks that have one shape and one status, each on its row."""
+        nodes, first = self.nodes, tasks[0]
+        present = self.track_presence and not first.evicted
+        counts: dict[int, int] = {}
+        for task, row in zip(tasks, rows, strict=True):
+            nodes[row].tasks[task.key] = task
+            counts[row] = counts.get(row, 0) + 1
+        if present and (first.shape.notable or first.shape.sociable or self._pods is not None):
+            for task, row in zip(tasks, rows, strict=True):
+                self._notice(row, task, 1.0)
+        change = self._vectors(first.request).change(first.status, present=present and not first.reprieved)
+        at, number = np.fromiter(counts, np.intp, len(counts)), np.fromiter(counts.values(), np.float64, len(counts))
+        self._flat[:, at] += change[:, None] * number
+        if first.status in _SIGNS:
+            self.promises[at] += number.astype(np.int32)
+        if present and not first.reprieved:
+            self._pods_present[:, at] += first.shape.presence[:, None] * number
+        self._changed.extend(counts)
+        self.versions[at] += number.astype(np.int64)
+
     def vacate(self, task: Task, node: Node) -> None:
         """The inverse of occupy, for the status the task has now."""
         del node.tasks[task.key]
@@ -232,11 +262,18 @@ class NodeTable:
 
     def restate(self, task: Task, node: Node, status: Status, *, evicted: bool) -> None:
         """A task on a node changes its status; `task.status` and `task.evicted` are still the old ones."""
-        self._subtract(node.row, task, task.status, present=self.track_presence and not task.evicted)
-        self._add(node.row, task, status, present=self.track_presence and not evicted)
+        row, counted = node.row, self.track_presence and not task.reprieved
+        was_there, is_there = counted and not task.evicted, counted and not evicted
+        change = self._vectors(task.request).restatement((task.status, was_there), (status, is_there))
+        column = self._flat[:, row]
+        np.add(column, change, out=column)
+        self.promises[row] += (status in _SIGNS) - (task.status in _SIGNS)
+        if was_there != is_there:
+            column = self._pods_present[:, row]
+            (np.add if is_there else np.subtract)(column, task.shape.presence, out=column)
         if evicted != task.evicted and self.track_presence:
-            self._notice(node.row, task, -1.0 if evicted else 1.0)
-        self._touch(node.row)
+            self._notice(row, task, -1.0 if evicted else 1.0)
+        self._touch(row)
 
     def _add(self, row: int, task: Task, status: Status, *, present: bool) -> None:
         present = present and not task.reprieved

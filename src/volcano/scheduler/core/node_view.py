@@ -41,7 +41,7 @@ class NodeView:
         self._task = task
         self._copies = copies
         self._amounts: dict[tuple[str, str], Column] = {}
-        self._pairs: dict[str, Column] = {}
+        self._pairs: dict[tuple[str, int], Column] = {}
 
     @property
     def allocatable(self) -> AmountView:
@@ -124,27 +124,31 @@ class NodeView:
             return column
         return column + self._copies * (each * sign)
 
-    def cpu_and_memory(self, kind: str) -> Column:
+    def cpu_and_memory(self, kind: str, *, more: int = 0) -> Column:
         """Two columns of one kind of amount (`allocatable`, `requested`, `used` or `assumed`) as one array.
 
-        Shared between callers: not to be written to.
+        With `more` tasks of the asked shape than the view imagines. Shared between callers: not to be written to.
         """
-        known = self._pairs.get(kind)
+        known = self._pairs.get((kind, more))
         if known is None:
-            known = self._pairs[kind] = self._pair(kind)
+            known = self._pairs[(kind, more)] = self._pair(kind, more)
         return known
 
-    def _pair(self, kind: str) -> Column:
+    def _pair(self, kind: str, more: int) -> Column:
         columns: Column = getattr(self.table, kind)[:2]
         if self._rows is not None:
             columns = columns.take(self._rows, axis=1)
-        if self._copies is None or self._task is None or kind == "allocatable":
+        if self._task is None or kind == "allocatable":
             return columns
+        copies = self._copies
         if kind != "used" and not self.table.track_presence:
+            copies = None  # what is imagined does not count there; the asked task does
+        if copies is None and not more:
             return columns
-        shape, request = self._task.shape, self._task.request
-        each = shape.presence[:2] if kind == "assumed" else self.table.vector(request)[:2]
-        return columns + each[:, None] * self._copies
+        each = self._task.shape.presence[:2] if kind == "assumed" else self.table.vector(self._task.request)[:2]
+        if copies is None:
+            return columns + (each * more if more != 1 else each)[:, None]
+        return columns + each[:, None] * (copies + more if more else copies)
 
     def all_have(self, resource: str) -> bool:
         """Whether every node of the table has some of the resource, so that nothing divides by zero."""

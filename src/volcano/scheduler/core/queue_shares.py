@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from volcano.scheduler.core.ledger import Sums
 from volcano.scheduler.model import CPU, MEMORY, PODS, Queue, Resources, Task
 from volcano.scheduler.model.resources import GREATEST, dominant_share
+
+NOTHING: Final = Resources()
+"""Never changed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -41,6 +45,23 @@ class QueueShare:
                 return True
         return False
 
+    def most_alike(self, request: Resources, limit: Resources, number: int) -> int:
+        """Of `number` such requests, how many can be added one after the other before one would exceed the limit."""
+        held, bounds = self.allocated.amounts, limit.amounts
+        for name, asked in request.amounts.items():
+            if asked > 0.0 and name != PODS:
+                has, bound = held.get(name, 0.0), bounds.get(name, 0.0)
+                if has + asked * number > bound:
+                    number = max(0, min(number, int((bound - has) / asked) + 1))
+                    while number and has + asked * number > bound:
+                        number -= 1
+        return number
+
+    @property
+    def waits_for_leavers(self) -> bool:
+        """Whether tasks that are being ended may keep others from being bound."""
+        return self.capability is not None and any(amount > 0.0 for amount in self.leaving.amounts.values())
+
     def has_room_to_bind(self, request: Resources) -> bool:
         """Whether the stated capability has room for a request beside the tasks that are being ended."""
         if self.capability is None:
@@ -69,9 +90,19 @@ class QueueShare:
 
 
 def account_for(queue: Queue, sums: Sums) -> QueueShare:
-    account = QueueShare(queue, queue.guarantee or Resources(), stated_capability(queue))
-    account.enter(sums)
-    return account
+    """Its amounts are those of the ledger: they are replaced, and never changed."""
+    return QueueShare(
+        queue,
+        queue.guarantee or NOTHING,
+        stated_capability(queue),
+        real_capability=NOTHING,
+        deserved=NOTHING,
+        allocated=sums.allocated,
+        request=sums.request,
+        inqueue=sums.inqueue,
+        elastic=sums.elastic,
+        leaving=sums.leaving,
+    )
 
 
 def stated_capability(queue: Queue) -> Resources | None:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from volcano.api.jobs.reservations import StartReservation
 from volcano.api.jobs.why import GANG, WAIT, Why
-from volcano.api.scheduling import PodGroupCondition
+from volcano.api.scheduling import ROOT_QUEUE, PodGroupCondition
 from volcano.scheduler.framework.queue_usage import held_by_queues
 from volcano.scheduler.framework.reasons import job_reason, task_reason
 from volcano.scheduler.framework.record import (
@@ -191,24 +191,23 @@ def _pod_notices(session: Session) -> tuple[PodNotice, ...]:
 # -- queues ---------------------------------------------------------------------------------------------------------
 def queue_allocated(session: Session) -> dict[str, Resources]:
     """What each queue holds; with a queue `root`, ancestors count their descendants' too."""
-    sums = {name: Resources() for name, queue in session.queues.items() if queue.is_charged}
-    for queue, held in held_by_queues(session).items():
-        if queue not in sums:
-            continue
-        for name in _line(session, queue):
-            sums[name].add(held)
+    held, nothing = held_by_queues(session), Resources()
+    sums = {name: held.get(name, nothing) for name, queue in session.queues.items() if queue.is_charged}
+    if ROOT_QUEUE in session.queues:
+        sums = {name: Resources() for name in sums}
+        for name in sums.keys() & held.keys():
+            for member in _line(session, name):
+                sums[member].add(held[name])
     for name, more in session.record.queue_allocated.items():
         if name in sums:
-            sums[name].add(more)
+            sums[name] = sums[name] + more
     return sums
 
 
 def _line(session: Session, name: str) -> list[str]:
     line = [name]
-    if "root" not in session.queues:
-        return line
-    while line[-1] != "root":
-        parent = session.queues[line[-1]].parent or "root"
+    while line[-1] != ROOT_QUEUE:
+        parent = session.queues[line[-1]].parent or ROOT_QUEUE
         if parent in line or parent not in session.queues:
             break
         line.append(parent)

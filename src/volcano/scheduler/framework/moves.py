@@ -5,10 +5,12 @@ Statements record what they do through it, so that they can undo it; `restore` u
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from volcano.scheduler.core.snapshot import Snapshot
+from volcano.scheduler.framework.alike import Alike
 from volcano.scheduler.framework.questions import Questions
 from volcano.scheduler.model import Job, Node, Status, SubJob, Task, Topology
 
@@ -36,12 +38,13 @@ class Moves:
         self._table = snapshot.table
         self._jobs = snapshot.jobs
         self._origins: dict[str, Origin] = {}
+        self._touched: set[str] = set()
         self._phases: dict[str, tuple[Job, str]] = {}
         self._topologies: dict[int, TopologyOrigin] = {}  # by the identity of the owner
 
-    def notify(self, ask: Questions) -> None:
+    def notify(self, ask: Questions, alike: Alike) -> None:
         """From now on every change is reported to the plugins."""
-        self._ask = ask
+        self._ask, self._alike = ask, alike
 
     def place(self, task: Task, node: Node, status: Status, *, eviction_occurred: bool = False) -> str | None:
         """Allocate or pipeline; an objection of a plugin undoes it and is returned."""
@@ -54,6 +57,18 @@ class Moves:
         if objection is not None:
             self.lift(task)
         return objection
+
+    def place_alike(self, job: Job, tasks: Sequence[Task], rows: Sequence[int]) -> None:
+        """Allocate waiting tasks of one shape of a job, each to its row, where plugins permit that in one step."""
+        nodes, origins = self._table.nodes, self._origins
+        self._touched.add(job.id)
+        for task, row in zip(tasks, rows, strict=True):
+            origins.setdefault(task.uid, Origin(task, task.status, task.node))
+            task.node = nodes[row].name
+            task.eviction_occurred = False
+        job.move_alike(tasks, Status.ALLOCATED)
+        self._table.occupy_alike(tasks, rows)
+        self._alike.allocated(tasks)
 
     def lift(self, task: Task) -> None:
         """The inverse of place: the task waits again."""
@@ -82,9 +97,14 @@ class Moves:
         self._restate(task, status, evicted=False)
         self._ask.allocated(task)
 
-    def bind(self, task: Task) -> None:
-        """An allocated task is on its way; amounts stay."""
-        self._set(task, Status.BINDING)
+    def bind_alike(self, tasks: Sequence[Task]) -> None:
+        """Allocated tasks of one shape and role of a job are on their way; amounts stay."""
+        job = self._jobs.get(tasks[0].job_id)
+        if job is not None:
+            job.move_alike(tasks, Status.BINDING)
+            return
+        for task in tasks:
+            task.status = Status.BINDING
 
     def set_phase(self, job: Job, phase: str) -> None:
         self._phases.setdefault(job.id, (job, job.phase))
@@ -98,7 +118,7 @@ class Moves:
     @property
     def touched_jobs(self) -> set[str]:
         """Jobs of which this session changed anything."""
-        return {origin.task.job_id for origin in self._origins.values()} | self._phases.keys()
+        return self._touched | self._phases.keys()
 
     def restore(self) -> None:
         """Put every task and phase back as it was when the session opened; plugins are not notified."""
@@ -123,12 +143,14 @@ class Moves:
             if isinstance(was.owner, SubJob):
                 was.owner.nominated_domain = ""
         self._origins.clear()
+        self._touched.clear()
         self._phases.clear()
         self._topologies.clear()
 
     def _remember(self, task: Task) -> None:
         if task.uid not in self._origins:
             self._origins[task.uid] = Origin(task, task.status, task.node)
+            self._touched.add(task.job_id)
 
     def _set(self, task: Task, status: Status) -> None:
         job = self._jobs.get(task.job_id)

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from volcano.scheduler.core.fit import fits_in, short_of
 from volcano.scheduler.core.node_table import Column, Mask, NodeTable, Rows
 from volcano.scheduler.core.node_view import NodeView
+from volcano.scheduler.framework.alike import is_overridden
 from volcano.scheduler.framework.answers import ABORTS, BatchScores, Cause, Code
 from volcano.scheduler.framework.points import POINTS
 from volcano.scheduler.framework.questions import Questions
@@ -92,9 +93,9 @@ class NodeAnswers:
         self._plain: dict[int, Key] = {}  # shapes whose answers depend on nothing else
         askers = [plugin for point in NODE_POINTS for plugin in ask.plugins(point)]
         unique = list({id(plugin): plugin for plugin in askers}.values())
-        self._keyed = [plugin.sharing_key for plugin in unique if _overrides(plugin, "sharing_key")]
+        self._keyed = [plugin.sharing_key for plugin in unique if is_overridden(plugin, "sharing_key")]
         self._locals = {
-            point: [plugin.row_local for plugin in ask.plugins(point) if _overrides(plugin, "row_local")]
+            point: [plugin.row_local for plugin in ask.plugins(point) if is_overridden(plugin, "row_local")]
             for point in NODE_POINTS
         }
 
@@ -108,6 +109,10 @@ class NodeAnswers:
         if not any(part is not None for part in key[1:]):
             self._plain[number] = key
         return key
+
+    def is_plain(self, task: Task) -> bool:
+        """Whether all tasks of the shape get the same answers; known after `key`."""
+        return task.shape.number in self._plain
 
     # -- filters --------------------------------------------------------------------------------------------------
     def filtered(self, task: Task) -> Filtered:
@@ -229,8 +234,3 @@ def _note(answer: Filtered, cause: Cause, refused: Mask) -> None:
     place = (cause.code, cause.reason)
     known = answer.causes.get(place)
     answer.causes[place] = refused.copy() if known is None else known | refused
-
-
-def _overrides(plugin: Any, method: str) -> bool:
-    """Whether the plugin replaces the default, which need not be called."""
-    return not getattr(getattr(type(plugin), method, None), "is_default", False)

@@ -69,6 +69,9 @@ def _check_queues(session: Session, dropped: dict[str, str]) -> None:
     """With a plugin that bounds queues, no queue goes beyond its stated capability through this plan."""
     if not session.ask.is_answered("allocatable"):
         return
+    bound_jobs = {bind.job for bind in session.record.binds.values()}
+    if all(session.queues[session.jobs[job].queue].capability is None for job in bound_jobs):
+        return
     held = held_by_queues(session)
     for bind in session.record.binds.values():
         queue = session.queues[session.jobs[bind.job].queue]
@@ -91,11 +94,13 @@ def _check_evictions(session: Session, dropped: dict[str, str]) -> None:
     if not evictions:
         return
     preemptors = {eviction.preemptor for eviction in evictions}
+    jobs = session.snapshot.jobs
     placed = {
         task.key
-        for job in session.snapshot.jobs.values()
+        for id in session.moves.touched_jobs  # a task that this session placed is of one of them
+        if id in jobs
         for status in (Status.PIPELINED, Status.BINDING)
-        for task in job.by_status[status].values()
+        for task in jobs[id].by_status[status].values()
         if task.key in preemptors and _has_room(session, task)
     }
     for eviction in evictions:

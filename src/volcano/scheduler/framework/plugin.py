@@ -12,14 +12,14 @@ reads only the view's columns needs to do nothing for that. A plugin that keeps 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from volcano.scheduler.framework.arguments import Arguments
 from volcano.scheduler.framework.config import PluginOption
 from volcano.scheduler.framework.contract import check_contract
 from volcano.scheduler.framework.session import Session
-from volcano.scheduler.model import Task
+from volcano.scheduler.model import Job, Task
 
 if TYPE_CHECKING:
     # A type checker compares every method of a plugin with the Protocol of its point, as an override of it.
@@ -71,3 +71,17 @@ class Plugin(Contract):
         None means nothing, and then holds for every task of the shape throughout the session.
         """
         return None
+
+    @default
+    def alike_limit(self, job: Job, task: Task, number: int) -> int:
+        """Of `number` waiting tasks of the job with this shape and role, how many may be allocated in one step.
+
+        It stands for the answers to `allocatable`, `bindable` and `pre_filter` about each of them (yes), and to
+        `job_ready` after each but the last (no); `on_allocate_alike` is called instead of `on_allocate`. Less than two
+        means that the plugin is asked and notified about each task, which is always right.
+        """
+        return 0
+
+    @default
+    def on_allocate_alike(self, tasks: Sequence[Task]) -> None:
+        """Tasks of one shape of one job were allocated in one step, because `alike_limit` permits it."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Container
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import NamedTuple
 
 from volcano.api.jobs.reservations import StartReservation
@@ -144,13 +145,9 @@ class CycleRecord:
 
     def gauge_amount(self, metric: str, amount: Resources, *labels: str) -> None:
         """cpu and memory each in a metric of its own, everything else in one with the resource as a label."""
-        for name, value in amount.amounts.items():
-            if name == CPU:
-                self.gauge(f"{metric}_milli_cpu", value, *labels)
-            elif name == MEMORY:
-                self.gauge(f"{metric}_memory_bytes", value, *labels)
-            else:
-                self.gauge(f"{metric}_scalar_resources", value, *labels, name)
+        for resource, value in amount.amounts.items():
+            name, label = _metric_of(metric, resource)
+            self.gauges[(name, labels + label)] = value
 
     # -- fit errors -----------------------------------------------------------------------------------------------
     def cannot_fit(self, job: str, uid: str, errors: FitErrors, *, sub_job: str, role: str) -> None:
@@ -170,3 +167,13 @@ class CycleRecord:
         for uid in [uid for uid in kept if uid in uids]:
             del kept[uid]
         self.failed_roles[job] = {place for place in self.failed_roles.get(job, ()) if place[0] != sub_job}
+
+
+@cache
+def _metric_of(amount: str, resource: str) -> tuple[str, tuple[str, ...]]:
+    """The metric of one resource of an amount, and the label that it has in addition."""
+    if resource == CPU:
+        return f"{amount}_milli_cpu", ()
+    if resource == MEMORY:
+        return f"{amount}_memory_bytes", ()
+    return f"{amount}_scalar_resources", (resource,)

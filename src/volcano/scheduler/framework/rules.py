@@ -183,13 +183,15 @@ def refusals_in_turn(tiers: Tiers) -> Method:
 
     def ask(task: Task, nodes: NodeView) -> Iterator[tuple[Cause, Mask]]:
         """Every cause, with the rows that no earlier plugin has refused; a plugin's own causes all count."""
-        still_open = nodes.all()
+        still_open: Mask | None = None  # made when there is a cause: mostly there is none
         for method in methods:
-            refused = nodes.none()
+            refused: Mask | None = None
             for cause in method(task, nodes):
+                still_open = nodes.all() if still_open is None else still_open
                 yield cause, still_open
-                refused = refused | cause.refused
-            still_open = still_open & ~refused
+                refused = cause.refused if refused is None else refused | cause.refused
+            if still_open is not None and refused is not None:
+                still_open = still_open & ~refused
 
     return ask
 
@@ -199,10 +201,12 @@ def sum_of_scores(tiers: Tiers) -> Method:
     methods = _flat(tiers)
 
     def ask(task: Task, nodes: NodeView) -> Column:
-        total = nodes.zeros()
-        for method in methods:
-            total += method(task, nodes)
-        return total
+        if not methods:
+            return nodes.zeros()
+        total: Column = methods[0](task, nodes)
+        for method in methods[1:]:
+            total = total + method(task, nodes)
+        return total if len(methods) > 1 else total.copy()  # a plugin may keep what it answered
 
     return ask
 
@@ -213,8 +217,8 @@ def sum_of_batch_scores(tiers: Tiers) -> Method:
 
     def ask(task: Task, nodes: NodeView) -> BatchScores:
         scores = [method(task, nodes) for method in methods]
-        own = nodes.zeros()
-        for score in scores:
+        own = scores[0].own.copy() if scores else nodes.zeros()
+        for score in scores[1:]:
             own += score.own
         among = [score.among for score in scores if score.among is not None]
         live = [score.live for score in scores if score.live is not None]

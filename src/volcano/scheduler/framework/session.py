@@ -13,6 +13,7 @@ from volcano.scheduler.core.cards import CardAccounts
 from volcano.scheduler.core.domain_columns import DomainColumns
 from volcano.scheduler.core.node_table import Mask, NodeTable
 from volcano.scheduler.core.snapshot import Snapshot
+from volcano.scheduler.framework.alike import Alike
 from volcano.scheduler.framework.config import SchedulerConfig
 from volcano.scheduler.framework.moves import Moves
 from volcano.scheduler.framework.node_answers import NodeAnswers
@@ -46,11 +47,13 @@ class Session:
     table: NodeTable = field(init=False)
     jobs: dict[str, Job] = field(init=False)
     queues: dict[str, Queue] = field(init=False)
+    has_guarantees: bool = field(init=False)  # whether any queue is guaranteed anything
     domains: Domains = field(init=False)
     domain_columns: DomainColumns = field(init=False)
     total: Resources = field(init=False)  # of all nodes' allocatable
     record: CycleRecord = field(init=False)
     ask: Questions = field(init=False)
+    alike: Alike = field(init=False)
     nodes: NodeAnswers = field(init=False)
     moves: Moves = field(init=False)
     open_versions: dict[str, int] = field(init=False)  # of the jobs that are not settled, as the session opened
@@ -66,6 +69,7 @@ class Session:
         self.table.uncounted = frozenset()
         self.jobs = snapshot.schedulable_jobs()
         self.queues = snapshot.queues
+        self.has_guarantees = any(queue.guarantee is not None for queue in snapshot.queues.values())
         rooted = snapshot.rooted_domains()
         self.domains, self.domain_columns = rooted.domains, rooted.columns
         self.record = CycleRecord()
@@ -92,7 +96,8 @@ class Session:
         """Determine which plugins answer which point; called once, when all plugins are open."""
         self.table.track_presence = keeps_pods_current
         self.ask = Questions(self.config, plugins)
-        self.moves.notify(self.ask)
+        self.alike = Alike(self.ask)
+        self.moves.notify(self.ask, self.alike)
         shard = self.snapshot.cluster.shard
         members: Mask | None = None
         if shard.mode in ("hard", "soft"):

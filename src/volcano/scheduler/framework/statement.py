@@ -5,14 +5,15 @@ Roll back to a checkpoint, discard, or commit; operations are undone in reverse 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
+from itertools import groupby
 from typing import NamedTuple
 
 from volcano.scheduler.core.fit import fits_row
 from volcano.scheduler.framework.record import BindDecision, EvictionDecision
 from volcano.scheduler.framework.session import Session
-from volcano.scheduler.model import LastTransaction, Node, Status, Task
+from volcano.scheduler.model import Job, LastTransaction, Node, Status, Task
 
 
 class Kind(Enum):
@@ -60,6 +61,14 @@ class Statement:
             self._operations.append(Operation(Kind.ALLOCATE, task, node.name))
         return objection
 
+    def allocate_alike(self, job: Job, tasks: Sequence[Task], rows: Sequence[int]) -> None:
+        """Give waiting tasks of one shape of a job free room, each on its row, as `session.alike` permits."""
+        nodes = self._session.table.nodes
+        self._session.moves.place_alike(job, tasks, rows)
+        self._operations += [
+            Operation(Kind.ALLOCATE, task, nodes[row].name) for task, row in zip(tasks, rows, strict=True)
+        ]
+
     def pipeline(self, task: Task, node: Node, *, eviction_occurred: bool = False) -> str | None:
         """Promise the task room that others are about to leave."""
         objection = self._session.moves.place(task, node, Status.PIPELINED, eviction_occurred=eviction_occurred)
@@ -98,7 +107,7 @@ class Statement:
     # -- keeping --------------------------------------------------------------------------------------------------
     def commit(self) -> None:
         """Turn the operations into decisions."""
-        record = self._session.record
+        record, allocated = self._session.record, list[Task]()
         for operation in self._operations:
             task = operation.task
             task.last_transaction = None
@@ -107,7 +116,9 @@ class Statement:
                     task.key, task.uid, operation.node, task.job_id, operation.reason, operation.preemptor
                 )
             elif operation.kind is Kind.ALLOCATE:
-                bind(self._session, task)
+                allocated.append(task)
+        for _, alike in groupby(allocated, key=_kind_of_task):
+            bind_alike(self._session, list(alike))
         self._operations.clear()
 
     def merge(self, *others: Statement) -> None:
@@ -134,8 +145,19 @@ class Statement:
 
 def bind(session: Session, task: Task) -> None:
     """An allocated task is decided: it will be bound."""
-    session.moves.bind(task)
-    session.record.binds[task.uid] = BindDecision(task.key, task.uid, task.node, task.job_id, task.bind_annotations)
+    bind_alike(session, [task])
+
+
+def bind_alike(session: Session, tasks: Sequence[Task]) -> None:
+    """The same for several tasks of one job, role and shape."""
+    session.moves.bind_alike(tasks)
+    binds = session.record.binds
+    for task in tasks:
+        binds[task.uid] = BindDecision(task.key, task.uid, task.node, task.job_id, task.bind_annotations)
+
+
+def _kind_of_task(task: Task) -> tuple[str, str, str, int]:
+    return task.job_id, task.role, task.sub_job_id, task.shape.number
 
 
 def allocate_directly(session: Session, task: Task, node: Node) -> str | None:

@@ -5,6 +5,7 @@ Counts are kept as tasks move, so that "is it ready" costs the same for ten task
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -47,12 +48,13 @@ class Counts:
         if status == Status.PENDING and task.best_effort:
             self.pending_best_effort += by
 
-    def shift(self, task: Task, before: Status, after: Status) -> None:
-        self.by_status[before] -= 1
-        self.by_status[after] += 1
-        self.ready += IS_READY[after] - IS_READY[before]
+    def shift(self, task: Task, before: Status, after: Status, number: int = 1) -> None:
+        """A task, or `number` of which this is one, changes its status."""
+        self.by_status[before] -= number
+        self.by_status[after] += number
+        self.ready += (IS_READY[after] - IS_READY[before]) * number
         if task.best_effort:
-            self.pending_best_effort += (after == Status.PENDING) - (before == Status.PENDING)
+            self.pending_best_effort += ((after == Status.PENDING) - (before == Status.PENDING)) * number
 
     def of(self, statuses: tuple[Status, ...]) -> int:
         counts = self.by_status
@@ -174,6 +176,29 @@ class Job:
         self.roles[task.role].shift(task, before, status)
         if self.has_policies and task.sub_job_id in self.sub_jobs:
             self.sub_jobs[task.sub_job_id].counts.shift(task, before, status)
+
+    def move_alike(self, tasks: Sequence[Task], status: Status) -> None:
+        """The same for several tasks that have one shape, one role, one sub-job and one status."""
+        number, first = len(tasks), tasks[0]
+        before = first.status
+        left, joined = self.by_status[before], self.by_status[status]
+        for task in tasks:
+            del left[task.uid]
+            joined[task.uid] = task
+            task.status = status
+        self.version += number
+        if self.changes is not None:
+            self.changes.add(self.id)
+        if IS_ALLOCATED[before] != IS_ALLOCATED[status] or IS_HELD[before] != IS_HELD[status]:
+            request = first.request * number
+            if IS_ALLOCATED[before] != IS_ALLOCATED[status]:
+                (self.allocated.withdraw if IS_ALLOCATED[before] else self.allocated.add)(request)
+            if IS_HELD[before] != IS_HELD[status]:
+                (self.held.withdraw if IS_HELD[before] else self.held.add)(request)
+        self.counts.shift(first, before, status, number)
+        self.roles[first.role].shift(first, before, status, number)
+        if self.has_policies and first.sub_job_id in self.sub_jobs:
+            self.sub_jobs[first.sub_job_id].counts.shift(first, before, status, number)
 
     def touch(self) -> None:
         """Something of the job changed: what was computed from it before holds no more."""

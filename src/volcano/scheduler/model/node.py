@@ -44,8 +44,7 @@ class Node:
     @property
     def tasks_in_order(self) -> list[Task]:
         """The least important first, the later before the earlier: so victims are offered to plugins."""
-        latest_first = sorted(self.tasks.values(), key=_seniority, reverse=True)
-        return sorted(latest_first, key=lambda task: task.priority)
+        return sorted(self.tasks.values(), key=_standing, reverse=True)
 
     @property
     def present_tasks(self) -> list[Task]:
@@ -56,5 +55,5 @@ class Node:
         return f"<Node {self.name}>"
 
 
-def _seniority(task: Task) -> tuple[int, datetime, str]:
-    return (-1 if task.index is None else task.index, task.created, task.uid)
+def _standing(task: Task) -> tuple[int, int, datetime, str]:
+    return (-task.priority, -1 if task.index is None else task.index, task.created, task.uid)

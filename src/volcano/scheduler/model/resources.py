@@ -253,7 +253,9 @@ def dominant_share(amount: Resources, whole: Resources) -> float:
     share = 0.0
     for name, limit in whole.amounts.items():
         if limit >= EPSILON:
-            share = max(share, mine.get(name, 0.0) / limit)
+            part = mine.get(name, 0.0) / limit
+            if part > share:
+                share = part
     return share
 
 

@@ -58,6 +58,10 @@ class Binpack(Plugin):
             if amount > 0.0 and (name in self._weights or is_accelerator(name))
         }
 
+    @cached_property
+    def _accelerators(self) -> list[str]:
+        return [name for name in self._largest if is_accelerator(name)]
+
     def node_score(self, task: Task, nodes: NodeView) -> Column:
         if self._accelerator_weight and self._weight and self._largest:
             return self._best_fit(task, nodes)
@@ -68,10 +72,16 @@ class Binpack(Plugin):
 
     def _few_accelerators_left(self, task: Task, nodes: NodeView) -> Column:
         """From 0 to 1: the fewer accelerators stay free, measured by the largest node, the more."""
-        names = [name for name in self._largest if is_accelerator(name)]
-        left = sum(((nodes.idle[name] - task.request[name]) / self._largest[name] for name in names), nodes.zeros())
-        column: Column = np.clip(1.0 - left / len(names), 0.0, 1.0)
-        return column
+        names, left = self._accelerators, None
+        for name in names:
+            part = (nodes.idle[name] - task.request[name]) / self._largest[name]
+            left = part if left is None else left + part
+        assert left is not None  # `_largest` is empty without accelerators
+        if len(names) > 1:
+            left /= len(names)
+        column: Column = np.subtract(1.0, left, out=left)
+        np.maximum(column, 0.0, out=column)
+        return np.minimum(column, 1.0, out=column)
 
     def _best_fit(self, task: Task, nodes: NodeView) -> Column:
         score, total = nodes.zeros(), 0.0
@@ -87,7 +97,7 @@ class Binpack(Plugin):
         if not self._weight or not total:
             return nodes.zeros()
         if list(weights) == [CPU, MEMORY] and all(w and nodes.all_have(name) for name, w in weights.items()):
-            return self._fullest_of_both(task, nodes, np.array(list(weights.values()), dtype=np.float64))
+            return self._fullest_of_both(nodes, weights[CPU], weights[MEMORY])
         score, fits = nodes.zeros(), nodes.all()
         for name, weight in weights.items():
             if not weight:
@@ -99,10 +109,14 @@ class Binpack(Plugin):
             score += np.divide(filled * weight, capacity, out=nodes.zeros(), where=exists)
         return np.where(fits, score / total * (FULL * self._weight), 0.0)
 
-    def _fullest_of_both(self, task: Task, nodes: NodeView, weights: Column) -> Column:
-        """The same for cpu and memory where every node has both, which is quicker."""
-        capacity = nodes.cpu_and_memory("allocatable")
-        filled = nodes.cpu_and_memory("used") + nodes.table.vector(task.request)[:2, None]
-        fits = (filled <= capacity).all(axis=0)
-        shares = filled * weights[:, None] / capacity
-        return np.where(fits, (shares[0] + shares[1]) / weights.sum() * (FULL * self._weight), 0.0)
+    def _fullest_of_both(self, nodes: NodeView, cpu: int, memory: int) -> Column:
+        """The same for cpu and memory where every node has both, which is quicker; with their weights."""
+        capacity, filled = nodes.cpu_and_memory("allocatable"), nodes.cpu_and_memory("used", more=1)
+        fits = filled <= capacity
+        if cpu != 1 or memory != 1:
+            filled = filled * np.array([[float(cpu)], [float(memory)]])
+        shares = filled / capacity
+        score = shares[0] + shares[1]
+        score /= cpu + memory
+        score *= FULL * self._weight
+        return np.where(fits[0] & fits[1], score, 0.0)

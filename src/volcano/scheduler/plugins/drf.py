@@ -92,6 +92,9 @@ class Drf(Plugin):
     def on_allocate(self, task: Task) -> None:
         self._follow(task)
 
+    def alike_limit(self, job: Job, task: Task, number: int) -> int:
+        return number if self._tree is None else 0
+
     def on_deallocate(self, task: Task) -> None:
         self._follow(task)
 

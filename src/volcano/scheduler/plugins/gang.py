@@ -39,6 +39,10 @@ class Gang(Plugin):
     def job_ready(self, job: Job) -> bool:
         return job.is_ready and job.roles_have() and _sub_groups(job, pipelined=False)
 
+    def alike_limit(self, job: Job, task: Task, number: int) -> int:
+        """So many that the gang is whole with the last of them and not before."""
+        return min(number, job.min_available - job.counts.ready_or_free)
+
     def sub_job_ready(self, job: Job, sub_job: SubJob) -> bool:
         return sub_job.is_ready
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from volcano.api.jobs.why import ENQUEUE, QUEUE, Why
+from volcano.scheduler.core.pour import pour as pour  # the simulator takes it from here
 from volcano.scheduler.core.queue_shares import QueueShare, account_for, summed
 from volcano.scheduler.framework.answers import Vote
 from volcano.scheduler.framework.plugin import Plugin
@@ -39,7 +40,7 @@ class Proportion(Plugin):
                 guaranteed.add(queue.guarantee)
         free = self.session.total.exceeding(guaranteed)
         for share in self._shares.values():
-            share.real_capability = free + share.guarantee
+            share.real_capability = free if share.queue.guarantee is None else free + share.guarantee
             if share.capability is not None:
                 share.real_capability = share.real_capability.limited(share.capability, missing_is_infinite=True)
 
@@ -92,11 +93,12 @@ class Proportion(Plugin):
         left: dict[str, Resources] = {}
         victims = []
         for task in candidates:
-            queue = self.session.queue_of(task)
-            share = self._shares.get(queue.name) if queue else None
+            share = self._share_of(task)
             if share is None:
                 continue
-            held = left.setdefault(share.name, share.allocated.copy())
+            held = left.get(share.queue.name)
+            if held is None:
+                held = left[share.queue.name] = share.allocated.copy()
             if not held.fits(share.deserved):
                 held.subtract(task.request)
                 victims.append(task)
@@ -128,26 +130,41 @@ class Proportion(Plugin):
 
     def job_enqueued(self, job: Job) -> None:
         if job.min_resources is not None:
-            self._shares[job.queue].inqueue.add(job.without_gated(job.min_resources))
+            share = self._shares[job.queue]
+            share.inqueue = share.inqueue + job.without_gated(job.min_resources)
 
     # -- following placements ------------------------------------------------------------------------------------------
     def on_allocate(self, task: Task) -> None:
         share = self._share_of(task)
         if share is not None:
-            share.allocated.add(task.request)
+            share.allocated = share.allocated + task.request
             share.refresh_share()
             if task.uid in self._evicted:
                 self._evicted.remove(task.uid)
-                share.leaving.withdraw(task.request)
+                share.leaving = share.leaving.copy().withdraw(task.request)
+
+    def alike_limit(self, job: Job, task: Task, number: int) -> int:
+        """As many as the queue deserves; beyond that it may be lent room, which is asked about each task."""
+        queue = self.session.queues[job.queue]
+        share = self._shares.get(queue.name)
+        if share is None or not queue.is_open or self._evicted or share.waits_for_leavers:
+            return 0
+        return share.most_alike(task.request, share.deserved, number)
+
+    def on_allocate_alike(self, tasks: Sequence[Task]) -> None:
+        share = self._share_of(tasks[0])
+        if share is not None:
+            share.allocated = share.allocated + tasks[0].request * len(tasks)
+            share.refresh_share()
 
     def on_deallocate(self, task: Task) -> None:
         share = self._share_of(task)
         if share is not None:
-            share.allocated.subtract(task.request)
+            share.allocated = share.allocated - task.request
             share.refresh_share()
             if task.status == Status.RELEASING:
                 self._evicted.add(task.uid)
-                share.leaving.add(task.request)
+                share.leaving = share.leaving + task.request
 
     def _share_of(self, task: Task) -> QueueShare | None:
         job = self.session.jobs.get(task.job_id)
@@ -203,25 +220,3 @@ def _next_request(job: Job) -> Resources:
     waiting = sorted((task.request for task in job.by_status[Status.PENDING].values()), key=lambda asked: asked[CPU])
     lacking = max(1, job.min_available - job.counts.ready - job.counts.waiting)
     return total(waiting[:lacking])
-
-
-def pour(total: Resources, shares: list[QueueShare]) -> None:
-    """Fill every queue's `deserved` by weight, round after round, until all is distributed or all have enough."""
-    remaining, thirsty = total.copy(), list(shares)
-    while weight := sum(share.queue.weight for share in thirsty):
-        before_round, gained, given_back = remaining, Resources(), Resources()
-        still = []
-        for share in thirsty:
-            before = share.deserved
-            offered = before + remaining * (share.queue.weight / weight)
-            capped = offered.limited(share.real_capability, missing_is_infinite=True)
-            share.deserved = capped.limited(share.request, missing_is_infinite=False).at_least(share.guarantee)
-            share.refresh_share()
-            if not share.request.fits(share.deserved) and share.deserved != before:
-                still.append(share)
-            gained.add(share.deserved.exceeding(before))
-            given_back.add(before.exceeding(share.deserved))
-        thirsty = still
-        remaining = (remaining + given_back).exceeding(gained)
-        if remaining.is_empty or remaining == before_round:
-            return

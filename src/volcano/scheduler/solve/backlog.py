@@ -35,6 +35,20 @@ class TaskBacklog:
     def pop(self) -> Task:
         return self._waiting.pop()
 
+    def alike(self) -> list[Task]:
+        """The next tasks with the shape and role of the first, in order; they stay in the backlog."""
+        first = self._waiting[-1]
+        shape, role, found = first.shape, first.role, list[Task]()
+        for task in reversed(self._waiting):
+            if task.shape is not shape or task.role != role or task.gates or task.nominated_node:
+                break
+            found.append(task)
+        return found
+
+    def drop(self, number: int) -> None:
+        """The next tasks are no longer waiting."""
+        del self._waiting[-number:]
+
     def copy(self) -> TaskBacklog:
         copied = TaskBacklog.__new__(TaskBacklog)
         copied._waiting = self._waiting.copy()

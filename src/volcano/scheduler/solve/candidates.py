@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from volcano.scheduler.core.node_table import Mask
+from volcano.scheduler.core.node_table import Mask, Rows
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import EPSILON, Task
 
@@ -32,14 +32,39 @@ class Candidates:
         return freeable
 
 
-def could_hold(session: Session, task: Task) -> Mask:
-    """Nodes that would have room if every task whose place is not already promised were evicted; an upper bound."""
-    table = session.table
-    possible: Mask = np.ones(len(table.nodes), dtype=bool)
-    for name, asked in task.request.amounts.items():
-        place = table.resources.get(name)
-        if place is not None:
-            possible &= table.idle[place] + table.used[place] - table.pipelined[place] > asked - EPSILON
-        elif asked >= EPSILON:
-            possible[:] = False  # no node has such a resource
-    return possible
+class CouldHold:
+    """Nodes that would have room if every task whose place is not already promised were evicted; an upper bound.
+
+    Kept for each shape, so that only nodes that changed are looked at again.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._table = session.table
+        self._kept: dict[int, tuple[int, Mask]] = {}  # by the shape's number: as of mark, the rows
+
+    def of(self, task: Task) -> Mask:
+        """Not to be written to."""
+        table = self._table
+        mark, possible = self._kept.get(task.shape.number, (table.mark, None))
+        if possible is None:
+            possible = self._look(task, slice(None))
+        elif mark != table.mark:
+            rows = table.changed_since(mark)
+            possible[rows] = self._look(task, rows)
+        self._kept[task.shape.number] = (table.mark, possible)
+        return possible
+
+    def _look(self, task: Task, rows: Rows | slice) -> Mask:
+        table, possible = self._table, None
+        for name, asked in task.request.amounts.items():
+            place = table.resources.get(name)
+            if place is None:
+                if asked >= EPSILON:
+                    return np.zeros(len(table.idle[0, rows]), dtype=bool)  # no node has such a resource
+                continue
+            most = table.idle[place, rows] + table.used[place, rows]
+            most -= table.pipelined[place, rows]
+            enough: Mask = most > asked - EPSILON
+            possible = enough if possible is None else possible & enough
+        assert possible is not None  # a request always has cpu and memory
+        return possible

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from volcano.scheduler.core.node_table import Mask, Rows
+from volcano.scheduler.core.node_table import Mask
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.model import Node, Task
 
@@ -37,11 +37,15 @@ def best_node(session: Session, task: Task, candidates: Mask) -> Node | None:
     return nodes[int(top[0] if len(top) == 1 else top[session.chance.below(len(top))])]
 
 
-def nodes_by_score(session: Session, task: Task, candidates: Mask) -> Rows:
-    """Descending score; of equal ones, in the order of the table."""
-    rows = np.flatnonzero(candidates)
+def nodes_by_score(session: Session, task: Task, candidates: Mask, among: Mask) -> Iterator[int]:
+    """Those `among` the candidates by descending score; of equal ones, in the order of the table."""
+    rows = np.flatnonzero(among)
+    if not len(rows):
+        return
     scores = session.nodes.scored(task).total(candidates, task)[rows]
-    return rows[np.argsort(-scores, kind="stable")]
+    yield int(rows[scores.argmax()])  # mostly it is the only one that is asked for
+    for row in rows[np.argsort(-scores, kind="stable")[1:]]:
+        yield int(row)
 
 
 def node_for(session: Session, task: Task, feasible: Mask) -> tuple[Node, bool] | None:

@@ -20,7 +20,7 @@ def within_guarantees(session: Session, claimant: str, victims: Iterable[Task]) 
     What the claiming queue loses in a victim of its own it gains in the claimant, so that one does not count.
     """
     victims = list(victims)
-    if not any(queue.guarantee for queue in session.queues.values()):
+    if not session.has_guarantees:
         return victims
     held = held_by_queues(session)
     kept = []

@@ -12,7 +12,7 @@ from volcano.scheduler.core.node_table import Mask
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.statement import Statement
 from volcano.scheduler.model import Job, Node, Status, Task
-from volcano.scheduler.solve.candidates import Candidates, could_hold
+from volcano.scheduler.solve.candidates import Candidates, CouldHold
 from volcano.scheduler.solve.choose import nodes_by_score, shard_groups
 from volcano.scheduler.solve.victims import victims_first
 
@@ -29,6 +29,7 @@ class Preemption:
         self._job = job
         self._queue = session.queues[job.queue]
         self._candidates = candidates
+        self._could_hold = CouldHold(session)
         self._is_victim = is_victim
         self._without_victims: dict[tuple[int, int], tuple[int, Mask]] = {}  # shape, priority → as of mark, rows
         self._arguments = session.config.arguments_of(PREEMPT)
@@ -55,10 +56,8 @@ class Preemption:
         """Node after node in descending score, until evictions make the task fit."""
         session = self._session
         without_victims = self._known_without_victims(task)
-        possible = could_hold(session, task)
-        for row in nodes_by_score(session, task, group):
-            if without_victims[row] or not possible[row]:
-                continue
+        among = group & self._could_hold.of(task) & ~without_victims
+        for row in nodes_by_score(session, task, group, among):
             node = session.table.nodes[row]
             victims = self._victims_on(node, task)
             if victims is None:

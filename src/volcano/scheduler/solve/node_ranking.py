@@ -56,6 +56,7 @@ class NodeRanking:
         self._best = NOWHERE  # that value
         self._place = 0  # in `_tied`, of the row chosen last
         self._has_imagined = False
+        self._is_known = False  # whether the last sweep left nothing to ask about
 
     def _fits(self, task: Task, view: NodeView, rows: Rows | None = None, copies: Rows | None = None) -> Fits:
         table, demand = self._table, self._demand
@@ -65,7 +66,7 @@ class NodeRanking:
             later = demand.fits(table.future_idle, rows, copies)
             fit: Fits = np.where(later, np.where(now, NOW, LATER), 0).astype(np.int8)
         else:
-            fit = now.astype(np.int8) * np.int8(NOW)
+            fit = now * np.int8(NOW)
         for cause, _ in self._nodes.causes(task, view):
             fit[cause.refused] = 0
         return fit
@@ -84,7 +85,8 @@ class NodeRanking:
         depth = min(1 + min(expected, MAX_COPIES), max(2, MAX_IMAGINED_ROWS // max(1, len(asked))))
         if imagines:
             best = self._promising(2 * expected, MAX_IMAGINED_ROWS // depth, within)
-            asked = np.union1d(asked, best)
+            if len(best):
+                asked = np.union1d(asked, best) if len(asked) else best
             self._has_imagined = True
         if len(asked):
             self._ask(task, asked, depth)
@@ -103,7 +105,9 @@ class NodeRanking:
 
     def _ask(self, task: Task, rows: Rows, depth: int) -> None:
         """Every row as it is and with up to depth - 1 copies more, in one call."""
-        copies, repeated = np.tile(np.arange(depth, dtype=np.intp), len(rows)), np.repeat(rows, depth)
+        repeated = rows.repeat(depth)
+        copies = np.arange(len(repeated), dtype=np.intp)
+        copies %= depth
         view = NodeView(self._table, repeated, task=task, copies=copies)
         scored = self._nodes.scores_of(task, view)
         shape = (len(rows), depth)
@@ -120,18 +124,46 @@ class NodeRanking:
 
     def advance(self, row: int) -> None:
         """A task of this shape was just allocated there; what that makes of the node may be known already."""
-        forecast, table = self._forecasts[row], self._table
+        table = self._table
+        if self._step(row, table.versions[row] - 1) and self._mark == table.mark - 1:
+            self._mark = table.mark
+
+    def _step(self, row: int, version: int) -> bool:
+        """One more task of this shape on a row that had this version; False when it was not imagined."""
+        forecast = self._forecasts[row]
         step = self._steps[row] + 1
-        if forecast is None or self._valid[row] + 1 != table.versions[row] or step >= forecast.fit.shape[1]:
-            return
-        self._valid[row] += 1
+        if forecast is None or self._valid[row] != version or step >= forecast.fit.shape[1]:
+            return False
+        self._valid[row] = version + 1
         self._steps[row] = step
         place = (self._lines[row], step)
         self._fit[row], self._node[row], self._own[row] = forecast.fit[place], forecast.node[place], forecast.own[place]
         self._now[row] = value = float(forecast.values[place])
-        if self._mark == table.mark - 1:
-            self._mark = table.mark
         self._keep_tied(row, value)
+        return True
+
+    def sweep(self, task: Task, number: int, expected: int, chance: Chance) -> list[int]:
+        """The rows that tasks of this shape get one after the other, at most `number` of them.
+
+        Fewer where it is not known what the last one makes of its row, or where no row has room now. The caller
+        allocates tasks to these rows before it asks anything else, and then calls `swept`.
+        """
+        if self._among or self._live:
+            return []
+        self.refresh(task, expected)
+        rows: list[int] = []
+        versions, ahead = self._table.versions, dict[int, int]()
+        self._is_known = True
+        while self._is_known and len(rows) < number and (row := self._leading(chance)) is not None:
+            rows.append(row)
+            more = ahead[row] = ahead.get(row, -1) + 1
+            self._is_known = self._step(row, versions[row] + more)
+        return rows
+
+    def swept(self) -> None:
+        """The tasks of the last sweep were allocated."""
+        if self._is_known:
+            self._mark = self._table.mark
 
     def _keep_tied(self, row: int, value: float) -> None:
         """The value of one row is another now: it may lead alone, or lead no more."""
@@ -149,18 +181,24 @@ class NodeRanking:
     def choose(self, task: Task, chance: Chance, within: Mask | None = None) -> tuple[int, bool] | None:
         """The best row with room now, else the best with room later; chance decides between equals."""
         if within is None and not self._among and not self._live:
-            tied = self._tied
-            if not tied:
-                self._best = float(self._now.max())
-                if self._best != NOWHERE:
-                    self._tied = tied = np.flatnonzero(self._now == self._best).tolist()
-            if tied:
-                self._place = 0 if len(tied) == 1 else chance.below(len(tied))
-                return tied[self._place], True
+            leading = self._leading(chance)
+            if leading is not None:
+                return leading, True
         elif (candidates := self._candidates(NOW, within)).any():
             return self._best_of(task, candidates, chance), True
         candidates = self._candidates(LATER, within)
         return (self._best_of(task, candidates, chance), False) if candidates.any() else None
+
+    def _leading(self, chance: Chance) -> int | None:
+        """The row with the best value of those with room now, where nothing but its own answers counts."""
+        tied = self._tied
+        if not tied:
+            self._best = float(self._now.max())
+            if self._best == NOWHERE:
+                return None
+            self._tied = tied = np.flatnonzero(self._now == self._best).tolist()
+        self._place = 0 if len(tied) == 1 else chance.below(len(tied))
+        return tied[self._place]
 
     def _candidates(self, fit: int, within: Mask | None) -> Mask:
         candidates: Mask = self._fit == fit
@@ -190,6 +228,11 @@ class NodeRankings:
         self._nodes = session.nodes
         self._rankings: dict[Key, NodeRanking | None] = {}  # None: its nodes cannot be judged one by one
         self._applicable = session.in_shard is None and not session.ask.is_answered("best_node")
+
+    def of_all_alike(self, task: Task) -> NodeRanking | None:
+        """The ranking that serves every task of this shape, if one does."""
+        ranking = self.of(task)
+        return ranking if self._nodes.is_plain(task) else None
 
     def of(self, task: Task) -> NodeRanking | None:
         if not self._applicable or task.nominated_node:

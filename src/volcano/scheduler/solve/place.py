@@ -48,6 +48,10 @@ class Placement:
         if self._remembers:
             self._mixed = line.mixed
         while line:
+            if self._sweep(line):
+                if ask.sub_job_ready(self._job, self._sub_job):
+                    break
+                continue
             task = line.pop()
             goes_on = self._try(task, 1 + len(line))
             if not goes_on or (self._placed(task) and ask.sub_job_ready(self._job, self._sub_job)):
@@ -94,6 +98,29 @@ class Placement:
             self._note(task, self._fit_errors(task))
             return self._continues()
         self._put(task, feasible)
+        return True
+
+    def _sweep(self, line: TaskBacklog) -> bool:
+        """Place the next tasks, if they are alike, in one step; False, with nothing changed, when that is not possible.
+
+        It places them where `_try` would place them one after the other.
+        """
+        session, job = self._session, self._job
+        if len(line) < 2 or self._rankings is None or self._within is not None or self._sub_job.topology is not None:
+            return False
+        tasks = line.alike()
+        if len(tasks) < 2 or job.has_policies or tasks[0].role in self._mixed:
+            return False
+        if session.record.has_failed(job.id, self._sub_job.id, tasks[0].role):
+            return False
+        number = session.alike.limit(job, tasks[0], len(tasks))
+        ranking = self._rankings.of_all_alike(tasks[0]) if number else None
+        rows = ranking.sweep(tasks[0], number, len(line), session.chance) if ranking is not None else []
+        if ranking is None or not rows:
+            return False
+        self.statement.allocate_alike(job, tasks[: len(rows)], rows)
+        ranking.swept()
+        line.drop(len(rows))
         return True
 
     # -- nodes ---------------------------------------------------------------------------------------------------------

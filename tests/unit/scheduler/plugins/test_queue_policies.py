@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from volcano.scheduler.core.pour import pour
 from volcano.scheduler.core.queue_shares import QueueShare
 from volcano.scheduler.model import Queue, Resources
-from volcano.scheduler.plugins.proportion import pour
 from volcano.testing.clusters import Cluster, cluster, gang, running, share
 
 TREE = {"switches": {"capacity": {"enableHierarchy": True}}}

@@ -19,6 +19,7 @@ CONFIGS = (
     "priority, gang, conformance; overcommit, drf, predicates, proportion, nodeorder, binpack",
     "priority, gang; drf, predicates, proportion, nodeorder",
     "gang; predicates, binpack",
+    "priority, gang; drf, predicates, capacity, nodeorder",
 )
 KINDS = ("cpu=4, memory=8Gi", "cpu=16, memory=16Gi", "cpu=8, memory=32Gi, nvidia.com/gpu=4", "cpu=6, memory=0")
 REQUESTS = ("cpu=1, memory=1Gi", "cpu=500m, memory=2Gi", "cpu=2, memory=1Gi, nvidia.com/gpu=1")

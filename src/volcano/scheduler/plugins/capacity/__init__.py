@@ -229,6 +229,28 @@ class Capacity(Plugin):
         if self._reserved:
             self._reserved.get(account.name, {}).pop(task.uid, None)
 
+    def alike_limit(self, job: Job, task: Task, number: int) -> int:
+        """As many as the queue and those above it may hold, where nothing but amounts is counted."""
+        queue, account = self.session.queues[job.queue], self._accounts.get(job.queue)
+        if account is None or not account.is_leaf or not queue.is_open or self._evicted:
+            return 0
+        if self._devices is not None or self._reserved or self.session.admits_by_gate:
+            return 0
+        for member in account.line:
+            if member.waits_for_leavers:
+                return 0
+            number = member.most_alike(task.request, member.real_capability, number)
+        return number
+
+    def on_allocate_alike(self, tasks: Sequence[Task]) -> None:
+        account = self._account_of(tasks[0])
+        if account is None:
+            return
+        request = tasks[0].request * len(tasks)
+        for member in account.line:
+            member.allocated.add(request)
+        account.refresh_share()
+
     def on_deallocate(self, task: Task) -> None:
         account = self._account_of(task)
         if account is None:

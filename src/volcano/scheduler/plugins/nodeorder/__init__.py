@@ -60,6 +60,9 @@ class NodeOrder(Plugin):
         self._weights = {
             scorer: option.arguments.integer(f"{scorer}.weight", default) for scorer, default in WEIGHTS.items()
         }
+        scores = (("leastrequested", least_allocated), ("mostrequested", most_allocated))
+        balance = ("balancedresource", balanced_allocation)
+        self._fullness = [(self._weights[key], score) for key, score in (*scores, balance) if self._weights[key]]
 
     def open(self, session: Session) -> None:
         super().open(session)
@@ -75,6 +78,7 @@ class NodeOrder(Plugin):
         self._images: dict[Shape, Column | None] = {}
         self._constraints: dict[Shape, tuple[Constraint, ...]] = {}
         self._discouraged: dict[Shape, Rows] = {}
+        self._avoids: dict[Shape, bool] = {}  # whether any node has a taint that such tasks had better avoid
         self._own: dict[Shape, tuple[int, Column]] = {}
 
     # -- whose answers are shared, and how long they hold --------------------------------------------------------
@@ -139,17 +143,25 @@ class NodeOrder(Plugin):
         return own.copy()
 
     def _fresh_own(self, task: Task, nodes: NodeView) -> Column:
-        weights = self._weights
-        own = nodes.zeros()
-        if weights["leastrequested"]:
-            own += least_allocated(task, nodes) * weights["leastrequested"]
-        if weights["mostrequested"]:
-            own += most_allocated(task, nodes) * weights["mostrequested"]
-        if weights["balancedresource"] and asks_anything(task):
-            own += balanced_allocation(task, nodes) * weights["balancedresource"]
-        if weights["tainttoleration"] and not self._avoided(task).any():
-            own += float(FULL * weights["tainttoleration"])  # no candidate has such a taint
+        own: Column | None = None
+        for weight, score in self._fullness:
+            if score is balanced_allocation and not asks_anything(task):
+                continue
+            column = score(task, nodes)
+            if weight != 1:
+                column = column * weight
+            own = column if own is None else own + column
+        if own is None:
+            own = nodes.zeros()
+        if self._weights["tainttoleration"] and not self._avoids_any(task):
+            own += float(FULL * self._weights["tainttoleration"])  # no candidate has such a taint
         return own
+
+    def _avoids_any(self, task: Task) -> bool:
+        known = self._avoids.get(task.shape)
+        if known is None:
+            known = self._avoids[task.shape] = bool(self._avoided(task).any())
+        return known
 
     def _avoided(self, task: Task) -> Rows:
         found = self._discouraged.get(task.shape)
@@ -161,9 +173,8 @@ class NodeOrder(Plugin):
         """What is normalised over the candidates, with weights."""
         weights = self._weights
         parts: list[tuple[int, Part]] = []
-        avoided = self._avoided(task)
-        if weights["tainttoleration"] and avoided.any():
-            parts.append((weights["tainttoleration"], _reversed(avoided)))
+        if weights["tainttoleration"] and self._avoids_any(task):
+            parts.append((weights["tainttoleration"], _reversed(self._avoided(task))))
         liked = preferred_weight(self._table, task.pod) if weights["nodeaffinity"] else None
         if liked is not None:
             parts.append((weights["nodeaffinity"], _scaled(liked)))

@@ -19,9 +19,12 @@ Whole = npt.NDArray[np.int64]
 def least_allocated(task: Task, nodes: NodeView) -> Column:
     if nodes.all_have(CPU) and nodes.all_have(MEMORY):
         whole = nodes.cpu_and_memory("allocatable").astype(np.int64)
-        asked = (nodes.cpu_and_memory("assumed") + task.shape.presence[:2, None]).astype(np.int64)
-        share = np.maximum(whole - asked, 0) * FULL // whole
-        return np.asarray((share[0] + share[1]) // 2, dtype=np.float64)
+        share = nodes.cpu_and_memory("assumed", more=1).astype(np.int64)
+        np.subtract(whole, share, out=share)
+        np.maximum(share, 0, out=share)
+        share *= FULL
+        share //= whole
+        return ((share[0] + share[1]) // 2).astype(np.float64)
     return _mean(_shares(task, nodes, filled=False), weight=50)
 
 
@@ -63,10 +66,16 @@ def balanced_allocation(task: Task, nodes: NodeView) -> Column:
     """75 when the task changes nothing; more the more evenly it leaves cpu, memory and gpu filled."""
     names = [CPU, MEMORY, *([GPU] if task.request[GPU] > 0.0 else [])]
     if len(names) == 2 and nodes.all_have(CPU) and nodes.all_have(MEMORY):
-        whole, filled = nodes.cpu_and_memory("allocatable"), nodes.cpu_and_memory("requested")
-        asked = nodes.table.vector(task.request)[:2, None]
-        difference = _pair_evenness(filled + asked, whole) - _pair_evenness(filled, whole)
-        return 50.0 + np.trunc((50.0 + difference) / 2.0)
+        whole = nodes.cpu_and_memory("allocatable")
+        filled = np.empty((2, *whole.shape))
+        filled[0], filled[1] = nodes.cpu_and_memory("requested"), nodes.cpu_and_memory("requested", more=1)
+        before, after = _pair_evenness(filled, whole)
+        balance = after - before
+        balance += 50.0
+        balance /= 2.0
+        np.trunc(balance, out=balance)
+        balance += 50.0
+        return balance
     exists = [nodes.allocatable[name] != 0.0 for name in names]
     before = [_fraction(nodes, name, 0.0) for name in names]
     after = [_fraction(nodes, name, task.request[name]) for name in names]
@@ -75,10 +84,15 @@ def balanced_allocation(task: Task, nodes: NodeView) -> Column:
 
 
 def _pair_evenness(filled: Column, whole: Column) -> Column:
-    """The evenness of cpu and memory where every node has both."""
-    fractions = np.minimum(filled / whole, 1.0)
-    evenness: Column = np.trunc((1.0 - np.abs(fractions[0] - fractions[1]) / 2.0) * FULL)
-    return evenness
+    """The evenness of cpu and memory where every node has both; `filled` is overwritten."""
+    filled /= whole
+    np.minimum(filled, 1.0, out=filled)
+    evenness: Column = filled[:, 0] - filled[:, 1]
+    np.abs(evenness, out=evenness)
+    evenness /= 2.0
+    np.subtract(1.0, evenness, out=evenness)
+    evenness *= FULL
+    return np.trunc(evenness, out=evenness)
 
 
 def _fraction(nodes: NodeView, name: str, more: float) -> Column:

@@ -23,7 +23,7 @@ from volcano.scheduler.framework.answers import ABORTS, Cause, Code, Refusal
 from volcano.scheduler.framework.config import PluginOption
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.session import Session
-from volcano.scheduler.model import Node, Shape, Task
+from volcano.scheduler.model import Job, Node, Shape, Task
 from volcano.scheduler.plugins.predicates.device_claims import DeviceClaims
 from volcano.scheduler.plugins.predicates.ports import PortBook
 from volcano.scheduler.plugins.predicates.volume_binding import ZONELESS, VolumeBinding
@@ -273,6 +273,12 @@ class Predicates(Plugin):
             if objection is not None:
                 return objection
         return self._device_claims.reserve(task) if task.pod.spec.resource_claims else None
+
+    def alike_limit(self, job: Job, task: Task, number: int) -> int:
+        """All of them, where nothing is read of a single task and nothing is reserved for it."""
+        if self._has_volumes(task) or task.pod.spec.resource_claims or not self._sees_removals:
+            return 0
+        return number if self.pre_filter(task) is None else 0
 
     def on_deallocate(self, task: Task) -> None:
         if task.shape.notable:
