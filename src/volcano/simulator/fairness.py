@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from volcano.api import scheduling
+from volcano.scheduler.core.pour import pour
 from volcano.scheduler.core.queue_shares import QueueShare, stated_capability
 from volcano.scheduler.model import Queue, Resources
 from volcano.scheduler.model.read import queue_from
 from volcano.scheduler.model.resources import GREATEST
-from volcano.scheduler.plugins.proportion import pour
 from volcano.simulator.timelines import Amounts, QueuePoint, Timelines
 
 SAMPLES: Final = 240

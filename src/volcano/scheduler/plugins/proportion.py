@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from volcano.api.jobs.why import ENQUEUE, QUEUE, Why
-from volcano.scheduler.core.pour import pour as pour  # the simulator takes it from here
+from volcano.scheduler.core.pour import pour
 from volcano.scheduler.core.queue_shares import QueueShare, account_for, summed
 from volcano.scheduler.framework.answers import Vote
 from volcano.scheduler.framework.plugin import Plugin
