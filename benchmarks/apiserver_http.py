@@ -25,6 +25,7 @@ from volcano.embedded.apiserver.server import ApiServer
 from volcano.embedded.apiserver.serving.serve import serve
 from volcano.embedded.apiserver.store.sqlite_store import SqliteStore
 from volcano.machinery.clock import SystemClock
+from volcano.machinery.garbage_collection import survivors_frozen
 from volcano.machinery.kubeconfig import endpoint_from
 from volcano.machinery.tls import client_context
 
@@ -38,11 +39,13 @@ async def serve_until_killed(folder: Path) -> None:
     clock = SystemClock()
     server = ApiServer(SqliteStore(folder / "state.db"), clock=clock)
     await server.start()
-    async with serve(server, pki=folder / "pki", clock=clock, port=None, kubeconfig_path=folder / "kubeconfig"):
-        print("ready", flush=True)
-        while True:
-            await asyncio.sleep(1)
-            (folder / "usage.json").write_text(json.dumps(usage()))
+    serving = serve(server, pki=folder / "pki", clock=clock, port=None, kubeconfig_path=folder / "kubeconfig")
+    with survivors_frozen():  # as in every program of the project
+        async with serving:
+            print("ready", flush=True)
+            while True:
+                await asyncio.sleep(1)
+                (folder / "usage.json").write_text(json.dumps(usage()))
 
 
 def usage() -> dict[str, float]:
