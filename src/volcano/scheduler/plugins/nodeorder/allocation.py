@@ -24,7 +24,8 @@ def least_allocated(task: Task, nodes: NodeView) -> Column:
         np.maximum(share, 0, out=share)
         share *= FULL
         share //= whole
-        return ((share[0] + share[1]) // 2).astype(np.float64)
+        mean: Column = ((share[0] + share[1]) // 2).astype(np.float64)
+        return mean
     return _mean(_shares(task, nodes, filled=False), weight=50)
 
 
@@ -70,7 +71,7 @@ def balanced_allocation(task: Task, nodes: NodeView) -> Column:
         filled = np.empty((2, *whole.shape))
         filled[0], filled[1] = nodes.cpu_and_memory("requested"), nodes.cpu_and_memory("requested", more=1)
         before, after = _pair_evenness(filled, whole)
-        balance = after - before
+        balance: Column = after - before
         balance += 50.0
         balance /= 2.0
         np.trunc(balance, out=balance)
