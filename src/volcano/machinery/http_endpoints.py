@@ -36,7 +36,7 @@ LIMITS: Final = ServerLimits(
     stop_seconds=1,
     connections=ConnectionLimits(total=512, reserve=0, anonymous=512, anonymous_per_address=256, per_identity=256),
 )
-"""Nobody proves an identity here; of too many connections, the one that has been idle longest is closed."""
+"""Clients have no identity here: of too many connections, the one that has been idle longest is closed."""
 _TEXT: Final = {"content-type": "text/plain; charset=utf-8"}
 _JSON: Final = {"content-type": "application/json; charset=utf-8"}
 
