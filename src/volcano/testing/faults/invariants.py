@@ -66,7 +66,7 @@ class Observer:
         self._is_calm = False
         self._is_disturbed = False  # from the first fault until the system is calm
         self._evicted: list[tuple[float, str, str]] = []  # when decided, pod, for whom; once the system is calm
-        self._bound: dict[str, float] = {}  # pod → when it was bound last
+        self._bound: dict[str, list[float]] = {}  # name of a pod → when it was bound; a job that retries has it again
         self._gangs = GangBinds(self._violated)
         self._promises: TimePromises | None = None
         if workload.is_timed:
@@ -211,7 +211,7 @@ class Observer:
         """Notes evictions by the scheduler and binds; during faults a decision may rest on what is no longer true."""
         now = asyncio.get_running_loop().time()
         if new.spec.node_name and (old is None or not old.spec.node_name):
-            self._bound[str(new.key)] = now
+            self._bound.setdefault(str(new.key), []).append(now)
         eviction, before = eviction_of(new), eviction_of(old) if old is not None else None
         if self._is_calm and before is None and eviction is not None and eviction.by == "scheduler":
             self._trace.add("", f"evicted {new.key} for {eviction.preemptor}")
@@ -319,7 +319,7 @@ class Observer:
         for job in self.all(Job):
             found += self._counts(job)
         for time, victim, preemptor in self._evicted:
-            if not 0 <= self._bound.get(preemptor, -1.0) - time <= PREEMPTOR_SECONDS:
+            if not any(0 <= bound - time <= PREEMPTOR_SECONDS for bound in self._bound.get(preemptor, ())):
                 found.append(f"pod {victim} was evicted for {preemptor or 'no other'}, which was not bound then")
         return found
 
