@@ -82,7 +82,7 @@ async def _main(flags: dict[str, Any], database: Database, retention: RetentionS
         recorder = HistoryRecorder(client, clock, database, retention=retention)
         metrics = HistoryMetrics(recorder)
         routes: Routes = {
-            ("GET", f"{HISTORY_PATH}/{{page:.+}}"): authenticated(pages.handler(), access),
+            ("GET", f"{HISTORY_PATH}/*"): authenticated(pages.handler(), access),
             ("GET", "/healthz"): health_route(),
             ("GET", "/metrics"): metrics_route(metrics.registry),
         }

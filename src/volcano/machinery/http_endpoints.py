@@ -24,7 +24,7 @@ from volcano.machinery.transport import Handler, Request, Response
 log = logging.getLogger(__name__)
 
 Routes: TypeAlias = Mapping[tuple[str, str], Handler]
-"""Handlers by method and path; a path begins with a slash."""
+"""Handlers by method and path; a path begins with a slash. One that ends with `/*` stands for all paths below it."""
 
 MAX_BODY_BYTES: Final = 3 * 1024 * 1024
 MAX_QUERY_PARAMETERS: Final = 100
@@ -62,10 +62,21 @@ def dispatch(routes: Routes) -> Handler:
     """One handler for all routes, for callers in the same process."""
 
     async def handle(request: Request) -> Response:
-        handler = routes.get((request.method, f"/{request.path.strip('/')}"))
+        handler = handler_of(routes, request.method, f"/{request.path.strip('/')}")
         return Response(404, dict(_TEXT), b"404 page not found\n") if handler is None else await handler(request)
 
     return handle
+
+
+def handler_of(routes: Routes, method: str, path: str) -> Handler | None:
+    """The handler of exactly this path, else of one that stands for the paths below it."""
+    exact = routes.get((method, path))
+    if exact is not None:
+        return exact
+    wildcards = (
+        (served[:-1], handler) for (verb, served), handler in routes.items() if (verb, served[-2:]) == (method, "/*")
+    )
+    return next((handler for above, handler in wildcards if path.startswith(above) and path != above), None)
 
 
 def health_route(is_well: Callable[[], bool] = lambda: True) -> Handler:
@@ -91,7 +102,7 @@ class _EndpointsApp:
 
     def __init__(self, routes: Routes) -> None:
         self._routes = routes
-        self._paths = {path for _method, path in routes}
+        self._methods = {method for method, _path in routes}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -107,9 +118,9 @@ class _EndpointsApp:
             scope["state"]["abort"]()  # closing would wait until the client has read the rest
 
     async def _answer(self, scope: Scope, receive: Receive) -> Response:
-        handler = self._routes.get((scope["method"], scope["path"]))
+        handler = handler_of(self._routes, scope["method"], scope["path"])
         if handler is None:
-            is_known = scope["path"] in self._paths
+            is_known = any(handler_of(self._routes, method, scope["path"]) for method in self._methods)
             return _text(405, "405 method not allowed") if is_known else _text(404, "404 page not found")
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         try:

@@ -27,7 +27,12 @@ async def _broken(_request: Request) -> Response:
     raise ValueError("broken")
 
 
-ROUTES: Routes = {("GET", "/healthz"): health_route(), ("POST", "/echo"): _echo, ("GET", "/broken"): _broken}
+ROUTES: Routes = {
+    ("GET", "/healthz"): health_route(),
+    ("POST", "/echo"): _echo,
+    ("GET", "/broken"): _broken,
+    ("GET", "/pages/*"): _echo,
+}
 
 
 async def test_a_route_gets_query_and_body():
@@ -49,6 +54,16 @@ async def test_what_is_not_served_is_refused_with_its_status():
         ]
 
     assert statuses == [404, 405, 413, 400, 500, 200]
+
+
+async def test_a_route_may_stand_for_all_paths_below_it():
+    async with serving("127.0.0.1:0", ROUTES) as port, aiohttp.ClientSession(f"http://127.0.0.1:{port}") as client:
+        gotten = [
+            (await client.get(path)).status for path in ("/pages/a", "/pages/a/b", "/pages/", "/pages", "/pagesa")
+        ]
+        posted = (await client.post("/pages/a")).status
+
+    assert (gotten, posted) == ([200, 200, 404, 404, 404], 405)
 
 
 async def test_idle_connections_do_not_lock_others_out():
