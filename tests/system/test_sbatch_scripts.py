@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import needs
 from volcano.cli.programs import run_program
 from volcano.cli.slurm.batch_submit import user_name
 
@@ -181,6 +182,7 @@ def test_the_script_is_refused_with_its_lines(vsub, tmp_path, script):
     assert "the job was not submitted" in said
 
 
+@needs.SSHD
 @pytest.mark.root
 def test_a_job_of_two_nodes_reaches_both_with_srun(up, vsub, tmp_path):
     code, number, said = vsub(SCRIPTS / "27-two-nodes.sh")
