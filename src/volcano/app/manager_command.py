@@ -1,6 +1,6 @@
 """`volcano manager`: scheduler and controllers in one process, with one set of watches and one copy of every object.
 
-It holds the Leases of both, so that it never works beside a scheduler or a controller manager of its own process.
+It holds the Leases of both, so that it never works beside a scheduler or a controller manager that runs as a process of its own.
 """
 
 from __future__ import annotations

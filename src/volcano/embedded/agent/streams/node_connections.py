@@ -1,7 +1,7 @@
 """Which connections the HTTPS endpoint of a node keeps: bounded before, between and beside requests.
 
-Connections of the API server are told apart from those of others who have a certificate of the cluster's CA: the
-others are refused with each request, and must not take places meanwhile.
+The API server's connections are counted apart from those of other clients with a certificate of the cluster's CA: each
+request of these is refused, and they must not take places meanwhile.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from volcano.machinery.acceptor import Acceptor, HandshakeLimits
 from volcano.machinery.connections import ConnectionLimits, ConnectionTable
 
 API_SERVER: Final = "API server"
-"""The one identity that is told apart."""
+"""The identity under which the table counts connections of the API server; all others count as anonymous."""
 
 
 class NodeLimits(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ class NodeLimits(msgspec.Struct, frozen=True):
 
 
 class NodeConnection(web.RequestHandler):
-    """One connection; `answering` is called around each request on it."""
+    """One connection. The server calls `begin_request` and `end_request` around each request on it."""
 
     __slots__ = ("_idle", "_limits", "_requests", "_table", "_trusts")
 
