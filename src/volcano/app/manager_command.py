@@ -1,6 +1,7 @@
 """`volcano manager`: scheduler and controllers in one process, with one set of watches and one copy of every object.
 
-It holds the Leases of both, so that it never works beside a scheduler or a controller manager that runs as a process of its own.
+It holds the Leases of both, so that it never works beside a scheduler or controller manager that runs as a process of
+its own.
 """
 
 from __future__ import annotations
